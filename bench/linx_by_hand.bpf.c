@@ -22,7 +22,7 @@ typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
 
-#define ALWAYS static __always_inline
+#define static __always_inline static __always_inline
 #define MAX_TUPLES 32
 #define IP_FRAGMENT 0x3fff /* more fragments, or an offset */
 #define IP_OFFSET 0x1fff
@@ -155,7 +155,7 @@ MAP(overlay_cells, BPF_MAP_TYPE_ARRAY, u32, u64, 257, 0);
 		u64 *cell_ = bpf_map_lookup_elem(&cells, &at_);                                     \
 		cell_ ? slot_now(*(volatile u64 *)cell_, epoch) : 0;                                    \
 	})
-ALWAYS u32 slot_now(u64 cell, u16 epoch)
+static __always_inline u32 slot_now(u64 cell, u16 epoch)
 {
 	return ((short)(epoch - (u16)(cell >> 48)) >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
@@ -178,7 +178,7 @@ struct packet {
 	u16 vlan, tagged;
 };
 
-ALWAYS int done(enum event event, int action)
+static __always_inline int done(enum event event, int action)
 {
 	u32 key = event;
 	u64 *count = bpf_map_lookup_elem(&events, &key);
@@ -188,7 +188,7 @@ ALWAYS int done(enum event event, int action)
 	return action;
 }
 
-ALWAYS void count(void *map, u32 number, u32 length)
+static __always_inline void count(void *map, u32 number, u32 length)
 {
 	struct counts *counts = bpf_map_lookup_elem(map, &number);
 
@@ -198,7 +198,7 @@ ALWAYS void count(void *map, u32 number, u32 length)
 	}
 }
 
-ALWAYS u16 fold(u64 sum)
+static __always_inline u16 fold(u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
@@ -206,7 +206,7 @@ ALWAYS u16 fold(u64 sum)
 	return ~sum;
 }
 
-ALWAYS int is_local(u32 address)
+static __always_inline int is_local(u32 address)
 {
 	return (address & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000) || address == 0xffffffff ||
 	       bpf_map_lookup_elem(&local, &address) != 0;
@@ -216,7 +216,7 @@ ALWAYS int is_local(u32 address)
 
 /* The IPv4 header at `ip` and the TCP or UDP ports behind it. `limit`: the frame may not be read
  * beyond. 1: there is one, 0: it is not IPv4, -1: malformed. */
-ALWAYS int parse_ip(struct packet *p, void *ip, u32 at, void *end, u32 limit)
+static __always_inline int parse_ip(struct packet *p, void *ip, u32 at, void *end, u32 limit)
 {
 	struct iphdr *h = ip;
 	struct udphdr *udp;
@@ -260,7 +260,7 @@ ALWAYS int parse_ip(struct packet *p, void *ip, u32 at, void *end, u32 limit)
 
 /* ---- rules -------------------------------------------------------------------------------------- */
 
-ALWAYS int find_pdr(struct packet *p, struct found *found)
+static __always_inline int find_pdr(struct packet *p, struct found *found)
 {
 	struct pdr_key key __attribute__((aligned(8))) = {
 		.src = p->ip->saddr, .dst = p->ip->daddr,
@@ -316,7 +316,7 @@ ALWAYS int find_pdr(struct packet *p, struct found *found)
 	return best != 0;
 }
 
-ALWAYS struct overlay *overlay_at(u32 number, u16 epoch)
+static __always_inline struct overlay *overlay_at(u32 number, u16 epoch)
 {
 	u32 slot = SLOT(overlay_cells, number, epoch);
 
@@ -324,7 +324,7 @@ ALWAYS struct overlay *overlay_at(u32 number, u16 epoch)
 }
 
 /* The overlay that an outer header belongs to: that of its key, else the one without. */
-ALWAYS int known_overlay(struct iphdr *outer, u32 key, u32 keyed, u16 epoch, u32 *number)
+static __always_inline int known_overlay(struct iphdr *outer, u32 key, u32 keyed, u16 epoch, u32 *number)
 {
 	struct overlay_key k = { outer->daddr, outer->saddr, key, keyed };
 	u32 *n = bpf_map_lookup_elem(&overlay_numbers, &k);
@@ -341,7 +341,7 @@ ALWAYS int known_overlay(struct iphdr *outer, u32 key, u32 keyed, u16 epoch, u32
 
 /* ---- the way out -------------------------------------------------------------------------------- */
 
-ALWAYS void decrement_ttl(struct iphdr *ip)
+static __always_inline void decrement_ttl(struct iphdr *ip)
 {
 	u32 check = ip->check + bpf_htons(0x0100);
 
@@ -400,7 +400,7 @@ static __noinline int insert_vlan(struct xdp_md *ctx, u16 tci)
 	return 1;
 }
 
-ALWAYS int leave(struct xdp_md *ctx, struct next_hop *hop)
+static __always_inline int leave(struct xdp_md *ctx, struct next_hop *hop)
 {
 	if (hop->vlan && !insert_vlan(ctx, hop->vlan))
 		return done(NO_ROOM, XDP_DROP);
@@ -408,7 +408,7 @@ ALWAYS int leave(struct xdp_md *ctx, struct next_hop *hop)
 	return bpf_redirect_map(&egress, hop->port, 0);
 }
 
-ALWAYS int forward_overlay(struct xdp_md *ctx, struct packet *p, u32 number)
+static __always_inline int forward_overlay(struct xdp_md *ctx, struct packet *p, u32 number)
 {
 	struct overlay *o = overlay_at(number, p->epoch);
 	u32 extent = bpf_ntohs(p->ip->tot_len), pushed, tcp;
@@ -469,7 +469,7 @@ ALWAYS int forward_overlay(struct xdp_md *ctx, struct packet *p, u32 number)
 	return leave(ctx, &o->hop);
 }
 
-ALWAYS int forward_port(struct xdp_md *ctx, struct packet *p, u32 port)
+static __always_inline int forward_port(struct xdp_md *ctx, struct packet *p, u32 port)
 {
 	struct neighbour_key key = { port, p->ip->daddr };
 	struct next_hop *hop = bpf_map_lookup_elem(&neighbours, &key);
@@ -494,7 +494,7 @@ ALWAYS int forward_port(struct xdp_md *ctx, struct packet *p, u32 port)
 	return leave(ctx, hop);
 }
 
-ALWAYS int judge(struct xdp_md *ctx, struct packet *p)
+static __always_inline int judge(struct xdp_md *ctx, struct packet *p)
 {
 	struct found found = {};
 	struct far *far;
@@ -519,7 +519,7 @@ ALWAYS int judge(struct xdp_md *ctx, struct packet *p)
 
 /* ---- programs ----------------------------------------------------------------------------------- */
 
-ALWAYS int begin(struct xdp_md *ctx, struct packet *p)
+static __always_inline int begin(struct xdp_md *ctx, struct packet *p)
 {
 	u64 length = (long)ctx->data_end - (long)ctx->data;
 #ifdef EPOCH

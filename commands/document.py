@@ -8,8 +8,8 @@ from html import escape
 
 from ..compiler import model as m
 from ..compiler.check.states import updates
+from ..compiler.ir.unit import Unit
 from ..compiler.lower.events import MALFORMED, Events
-from ..compiler.lower.lowered import Unit
 from ..compiler.model import guards
 from ..compiler.model.parse_graph import to_dot
 from ..compiler.model.show import expression

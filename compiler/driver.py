@@ -17,13 +17,19 @@ from ..lang.text.writing import write_files
 from .backend.budget import over_budget, untraced
 from .backend.effort import too_much
 from .check.program import check
+from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
-from .lower.layout import MAX_PORTS
-from .lower.lowered import Unit
 from .lower.reads import answers, walk
 from .lower.shape import Unsupported
 from .lower.unit import Join, Target, lower
 from .model import Bridge, Forward, Pipeline
+from .passes.drop_unused import drop_unused
+from .passes.lay_out_state import lay_out_state
+from .passes.merge_functions import merge_functions
+from .passes.place_state import needs_memory, place_state
+from .passes.simplify import simplify
+from .passes.spill import spill
+from .tables.layout import MAX_PORTS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -40,36 +46,18 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
 
 
 def lower_pipeline(
-    pipeline: Pipeline,
-    join: Join = "staged",
-    traced: bool = False,
-    target: Target = "host",
-    frugal: bool = False,
+    pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
-    """What the templates turn into C. Where the verifier would have too much to follow, it keeps in
-    memory what the parser found; where that is still too much, it is frugal. Raises `Refused`."""
-    lowered = partial(_lowered, pipeline, join, traced, target)
-    unit = lowered(frugal)
-    if frugal:  # it was held against the budget as it was: it has the same maps and loops
-        return unit
-    if found := over_budget(pipeline, unit):
-        raise Refused(found)
-    if too_much(unit) and any(program.ways is not None for program in unit.programs):
-        unit = lowered(in_memory=True)
-    return lowered(frugal=True) if too_much(unit) else unit
+    """What the emitter turns into C. Raises `Refused`."""
+    return placed(pipeline, lowered(pipeline, join, traced, target))
 
 
-def _lowered(
-    pipeline: Pipeline,
-    join: Join,
-    traced: bool,
-    target: Target,
-    frugal: bool = False,
-    in_memory: bool = False,
+def lowered(
+    pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
+    """The pipeline in the intermediate representation, before all passes. Raises `Refused`."""
     try:
-        source = pipeline.span.source.file
-        return lower(pipeline, source, join, traced, target, frugal, in_memory)
+        unit = lower(pipeline, pipeline.span.source.file, join, traced, target)
     except Unsupported as error:
         if target != "host":
             from .nfp.faults import not_on_a_card
@@ -78,6 +66,31 @@ def _lowered(
         label = Label(error.span or pipeline.span, "not compiled yet")
         help_ = "all else is sound: leave this out, or say it another way"
         raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
+    return unit
+
+
+def placed(pipeline: Pipeline, unit: Unit) -> Unit:
+    """A lowered unit after its passes. Where the verifier would have too much to follow, what the
+    parser found is kept in memory; where that is still too much, the stack is spared."""
+    made = run(pipeline, unit)
+    if found := over_budget(pipeline, made):
+        raise Refused(found)
+    if too_much(made) and any(program.ways is not None for program in made.programs):
+        made = run(pipeline, unit, in_memory=True)
+    return run(pipeline, unit, spilled=True) if too_much(made) else made
+
+
+def run(pipeline: Pipeline, unit: Unit, in_memory: bool = False, spilled: bool = False) -> Unit:
+    """The passes, in their order. `in_memory`: with nothing that the parser found in registers;
+    `spilled`: with as little on the stack as there can be, at the price of time."""
+    memory = {r for r in unit.roles if in_memory or spilled or needs_memory(pipeline, r, unit)}
+    if spilled:  # first: what it moves is made of expressions that are not placed yet
+        unit = spill(unit, {f"{s.prefix}_entry": s.entry_size for s in unit.states})
+    unit = place_state(unit, frozenset(memory), forget=spilled)
+    unit = simplify(unit)
+    unit = drop_unused(unit)
+    unit = merge_functions(unit)  # of roles that the pipeline treats alike
+    return lay_out_state(unit)
 
 
 @dataclass(frozen=True)
@@ -115,16 +128,19 @@ class Build:
         from .backend.emit import emit
 
         pipeline = self._pipeline
-        units = [lower_pipeline(pipeline, join)]
+        units = [lowered(pipeline, join)]
+        made = [placed(pipeline, units[0])]
         if traced:
             try:
-                units.append(lower_pipeline(pipeline, join, traced=True))
+                units.append(lowered(pipeline, join, traced=True))
+                made.append(placed(pipeline, units[1]))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))
-        for unit in reversed(units):  # the traced one takes clang longest
-            frugal = partial(lower_pipeline, pipeline, join, unit.traced is not None, frugal=True)
-            self._built.insert(0, pool.submit(built, pipeline, unit, frugal))
-        self._unit, self._c = units[0], emit(units[0], lines=False)
+        pairs = list(zip(units, made, strict=False))
+        for unit, first in reversed(pairs):  # the traced one takes clang longest
+            spilled = partial(run, pipeline, unit, spilled=True)
+            self._built.insert(0, pool.submit(built, pipeline, first, spilled))
+        self._unit, self._c = made[0], emit(made[0], lines=False)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""

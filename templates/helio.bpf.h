@@ -20,11 +20,12 @@ typedef __u64 u64;
 /* An IPv6 address. Aligned as the two words that it is made of: records and stacks have no more. */
 typedef unsigned __int128 u128 __attribute__((aligned(8)));
 
-#define ALWAYS static __always_inline
 /* a > b for numbers below 2^63, without teaching the verifier bounds that would multiply its states */
 #define BEATS(a, b) ((long)((u64)(b) - (u64)(a)) < 0)
 /* For tests that hardly a packet meets: what follows stands aside of what all others run. */
-#define SELDOM(c) __builtin_expect(!!(c), 0)
+#ifndef unlikely
+#define unlikely(c) __builtin_expect(!!(c), 0)
+#endif
 /* A jump whose preparations clang must not move in front of the test, where every packet would run them.
  * No two are alike: clang would make one of both, and `p & -c` of a pointer that is null on one way. */
 #define LEAVE(label)                                                                                \
@@ -149,20 +150,20 @@ struct {
 
 /* A packet's epoch as cells are compared with it: in the upper 16 bits, with ones below, so that the sign
  * of a difference is that of the epochs', modulo 2^16. */
-ALWAYS u64 epoch_of(u64 committed)
+static __always_inline u64 epoch_of(u64 committed)
 {
 	return committed << 48 | 0xffffffffffffULL;
 }
 
 /* A cell: old slot (24 bits), new slot (24), the epoch from which the new one holds (16). */
-ALWAYS u32 cell_slot(u64 cell, u64 epoch)
+static __always_inline u32 cell_slot(u64 cell, u64 epoch)
 {
 	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
 
 /* ---- existence filters: see lang/contract/manifest/manifest.py ---------------------------------------------- */
 
-ALWAYS u64 filter_hash(u64 sum)
+static __always_inline u64 filter_hash(u64 sum)
 {
 	return (sum ^ sum >> 32) * 0x9e3779b97f4a7c15ULL;
 }
@@ -170,33 +171,49 @@ ALWAYS u64 filter_hash(u64 sum)
 #endif /* HELIO_CARD */
 /* ---- octets ----------------------------------------------------------------------------------- */
 
-#define RAW8(p, o) (*(const u8 *)((const void *)(p) + (o)))
-#define RAW16(p, o) (*(const u16 *)((const void *)(p) + (o)))
-#define RAW32(p, o) (*(const u32 *)((const void *)(p) + (o)))
-#define RAW64(p, o) (*(const u64 *)((const void *)(p) + (o)))
-#define RAW128(p, o) (*(const u128 *)((const void *)(p) + (o)))
-#define PUT8(p, o, v) (*(u8 *)((void *)(p) + (o)) = (v))
-#define PUT16(p, o, v) (*(u16 *)((void *)(p) + (o)) = (v))
-#define PUT32(p, o, v) (*(u32 *)((void *)(p) + (o)) = (v))
-#define PUT64(p, o, v) (*(u64 *)((void *)(p) + (o)) = (v))
-#define PUT128(p, o, v) (*(u128 *)((void *)(p) + (o)) = (v))
+#define load8(p, o) (*(const u8 *)((const void *)(p) + (o)))
+#define load16(p, o) (*(const u16 *)((const void *)(p) + (o)))
+#define load32(p, o) (*(const u32 *)((const void *)(p) + (o)))
+#define load64(p, o) (*(const u64 *)((const void *)(p) + (o)))
+#define load128(p, o) (*(const u128 *)((const void *)(p) + (o)))
+#define load_be16(p, o) bpf_ntohs(load16(p, o))
+#define load_be32(p, o) bpf_ntohl(load32(p, o))
+#define load_be64(p, o) bpf_be64_to_cpu(load64(p, o))
+#define load_be128(p, o) swap128(load128(p, o))
+#define store8(p, o, v) (*(u8 *)((void *)(p) + (o)) = (v))
+#define store16(p, o, v) (*(u16 *)((void *)(p) + (o)) = (v))
+#define store32(p, o, v) (*(u32 *)((void *)(p) + (o)) = (v))
+#define store64(p, o, v) (*(u64 *)((void *)(p) + (o)) = (v))
+#define store128(p, o, v) (*(u128 *)((void *)(p) + (o)) = (v))
+#define store_be16(p, o, v) store16(p, o, bpf_htons(v))
+#define store_be32(p, o, v) store32(p, o, bpf_htonl(v))
+#define store_be64(p, o, v) store64(p, o, bpf_cpu_to_be64(v))
+#define store_be128(p, o, v) store128(p, o, swap128(v))
 
 /* 128 bits from network order to that of the host, or back. */
-ALWAYS u128 swap128(u128 value)
+static __always_inline u128 swap128(u128 value)
 {
 	return (u128)bpf_be64_to_cpu((u64)value) << 64 | bpf_be64_to_cpu((u64)(value >> 64));
 }
 
 /* Hide a value's origin from clang, so that it neither merges two maps' lookups into one indirect
  * call nor drops a bound that only the verifier needs. */
-#define OPAQUE(v) asm volatile("" : "+r"(v))
+#ifndef barrier_var
+#define barrier_var(v) asm volatile("" : "+r"(v))
+#endif
+
+static __always_inline u32 opaque(u32 v)
+{
+	barrier_var(v);
+	return v;
+}
 
 /* Let clang think that a value is needed here. */
 #define USED(v) asm volatile("" : : "r"(v))
 
 /* Whether a pointer is not null: a branch of its own, which clang does not fold with others into one
  * on the bits of several pointers. The verifier takes no arithmetic on them. */
-ALWAYS int is_there(const void *p)
+static __always_inline int is_not_null(const void *p)
 {
 	asm goto("if %0 == 0 goto %l[absent]" : : "r"(p) : : absent);
 	return 1;
@@ -208,59 +225,59 @@ absent:
  * would go on from there with a copy of what follows, see it read by a null pointer, and leave that way
  * without an end, for which the verifier refuses the program. */
 #ifdef HELIO_CARD
-#define there(p) is_there(p)
+#define not_null(p) is_not_null(p)
 #else
-#define there(p) ({ OPAQUE(p); is_there(p); })
+#define not_null(p) ({ barrier_var(p); is_not_null(p); })
 #endif
 
 /* The end of the packet, read afresh; the context's address stays as it is, as the verifier wants it. */
-ALWAYS void *limit_of(struct xdp_md *ctx)
+static __always_inline void *limit_of(struct xdp_md *ctx)
 {
-	OPAQUE(ctx);
+	barrier_var(ctx);
 	return (void *)(long)ctx->data_end;
 }
 
 /* Octets of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
-ALWAYS u64 frame_length(struct xdp_md *ctx)
+static __always_inline u64 frame_length(struct xdp_md *ctx)
 {
 	u64 length = (long)ctx->data_end - (long)ctx->data;
 
-	OPAQUE(length);
+	barrier_var(length);
 	return length;
 }
 
 /* A place in the packet, with a bound that clang cannot see through and so cannot drop. */
-ALWAYS void *packet_at(void *data, u32 at)
+static __always_inline void *packet_at(void *data, u32 at)
 {
 	if (__builtin_constant_p(at))
 		return data + at;
-	OPAQUE(at);
+	barrier_var(at);
 	return data + (at & MAX_OFFSET);
 }
 
 #define ABSENT 0xffff /* where a header would start that the packet lacks */
 
 /* Where a header starts that was moved by so many octets, if the packet has it. */
-ALWAYS u32 moved(u32 at, u32 by)
+static __always_inline u32 moved(u32 at, u32 by)
 {
 	return at == ABSENT ? at : at + by;
 }
 
 /* Where a link header starts that a pop leaves only if it is in front of all else: in front of `link`. */
-ALWAYS u32 leading(u32 at, u32 link)
+static __always_inline u32 leading(u32 at, u32 link)
 {
 	return at < link ? at : ABSENT;
 }
 
 /* The header that starts at octet `at`, of which `size` octets are there; 0 if there is none. */
-ALWAYS void *header_at(struct xdp_md *ctx, u32 at, u32 size)
+static __always_inline void *header_at(struct xdp_md *ctx, u32 at, u32 size)
 {
 	void *header;
 
 	if (at == ABSENT)
 		return 0;
 	header = packet_at((void *)(long)ctx->data, at);
-	OPAQUE(header); /* one pointer for the check and for every use */
+	barrier_var(header); /* one pointer for the check and for every use */
 	if (header + size > limit_of(ctx))
 		return 0;
 	if (!header)
@@ -269,11 +286,13 @@ ALWAYS void *header_at(struct xdp_md *ctx, u32 at, u32 size)
 }
 
 /* Behind here the verifier knows nothing of what is in memory: all ways that led here are one. */
-#define REMEMBERED asm volatile("" ::: "memory")
+#ifndef barrier
+#define barrier() asm volatile("" ::: "memory")
+#endif
 
 /* ---- checksums (RFC 1071, RFC 1624) ----------------------------------------------------------- */
 
-ALWAYS u16 fold(u64 sum)
+static __always_inline u16 fold(u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32); /* at most 0x1fffe */
@@ -282,7 +301,7 @@ ALWAYS u16 fold(u64 sum)
 }
 
 /* The checksum after a 16-bit word went from `old` to `new`; all as they stand in the packet. */
-ALWAYS u16 checksum_update(u16 checksum, u16 old, u16 new)
+static __always_inline u16 checksum_update(u16 checksum, u16 old, u16 new)
 {
 	return fold((u64)(u16)~checksum + (u16)~old + new);
 }
@@ -312,12 +331,12 @@ __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 	for (int i = 0; i < 15 && i < (length >> 1 & 15); i++, p += 2) {
 		if (p + 2 > end)
 			return 0;
-		total += RAW16(p, 0);
+		total += load16(p, 0);
 	}
 	if (length & 1) {
 		if (p + 1 > end)
 			return 0;
-		total += RAW8(p, 0);
+		total += load8(p, 0);
 	}
 	return (total & 0xffffffff) + (total >> 32);
 }
@@ -325,7 +344,7 @@ __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 #define MOST_SUMMED 64 /* chunks of 512 octets: all that an offset can reach */
 
 /* The ones' complement sum of `length` octets of the frame from octet `at` on. */
-ALWAYS u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
+static __always_inline u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u64 sum = 0;
@@ -353,11 +372,11 @@ __noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
 	void *p = packet_at(data, ip), *q = packet_at(data, (ip & MAX_OFFSET) + routed * 8);
 	u64 sum = 0;
 
-	if (p + 40 > end || q + 24 > end || !RAW8(q, 3) || RAW8(q, 1) < 2)
+	if (p + 40 > end || q + 24 > end || !load8(q, 3) || load8(q, 1) < 2)
 		return 0;
 #pragma clang loop unroll(full)
 	for (int i = 0; i < 16; i += 4)
-		sum += (u64)(u32)~RAW32(p, 24 + i) + RAW32(q, 8 + i);
+		sum += (u64)(u32)~load32(p, 24 + i) + load32(q, 8 + i);
 	return sum;
 }
 
@@ -380,16 +399,16 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 			return 0;
 		if (!(pseudo & OF_IPV6)) {
 			if (!protocol)
-				protocol = RAW8(p, 9);
-			sum += (u64)RAW32(p, 12) + RAW32(p, 16) + bpf_htons(length);
+				protocol = load8(p, 9);
+			sum += (u64)load32(p, 12) + load32(p, 16) + bpf_htons(length);
 		} else {
 			if (p + 40 > end)
 				return 0;
 			if (!protocol)
-				protocol = RAW8(p, 6);
+				protocol = load8(p, 6);
 #pragma clang loop unroll(full)
 			for (int i = 8; i < 40; i += 4)
-				sum += RAW32(p, i);
+				sum += load32(p, i);
 			sum += bpf_htonl(length);
 			if (routed)
 				sum += other_destination(ctx, pseudo, routed);
@@ -402,7 +421,7 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 	p = packet_at(data, field);
 	if (p + 2 > end)
 		return 0;
-	PUT16(p, 0, checksum);
+	store16(p, 0, checksum);
 	return 1;
 }
 
@@ -410,35 +429,35 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 /* A checksum follows what it covers. `change`: the sum of the complements of what stood there and of
  * what stands there now, in aligned words. Returns the same of the checksum itself, for another that
  * covers it. */
-ALWAYS u64 checksum_follow(void *field, u64 change)
+static __always_inline u64 checksum_follow(void *field, u64 change)
 {
-	u16 old = ~RAW16(field, 0), new = fold(old + change);
+	u16 old = ~load16(field, 0), new = fold(old + change);
 
-	PUT16(field, 0, new);
+	store16(field, 0, new);
 	return (u64)old + new;
 }
 
 /* 1 for a 16-bit number that is not 0, else 0: without a branch, which the verifier would follow both
  * ways, and all that comes behind twice. */
-ALWAYS u64 is_set(u64 number)
+static __always_inline u64 is_set(u64 number)
 {
-	OPAQUE(number);
+	barrier_var(number);
 	return (number + 0xffff) >> 16;
 }
 
 /* The same of UDP's, where 0 says that there is none (RFC 768). */
-ALWAYS u64 udp_checksum_follow(void *field, u64 change)
+static __always_inline u64 udp_checksum_follow(void *field, u64 change)
 {
-	u16 was = RAW16(field, 0), old = ~was, new = fold(old + change);
+	u16 was = load16(field, 0), old = ~was, new = fold(old + change);
 	u64 there = 0 - is_set(was);
 
 	new |= is_set(new) - 1; /* 0xffff in place of 0 */
-	PUT16(field, 0, new & there);
+	store16(field, 0, new & there);
 	return ((u64)old + new) & there;
 }
 
 /* A sum of words as one word, 0 only of zeros. */
-ALWAYS u32 folded(u64 sum)
+static __always_inline u32 folded(u64 sum)
 {
 	return (u16)~fold(sum);
 }
@@ -465,7 +484,7 @@ __noinline u64 follow(struct xdp_md *ctx, u32 at, u32 field, u64 change)
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))
 
-ALWAYS u32 jhash_words(const u32 *word, u32 count)
+static __always_inline u32 jhash_words(const u32 *word, u32 count)
 {
 	u32 a = 0xdeadbeef + (count << 2), b = a, c = a;
 	u32 i = 0;
@@ -502,58 +521,58 @@ ALWAYS u32 jhash_words(const u32 *word, u32 count)
 /* ---- addresses -------------------------------------------------------------------------------- */
 
 /* 224.0.0.0/4 or 255.255.255.255; `address` in network order. */
-ALWAYS int is_multicast(u32 address)
+static __always_inline int is_multicast(u32 address)
 {
 	return (address & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000);
 }
 
-ALWAYS int is_broadcast(u32 address)
+static __always_inline int is_broadcast(u32 address)
 {
 	return address == 0xffffffff;
 }
 
 #ifndef HELIO_CARD
-ALWAYS int is_local(u32 address)
+static __always_inline int is_local(u32 address)
 {
 	return is_multicast(address) || is_broadcast(address) ||
-	       is_there(bpf_map_lookup_elem(&local, &address));
+	       is_not_null(bpf_map_lookup_elem(&local, &address));
 }
 #endif /* HELIO_CARD */
 
 /* ff00::/8 (RFC 4291 section 2.7). */
-ALWAYS int is_multicast6(u128 address)
+static __always_inline int is_multicast6(u128 address)
 {
 	return (u8)address == 0xff;
 }
 
 #ifndef HELIO_CARD
-ALWAYS int is_local6(u128 address)
+static __always_inline int is_local6(u128 address)
 {
-	return is_multicast6(address) || is_there(bpf_map_lookup_elem(&local6, &address));
+	return is_multicast6(address) || is_not_null(bpf_map_lookup_elem(&local6, &address));
 }
 #endif /* HELIO_CARD */
 
 /* fe80::/10, :: or ::1: such an address is not for other links (RFC 4291 sections 2.5.2, 2.5.3, 2.5.6).
  * `p` is where it stands. */
-ALWAYS int is_confined_address(void *p)
+static __always_inline int is_confined_address(void *p)
 {
-	return (RAW16(p, 0) & bpf_htons(0xffc0)) == bpf_htons(0xfe80) ||
-	       !(RAW64(p, 0) | (RAW64(p, 8) & ~bpf_cpu_to_be64(1)));
+	return (load16(p, 0) & bpf_htons(0xffc0)) == bpf_htons(0xfe80) ||
+	       !(load64(p, 0) | (load64(p, 8) & ~bpf_cpu_to_be64(1)));
 }
 
 /* Must the packet whose IPv6 header is `ip` stay on its link? Also multicast of scope 2 or less
  * (RFC 4291 section 2.7). */
-ALWAYS int is_confined6(void *ip)
+static __always_inline int is_confined6(void *ip)
 {
-	return (RAW8(ip, 24) == 0xff && (RAW8(ip, 25) & 15) <= 2) ||
+	return (load8(ip, 24) == 0xff && (load8(ip, 25) & 15) <= 2) ||
 	       is_confined_address(ip + 8) || is_confined_address(ip + 24);
 }
 
 /* The same of IPv4: 127.0.0.0/8 (RFC 1122 section 3.2.1.3), 169.254.0.0/16 (RFC 3927 section 2.7), and to
  * 224.0.0.0/24 (RFC 5771 section 4) and 255.255.255.255 (RFC 1812 section 5.3.5.1). */
-ALWAYS int is_confined(void *ip)
+static __always_inline int is_confined(void *ip)
 {
-	u32 source = RAW32(ip, 12), target = RAW32(ip, 16);
+	u32 source = load32(ip, 12), target = load32(ip, 16);
 
 	return (source & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
 	       (source & bpf_htonl(0xffff0000)) == bpf_htonl(0xa9fe0000) ||
@@ -564,12 +583,12 @@ ALWAYS int is_confined(void *ip)
 
 #ifndef HELIO_CARD
 /* The number of the port that the packet came in by; none has ~0. */
-ALWAYS u32 arrival_port(struct xdp_md *ctx)
+static __always_inline u32 arrival_port(struct xdp_md *ctx)
 {
 	u32 ifindex, at, *number;
 	volatile u64 *slot;
 
-	OPAQUE(ctx); /* as in limit_of */
+	barrier_var(ctx); /* as in limit_of */
 	ifindex = ctx->ingress_ifindex;
 	at = ifindex & 255;
 	slot = bpf_map_lookup_elem(&port_slots, &at);
@@ -591,7 +610,7 @@ ALWAYS u32 arrival_port(struct xdp_md *ctx)
 #endif
 
 /* Ask the kernel's FIB and neighbour table, seen from `port`; `fib` says which address. */
-ALWAYS int next_hop_of_fib(struct xdp_md *ctx, struct bpf_fib_lookup *fib, struct port *port,
+static __always_inline int next_hop_of_fib(struct xdp_md *ctx, struct bpf_fib_lookup *fib, struct port *port,
 			   u32 number, struct next_hop *hop)
 {
 	fib->ifindex = port->routed;
@@ -638,7 +657,7 @@ static __noinline int next_hop_from_fib6(struct xdp_md *ctx, u32 number, const u
 }
 
 /* Where it stands in the neighbour table, or in `room` by the FIB; 0 if neither knows it. */
-ALWAYS struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, struct next_hop *room)
+static __always_inline struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, struct next_hop *room)
 {
 	struct neighbour_key key = { .port = port, .address = address };
 	struct next_hop *known = bpf_map_lookup_elem(&neighbours, &key);
@@ -648,7 +667,7 @@ ALWAYS struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, s
 	return next_hop_from_fib(ctx, port, address, room) ? room : 0;
 }
 
-ALWAYS struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 port, u128 address,
+static __always_inline struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 port, u128 address,
 				     struct next_hop *room)
 {
 	struct neighbour_key6 key = { .port = port, .address = address };
@@ -661,7 +680,7 @@ ALWAYS struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 port, u128 address,
 
 /* Let the frame begin `by` octets later, where there is room for the tag of the egress port too: what
  * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
-ALWAYS int move_begin(struct xdp_md *ctx, int by, u16 tag)
+static __always_inline int move_begin(struct xdp_md *ctx, int by, u16 tag)
 {
 	if (!tag)
 		return !bpf_xdp_adjust_head(ctx, by);
@@ -669,10 +688,10 @@ ALWAYS int move_begin(struct xdp_md *ctx, int by, u16 tag)
 }
 
 /* The MAC addresses of a frame to the next hop, by whole words: clang knows no alignment here. */
-ALWAYS void put_macs(void *frame, const struct next_hop *hop)
+static __always_inline void put_macs(void *frame, const struct next_hop *hop)
 {
-	PUT64(frame, 0, RAW64(hop->mac, 0));
-	PUT32(frame, 8, RAW32(hop->mac, 8));
+	store64(frame, 0, load64(hop->mac, 0));
+	store32(frame, 8, load32(hop->mac, 8));
 }
 
 /* Insert an 802.1Q tag behind the MAC addresses of a frame that begins with them. 0: no headroom. */
@@ -688,12 +707,12 @@ static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 	end = (void *)(long)ctx->data_end;
 	if (data + 18 > end)
 		return 0;
-	first = RAW64(data, 4);
-	last = RAW32(data, 12);
-	PUT64(data, 0, first);
-	PUT32(data, 8, last);
-	PUT16(data, 12, bpf_htons(0x8100));
-	PUT16(data, 14, bpf_htons(tag));
+	first = load64(data, 4);
+	last = load32(data, 12);
+	store64(data, 0, first);
+	store32(data, 8, last);
+	store16(data, 12, bpf_htons(0x8100));
+	store16(data, 14, bpf_htons(tag));
 	return 1;
 }
 
@@ -701,56 +720,56 @@ static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 /* ---- IPv4 (RFC 791) ----------------------------------------------------------------------------- */
 
 /* TTL - 1, the checksum kept: what equation 3 of RFC 1624 comes to for a word that falls by 0x0100. */
-ALWAYS void decrement_ttl(void *ip)
+static __always_inline void decrement_ttl(void *ip)
 {
-	u32 checksum = RAW16(ip, 10) + bpf_htons(0x0100);
+	u32 checksum = load16(ip, 10) + bpf_htons(0x0100);
 
-	PUT8(ip, 8, RAW8(ip, 8) - 1);
-	PUT16(ip, 10, checksum + (checksum >= 0xffff));
+	store8(ip, 8, load8(ip, 8) - 1);
+	store16(ip, 10, checksum + (checksum >= 0xffff));
 }
 
 /* ECN becomes another, the checksum kept. */
-ALWAYS void set_ecn(void *ip, u8 ecn)
+static __always_inline void set_ecn(void *ip, u8 ecn)
 {
-	u16 old = RAW16(ip, 0), new = (old & ~bpf_htons(0x0003)) | bpf_htons(ecn);
+	u16 old = load16(ip, 0), new = (old & ~bpf_htons(0x0003)) | bpf_htons(ecn);
 
-	PUT16(ip, 0, new);
-	PUT16(ip, 10, checksum_update(RAW16(ip, 10), old, new));
+	store16(ip, 0, new);
+	store16(ip, 10, checksum_update(load16(ip, 10), old, new));
 }
 
 /* ---- IPv6 (RFC 8200) ---------------------------------------------------------------------------- */
 
-ALWAYS void decrement_hop_limit(void *ip)
+static __always_inline void decrement_hop_limit(void *ip)
 {
-	PUT8(ip, 7, RAW8(ip, 7) - 1);
+	store8(ip, 7, load8(ip, 7) - 1);
 }
 
 /* ECN, the low two bits of the traffic class, becomes another. */
-ALWAYS void set_ecn6(void *ip, u8 ecn)
+static __always_inline void set_ecn6(void *ip, u8 ecn)
 {
-	PUT8(ip, 1, (RAW8(ip, 1) & 0xcf) | ecn << 4);
+	store8(ip, 1, (load8(ip, 1) & 0xcf) | ecn << 4);
 }
 
 #ifndef HELIO_CARD
 /* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ---------------------------------------------- */
 
 /* May the packet whose IPv4 header is `ip` be answered with an ICMP error? */
-ALWAYS int may_answer(struct xdp_md *ctx, void *ip)
+static __always_inline int may_answer(struct xdp_md *ctx, void *ip)
 {
 	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *icmp;
-	u32 from = RAW32(ip, 12), to = RAW32(ip, 16), size = (RAW8(ip, 0) & 15) * 4;
-	u8 network = RAW8(ip, 12);
+	u32 from = load32(ip, 12), to = load32(ip, 16), size = (load8(ip, 0) & 15) * 4;
+	u8 network = load8(ip, 12);
 
-	if (frame + 14 > end || RAW8(frame, 0) & 1) /* a link-layer broadcast or multicast */
+	if (frame + 14 > end || load8(frame, 0) & 1) /* a link-layer broadcast or multicast */
 		return 0;
 	/* what is no single host: this network, loopback, classes D and E, a broadcast; or the host itself */
 	if (!network || network == 127 || network >= 224 || is_local(from) || is_multicast(to) ||
-	    is_broadcast(to) || RAW16(ip, 6) & bpf_htons(0x1fff))
+	    is_broadcast(to) || load16(ip, 6) & bpf_htons(0x1fff))
 		return 0;
 	icmp = ip + size;
-	if (RAW8(ip, 9) != 1 || bpf_ntohs(RAW16(ip, 2)) <= size || icmp + 1 > end)
+	if (load8(ip, 9) != 1 || bpf_ntohs(load16(ip, 2)) <= size || icmp + 1 > end)
 		return 1;
-	switch (RAW8(icmp, 0)) {
+	switch (load8(icmp, 0)) {
 	case 3:
 	case 4:
 	case 5:
@@ -762,15 +781,15 @@ ALWAYS int may_answer(struct xdp_md *ctx, void *ip)
 }
 
 /* Octets of a packet that an error about it quotes: its header and 8 more. */
-ALWAYS u32 quote(void *ip)
+static __always_inline u32 quote(void *ip)
 {
-	u32 header = (RAW8(ip, 0) & 15) * 4, extent = bpf_ntohs(RAW16(ip, 2));
+	u32 header = (load8(ip, 0) & 15) * 4, extent = bpf_ntohs(load16(ip, 2));
 
 	return extent < header + 8 ? extent : header + 8;
 }
 
 /* The IPv4 address of the port that the packet came in by, network order; 0 if there is none. */
-ALWAYS u32 arrival_address(struct xdp_md *ctx)
+static __always_inline u32 arrival_address(struct xdp_md *ctx)
 {
 	u32 number = arrival_port(ctx);
 	struct port *port = bpf_map_lookup_elem(&ports, &number);
@@ -778,15 +797,15 @@ ALWAYS u32 arrival_address(struct xdp_md *ctx)
 	return port ? port->address : 0;
 }
 
-ALWAYS void swap_macs(void *frame)
+static __always_inline void swap_macs(void *frame)
 {
-	u32 a = RAW32(frame, 0), b = RAW32(frame, 6);
-	u16 c = RAW16(frame, 4), d = RAW16(frame, 10);
+	u32 a = load32(frame, 0), b = load32(frame, 6);
+	u16 c = load16(frame, 4), d = load16(frame, 10);
 
-	PUT32(frame, 0, b);
-	PUT16(frame, 4, d);
-	PUT32(frame, 6, a);
-	PUT16(frame, 10, c);
+	store32(frame, 0, b);
+	store16(frame, 4, d);
+	store32(frame, 6, a);
+	store16(frame, 10, c);
 }
 
 /* Write IPv4 and ICMP, from the address of the port that the packet came in by, at octet `at` of the frame,
@@ -803,30 +822,30 @@ __noinline int put_icmp_at(struct xdp_md *ctx, u32 place, u32 to, u32 about)
 
 	if (ip + 28 > end)
 		return 0;
-	PUT16(ip, 0, bpf_htons(0x45c0));
-	PUT16(ip, 2, bpf_htons(28 + quoted));
-	PUT32(ip, 4, bpf_htonl(0x00004000));
-	PUT16(ip, 8, bpf_htons(0x4001));
-	PUT32(ip, 12, from);
-	PUT32(ip, 16, to);
-	PUT16(ip, 10, fold((u64)RAW16(ip, 0) + RAW16(ip, 2) + RAW32(ip, 4) + RAW16(ip, 8) + from + to));
-	PUT16(ip, 20, bpf_htons(type_code));
-	PUT32(ip, 24, bpf_htonl(mtu));
+	store16(ip, 0, bpf_htons(0x45c0));
+	store16(ip, 2, bpf_htons(28 + quoted));
+	store32(ip, 4, bpf_htonl(0x00004000));
+	store16(ip, 8, bpf_htons(0x4001));
+	store32(ip, 12, from);
+	store32(ip, 16, to);
+	store16(ip, 10, fold((u64)load16(ip, 0) + load16(ip, 2) + load32(ip, 4) + load16(ip, 8) + from + to));
+	store16(ip, 20, bpf_htons(type_code));
+	store32(ip, 24, bpf_htonl(mtu));
 	sum = bpf_htons(type_code) + (u64)bpf_htonl(mtu);
 	p = ip + 28;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < 34; i++, p += 2) {
 		if (p + 2 > end)
 			break;
-		sum += RAW16(p, 0);
+		sum += load16(p, 0);
 	}
 	if (p + 1 <= end)
-		sum += RAW8(p, 0);
-	PUT16(ip, 22, fold(sum));
+		sum += load8(p, 0);
+	store16(ip, 22, fold(sum));
 	return 1;
 }
 
-ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 quoted, u32 type_code, u32 mtu)
+static __always_inline int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 quoted, u32 type_code, u32 mtu)
 {
 	return put_icmp_at(ctx, at | quoted << 16, to, (u16)type_code | mtu << 16);
 }
@@ -847,14 +866,14 @@ __noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
 	if (at > MAX_OFFSET - 8 || p + 8 > limit_of(ctx))
 		return 0;
 	if (next == 44) /* behind a later fragment's comes mid-payload */
-		return RAW16(p, 2) & bpf_htons(0xfff8) ? 0 : (u64)RAW8(p, 0) << 32 | (at + 8);
+		return load16(p, 2) & bpf_htons(0xfff8) ? 0 : (u64)load8(p, 0) << 32 | (at + 8);
 	if (next == 51) /* RFC 4302 section 2.2 */
-		size = (RAW8(p, 1) + 2) * 4;
+		size = (load8(p, 1) + 2) * 4;
 	else if (next == 0 || next == 43 || next == 60)
-		size = (RAW8(p, 1) + 1) * 8;
+		size = (load8(p, 1) + 1) * 8;
 	else
 		return 0;
-	return (u64)RAW8(p, 0) << 32 | (at + size);
+	return (u64)load8(p, 0) << 32 | (at + size);
 }
 
 #define MOST_EXTENSIONS 8
@@ -868,8 +887,8 @@ static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
 
 	if (p + 40 > limit_of(ctx))
 		return 0;
-	next = RAW8(p, 6);
-	end = at + 40 + bpf_ntohs(RAW16(p, 4));
+	next = load8(p, 6);
+	end = at + 40 + bpf_ntohs(load16(p, 4));
 	at += 40;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MOST_EXTENSIONS && next != 58; i++) {
@@ -883,34 +902,34 @@ static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
 	p = packet_at((void *)(long)ctx->data, at);
 	if (next != 58 || at >= end || p + 1 > limit_of(ctx))
 		return 0;
-	return RAW8(p, 0) < 128 || RAW8(p, 0) == ICMP6_REDIRECT;
+	return load8(p, 0) < 128 || load8(p, 0) == ICMP6_REDIRECT;
 }
 
 /* May the packet whose IPv6 header is `ip`, at octet `at` of the frame, be answered with an ICMPv6
  * error? RFC 4443 section 2.4 (e). */
-ALWAYS int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32 type_code)
+static __always_inline int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32 type_code)
 {
 	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	int grouped = type_code >> 8 == ICMP6_TOO_BIG; /* (e.3): so that path MTU discovery works there */
 
-	if (frame + 14 > end || RAW8(frame, 0) & 1)
+	if (frame + 14 > end || load8(frame, 0) & 1)
 		return 0;
-	if ((is_multicast6(RAW128(ip, 24)) && !grouped) || is_local6(RAW128(ip, 8)) ||
+	if ((is_multicast6(load128(ip, 24)) && !grouped) || is_local6(load128(ip, 8)) ||
 	    is_confined_address(ip + 8))
 		return 0;
 	return !carries_icmp6_error(ctx, at);
 }
 
 /* Octets of a packet that an error about it quotes: as many as make an error of MIN_MTU6. */
-ALWAYS u32 quote6(void *ip)
+static __always_inline u32 quote6(void *ip)
 {
-	u32 extent = 40 + bpf_ntohs(RAW16(ip, 4)), most = MIN_MTU6 - 48;
+	u32 extent = 40 + bpf_ntohs(load16(ip, 4)), most = MIN_MTU6 - 48;
 
 	return extent < most ? extent : most;
 }
 
 /* The IPv6 address of the port that the packet came in by, network order; 0 if there is none. */
-ALWAYS u128 arrival_address6(struct xdp_md *ctx)
+static __always_inline u128 arrival_address6(struct xdp_md *ctx)
 {
 	u32 number = arrival_port(ctx);
 	struct port *port = bpf_map_lookup_elem(&ports, &number);
@@ -920,7 +939,7 @@ ALWAYS u128 arrival_address6(struct xdp_md *ctx)
 
 /* Likewise IPv6 and ICMPv6. An MTU below
  * MIN_MTU6 would not be believed (RFC 8201 section 4). */
-ALWAYS int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 quoted, u32 type_code, u32 mtu)
+static __always_inline int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 quoted, u32 type_code, u32 mtu)
 {
 	u128 from = arrival_address6(ctx);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -930,14 +949,14 @@ ALWAYS int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 quoted, u32 type_c
 		return 0;
 	if (type_code >> 8 == ICMP6_TOO_BIG && mtu < MIN_MTU6)
 		mtu = MIN_MTU6;
-	PUT32(ip, 0, bpf_htonl(0x60000000));
-	PUT16(ip, 4, bpf_htons(8 + quoted));
-	PUT16(ip, 6, bpf_htons(58 << 8 | 64));
-	PUT128(ip, 8, from);
-	PUT128(ip, 24, to);
-	PUT16(ip, 40, bpf_htons(type_code));
-	PUT16(ip, 42, 0);
-	PUT32(ip, 44, bpf_htonl(mtu));
+	store32(ip, 0, bpf_htonl(0x60000000));
+	store16(ip, 4, bpf_htons(8 + quoted));
+	store16(ip, 6, bpf_htons(58 << 8 | 64));
+	store128(ip, 8, from);
+	store128(ip, 24, to);
+	store16(ip, 40, bpf_htons(type_code));
+	store16(ip, 42, 0);
+	store32(ip, 44, bpf_htonl(mtu));
 	return seal(ctx, at | OF_IPV6 | 58 << 16, at + 40, 8 + quoted, at + 42);
 }
 
@@ -957,27 +976,27 @@ __noinline u32 mss_step(struct xdp_md *ctx, u32 tcp, u32 at, u32 most)
 	header = packet_at(data, tcp);
 	if (header + 20 > end)
 		return 0;
-	size = (RAW8(header, 12) >> 4) * 4;
+	size = (load8(header, 12) >> 4) * 4;
 	p = header + (at & 63);
-	if (at + 2 > size || p + 2 > end || RAW8(p, 0) == 0)
+	if (at + 2 > size || p + 2 > end || load8(p, 0) == 0)
 		return 0;
-	if (RAW8(p, 0) == 1)
+	if (load8(p, 0) == 1)
 		return at + 1;
-	if (RAW8(p, 1) < 2)
+	if (load8(p, 1) < 2)
 		return 0;
-	if (RAW8(p, 0) != 2 || RAW8(p, 1) != 4)
-		return at + RAW8(p, 1);
+	if (load8(p, 0) != 2 || load8(p, 1) != 4)
+		return at + load8(p, 1);
 	if (at + 4 > size || p + 4 > end)
 		return 0;
-	old = (u16)RAW8(p, 2) << 8 | RAW8(p, 3);
+	old = (u16)load8(p, 2) << 8 | load8(p, 3);
 	if (old <= most)
 		return 0;
-	PUT8(p, 2, most >> 8);
-	PUT8(p, 3, (u8)most);
+	store8(p, 2, most >> 8);
+	store8(p, 3, (u8)most);
 	/* at an odd offset the option's octets straddle two words: they count swapped */
 	old = at & 1 ? old : bpf_htons(old);
 	new = at & 1 ? most : bpf_htons(most);
-	PUT16(header, 16, checksum_update(RAW16(header, 16), old, new));
+	store16(header, 16, checksum_update(load16(header, 16), old, new));
 	return 0;
 }
 
@@ -988,7 +1007,7 @@ static __noinline int clamp_mss(struct xdp_md *ctx, u32 tcp, u32 most)
 	void *header = packet_at(data, tcp);
 	u32 at = 20;
 
-	if (header + 20 > end || !(RAW8(header, 13) & TCP_SYN))
+	if (header + 20 > end || !(load8(header, 13) & TCP_SYN))
 		return 0;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < 40 && at; i++)

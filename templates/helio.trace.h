@@ -54,21 +54,21 @@ struct {
 	__uint(max_entries, 1 << 20);
 } trace_ring SEC(".maps");
 
-ALWAYS struct trace *trace_of(void)
+static __always_inline struct trace *trace_of(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&trace_records, &zero);
 }
 
-ALWAYS struct trace_control *trace_control_of(void)
+static __always_inline struct trace_control *trace_control_of(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&trace_control, &zero);
 }
 
-ALWAYS void trace_lose(void)
+static __always_inline void trace_lose(void)
 {
 	u32 zero = 0;
 	u64 *lost = bpf_map_lookup_elem(&trace_lost, &zero);
@@ -78,7 +78,7 @@ ALWAYS void trace_lose(void)
 }
 
 /* Is a packet that arrives by this port, now, to be told of? */
-ALWAYS int trace_wanted(u64 now, u32 port)
+static __always_inline int trace_wanted(u64 now, u32 port)
 {
 	struct trace_control *c = trace_control_of();
 
@@ -95,7 +95,7 @@ ALWAYS int trace_wanted(u64 now, u32 port)
 }
 
 /* A packet comes in. */
-ALWAYS struct trace *trace_begin(struct xdp_md *ctx)
+static __always_inline struct trace *trace_begin(struct xdp_md *ctx)
 {
 	struct trace *t = trace_of();
 
@@ -120,7 +120,7 @@ __noinline int trace_step(u32 words, u64 a, u64 b, u64 c, u64 d)
 		return 0;
 	at = t->used;
 	t->used = at + words;
-	OPAQUE(at);
+	barrier_var(at);
 	if (at >= TRACE_WORDS)
 		return 0;
 	t->word[at] = a;
@@ -140,12 +140,12 @@ __noinline u32 trace_test(struct xdp_md *ctx, u32 number)
 	u64 high = 0, low = 0;
 	u32 node, holds;
 
-	OPAQUE(number);
+	barrier_var(number);
 	if (!c || !t || number >= TRACE_TESTS)
 		return 0;
 	test = &c->test[number];
 	node = test->node;
-	OPAQUE(node);
+	barrier_var(node);
 	if (node >= TRACE_NODES || !t->node[node])
 		return 0;
 	p = packet_at(data, t->node[node] - 1 + test->at);
@@ -156,7 +156,7 @@ __noinline u32 trace_test(struct xdp_md *ctx, u32 number)
 		if (p + 1 > end)
 			return 0;
 		high = high << 8 | low >> 56;
-		low = low << 8 | RAW8(p, 0);
+		low = low << 8 | load8(p, 0);
 	}
 	holds = (high & test->high_mask) == test->high && (low & test->mask) - test->low <= test->span;
 	return holds != test->otherwise;
@@ -208,7 +208,7 @@ __noinline int trace_parsed(struct xdp_md *ctx)
 
 		if (p + 8 > end)
 			break;
-		PUT64(t->frame, at, RAW64(p, 0));
+		store64(t->frame, at, load64(p, 0));
 	}
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 7 && at < TRACE_SNAP; i++, at++) {
@@ -216,7 +216,7 @@ __noinline int trace_parsed(struct xdp_md *ctx)
 
 		if (p + 1 > end)
 			break;
-		PUT8(t->frame, at, RAW8(p, 0));
+		store8(t->frame, at, load8(p, 0));
 	}
 	return 0;
 }
@@ -232,7 +232,7 @@ __noinline int trace_end(u32 action)
 	t->on = 0;
 	t->action = action;
 	words = t->used;
-	OPAQUE(words);
+	barrier_var(words);
 	if (words > TRACE_WORDS)
 		words = TRACE_WORDS;
 	if (bpf_ringbuf_output(&trace_ring, t, __builtin_offsetof(struct trace, word) + words * 8, 0))

@@ -4,22 +4,23 @@ of stack) the bound is well below the kernel's."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
-from ..lower.layout import Table
-from ..lower.lowered import Function, Program, Unit
+from ..ir.nodes import Function
+from ..ir.unit import Program, Unit
+from ..ir.walk import helpers_of, looked_up_in, operations, states_of, tables_of
 from ..lower.reads import walk
 from ..model import Bridge, Forward, Hash, Pipeline, Stage, State
+from ..tables.layout import Table
 
 STAGES = 32  # MAX_TAIL_CALL_CNT of Linux 5.10: a packet goes through one more program at most
 MAPS = 64  # MAX_USED_MAPS, of one program
 MOST_FOLLOWED = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS
 WALKED = 800_000  # of these by look-ups; the rest is for the stages themselves
-TEXT = 128_000  # characters of C: up to 25,000 instructions, of which a jump reaches 32,767
+OPERATIONS = 19_000  # up to 25,000 instructions, of which a jump reaches 32,767
 HASHED = 128  # octets in one hash: they lie on the stack, which has 512 with those of look-ups
 ENTRY = 128  # octets of a state's entry, which is made there
 KEY = 88  # octets of a state's key, likewise
@@ -59,13 +60,15 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
     what, help_ = f"stage `{stage.name}`", "move some of it into a stage of its own"
     if unit.join == "fused":
         what, help_ = "all stages in one program", "compile without `--fuse`"
-    text = _text(unit, program)
-    if len(text) > TEXT:
-        says = f"some {len(text) // 1000} kB of C; at most {TEXT // 1000}"
+    called = _called(unit, program)
+    count = sum(map(operations, called))
+    if count > OPERATIONS:
+        says = f"some {count:,} operations; at most {OPERATIONS:,}"
         yield _refused(f"{what} is too long for the kernel", stage.span, says, help_)
-    used = _used(unit, text)
+    prefixes = set[str]().union(*map(tables_of, called))
+    used = [t for t in unit.tables if t.manifest.prefix in prefixes]
     maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, used))
-    maps += sum(f"{s.prefix}_re" in text for s in unit.states)
+    maps += len(set[str]().union(*map(states_of, called)))
     if maps > MAPS:
         says = f"of {len(used)} kinds of rules, {maps} maps; at most {MAPS} for a program"
         title = f"{what} asks too many tables for the kernel"
@@ -81,24 +84,15 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
 def looked_up(unit: Unit, program: Program) -> int:
     """How many instructions the verifier follows in a program's look-ups, at most: it follows the
     function of each table once."""
-    text = _text(unit, program)
-    return sum(_walked(t) for t in unit.tables if f"{t.manifest.prefix}_find(" in text)
-
-
-def _used(unit: Unit, text: str) -> list[Table]:
-    return [t for t in unit.tables if re.search(rf"\b{t.manifest.prefix}_\w", text)]
-
-
-def _text(unit: Unit, program: Program) -> str:
-    return "\n".join(line.text for f in _called(unit, program) for line in f.body)
+    asked = set[str]().union(*map(looked_up_in, _called(unit, program)))
+    return sum(_walked(t) for t in unit.tables if t.manifest.prefix in asked)
 
 
 def _called(unit: Unit, program: Program) -> list[Function]:
-    """The program's stages, and those helpers of its role that they name."""
-    own = list(program.functions)
-    text = "\n".join(line.text for f in own for line in f.body)
-    helpers = [f for f in unit.functions if not f.stage and f.role == program.role]
-    return own + [f for f in helpers if f.name in text]
+    """The program's stages, and the helpers that they call."""
+    called = set[str]().union(*map(helpers_of, program.functions))
+    helpers = (f for f in unit.functions if not f.stage)
+    return [*program.functions, *(f for f in helpers if f.name in called)]
 
 
 def _beside(pipeline: Pipeline, unit: Unit) -> int:

@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..lower.lowered import Unit
+from ..ir.unit import Unit
 from ..model import Pipeline
 from .clang import TooDeep, compile_c
 from .emit import emit
 from .stack import depths, too_deep
 
 
-def built(pipeline: Pipeline, unit: Unit, frugal: Callable[[], Unit]) -> tuple[Unit, bytes]:
-    """The object, and what it was built of: the unit, or if that needs too much stack the `frugal`
+def built(pipeline: Pipeline, unit: Unit, spilled: Callable[[], Unit]) -> tuple[Unit, bytes]:
+    """The object, and what it was built of: the unit, or if that needs too much stack the `spilled`
     one, which is slower. Raises `Refused`, H0336 where that needs too much as well."""
     octets, found = _tried(pipeline, unit)
     if found:
-        unit = frugal()
+        unit = spilled()
         octets, found = _tried(pipeline, unit)
     if found:
         raise Refused(found)

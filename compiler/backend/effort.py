@@ -5,19 +5,20 @@ tests/compiler/lower/test_effort.py holds this against what a kernel counts."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from ..lower.lowered import Function, Program, Unit
+from ..ir.expr import Expr, State, There, Unary
+from ..ir.nodes import AssumeNot, Block, Body, If, Statement
+from ..ir.types import BYTES
+from ..ir.unit import Program, Unit
+from ..ir.walk import own_expressions
 from .budget import MOST_FOLLOWED, looked_up
 
-#: Instructions that the verifier followed for one line of C, at most, in programs of some length:
-#: on each way to it by which other pointers are null, or on each of the parser's. Most took one.
-_OF_A_LINE = 20
+#: Instructions that the verifier followed for one step, at most, in programs of some length: on
+#: each way to it by which other pointers are null, or on each of the parser's. Most took one.
+_OF_A_STEP = 20
 _OF_A_WAY = 10
-
-_POINTER = re.compile(r"\bst->(\w+_h)\b")
-_SURE = re.compile(r"if \(SELDOM\(!there\(st->(\w+_h)\)\)\)$")
-_TESTED = re.compile(r"if \(there\(st->(\w+_h)\)\) \{$")
 
 
 def too_much(unit: Unit) -> bool:
@@ -29,28 +30,73 @@ def too_much(unit: Unit) -> bool:
 
 def estimated(unit: Unit, program: Program) -> int:
     """Instructions that the verifier follows in a program."""
-    lines = _OF_A_LINE * sum(map(followed, program.functions))
+    steps = _OF_A_STEP * sum(followed(f.body) for f in program.functions)
     if program.ways is not None:
-        lines = _OF_A_WAY * program.ways * sum(len(f.body) for f in program.functions)
-    return looked_up(unit, program) + lines
+        count = sum(sum(step.weight for step in _steps(f.body, 0)) for f in program.functions)
+        steps = _OF_A_WAY * program.ways * count
+    return looked_up(unit, program) + steps
 
 
-def followed(function: Function) -> int:
-    """Lines of a stage, each as often as there are ways to it by which other pointers are null."""
+def followed(body: Body) -> int:
+    """Steps of a stage, each as often as there are ways to it by which other pointers are null."""
     total = 0
     kept: dict[str, int] = {}  # pointers, by the depth of the block that made them
     sure: dict[str, int] = {}  # those that are not null there, likewise
-    used = [_POINTER.findall(line.text) for line in function.body]
-    last = {name: number for number, names in enumerate(used) for name in names}
-    for number, line in enumerate(function.body):
+    steps = list(_steps(body, 0))
+    last = {name: number for number, step in enumerate(steps) for name in step.used}
+    for number, step in enumerate(steps):
         for known in (kept, sure):
-            for name in [n for n, depth in known.items() if depth > line.depth or last[n] < number]:
+            for name in [n for n, depth in known.items() if depth > step.depth or last[n] < number]:
                 del known[name]
-        for name in used[number]:
-            kept.setdefault(name, line.depth)
-        if seen := _SURE.search(line.text):
-            sure.setdefault(seen[1], line.depth)
-        elif seen := _TESTED.search(line.text):
-            sure.setdefault(seen[1], line.depth + 1)
-        total += 1 << len(kept.keys() - sure.keys())
+        for name in step.used:
+            kept.setdefault(name, step.depth)
+        if step.sure:
+            sure.setdefault(step.sure, step.sure_from)
+        total += step.weight << len(kept.keys() - sure.keys())
     return total
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A statement, a test, or the end of a block, at a depth of blocks: the pointers that it uses,
+    and which one is not null from the depth `sure_from` on behind it. `weight`: as many steps as it
+    counts for."""
+
+    depth: int
+    weight: int = 1
+    used: tuple[str, ...] = ()
+    sure: str = ""
+    sure_from: int = 0
+
+
+def _steps(body: Body, depth: int) -> Iterator[_Step]:
+    for s in body:
+        used = tuple(map(_pointer, own_expressions(s)))
+        names = tuple(filter(None, used))
+        match s:
+            case If(test, then, otherwise):
+                sure = _pointer(test.pointer) if isinstance(test, There) else ""
+                yield _Step(depth, 1, names, sure, depth + 1)
+                yield from _steps(then, depth + 1)
+                yield _Step(depth)
+                if otherwise:
+                    yield from _steps(otherwise, depth + 1)
+                    yield _Step(depth, 2)
+            case Block(inner):
+                yield _Step(depth)
+                yield from _steps(inner, depth + 1)
+                yield _Step(depth)
+            case AssumeNot(Unary("!", There(pointer))):
+                yield _Step(depth, 2, names, _pointer(pointer), depth)
+            case _:
+                yield _Step(depth, _weight(s), names)
+
+
+def _weight(s: Statement) -> int:
+    return 2 if isinstance(s, AssumeNot) else 1
+
+
+def _pointer(x: Expr) -> str:
+    """The name of the pointer to a header that an expression is; "" of another."""
+    found = isinstance(x, State) and x.type == BYTES and not x.scratch
+    return x.member if found and isinstance(x, State) else ""

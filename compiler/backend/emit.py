@@ -18,9 +18,12 @@ from ...lang.contract.manifest.manifest import (
     State,
 )
 from ...lang.contract.trace import schema as trace
-from ..lower.fixed import fixed_tuples
-from ..lower.layout import member_name
-from ..lower.lowered import ARGUMENTS_MOST, Line, Member, Unit
+from ..ir.names import symbols
+from ..ir.unit import Member, Unit
+from ..lower.lookup import ARGUMENTS_MOST
+from ..tables.fixed import fixed_tuples
+from ..tables.layout import member_name
+from .c import lines_of
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
@@ -30,7 +33,7 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 def emit(unit: Unit, lines: bool) -> str:
     """The C text. With `lines`, `#line` makes clang, bpftool and the verifier quote the `.hp` file;
     without, it is for people to read."""
-    index = {(c.group, c.reason): c.index for c in unit.counters}
+    symbol = symbols([(c.group, c.reason) for c in unit.counters], "EVENT")
     text = (
         _environment()
         .get_template(TEMPLATE[unit.target])
@@ -39,8 +42,9 @@ def emit(unit: Unit, lines: bool) -> str:
             trace=trace,
             lines=lines,
             own_lines=OWN_LINES,
-            code=_code,
-            event=lambda group, reason: index[group, reason],
+            body_of=lines_of,
+            symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
+            event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},
             members={s.name: members(s) for s in unit.states},
             same={s.name: _same(s) for s in unit.states},
@@ -144,11 +148,3 @@ def _numbered(text: str, name: str) -> str:
         if line == OWN_LINES:
             lines[i] = f'#line {i + 2} "{name}.bpf.c"'
     return "\n".join(lines)
-
-
-def _code(line: Line) -> str:
-    """Labels stand at the margin, as in kernel C."""
-    if not line.text:
-        return ""
-    label = line.text.endswith(":") and line.text[:-1].isidentifier()
-    return line.text if label else "\t" * (line.depth + 1) + line.text

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ...lang.text.diagnostics import Diagnostic, Label
-from ..lower.lowered import Unit
+from ..ir.unit import Unit
 from ..model import Pipeline
 
 MOST = 512  # octets, of a program and the deepest chain of functions that it calls

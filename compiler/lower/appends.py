@@ -10,34 +10,40 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from ...lang.text.frozen import Frozen
+from ..ir.expr import CTX, ZERO, Call, Cast, Expr, Frame, Name, There, both, load, not_, total
+from ..ir.types import BYTES, U16, U32, raw
 from ..model import Derived, Field, Header
 from ..model.parse_graph import surely_present
 from ..model.sums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
 from . import groups
-from .fields import Value
+from .fields import Value, constant
+from .frame import DATA, END, packet_at, set_length
 from .headers_out import put_headers, seal_headers, told_network
+from .ip import first_of
 from .shape import Unsupported, constant_size, in_front
 from .site import Site
 from .stores import put_summed, put_value
 
+BEGIN, TOTAL = Name("begin", BYTES), Name("total")
+
 
 class _Front(Frozen):
-    """A header in front of what is appended. C text of where it starts (0: the packet lacks it) and
-    where it ends; `sure`: no packet lacks it. `optional`: the same of its groups with checksums."""
+    """A header in front of what is appended: where it starts (0: the packet lacks it) and where it
+    ends; `sure`: no packet lacks it. `optional`: the same of its groups with checksums."""
 
     node: str
     header: Header
-    at: str
-    behind: str
+    at: Name
+    behind: Name
     sure: bool
-    optional: dict[str, str]
+    optional: dict[str, Name]
 
-    def place(self, field: Field) -> str:
+    def place(self, field: Field) -> Name:
         """Where the header, or the group, starts that has the field."""
         return self.at if field.group is None else self.optional[field.group]
 
     def where_there(self, site: Site) -> AbstractContextManager[None]:
-        return nullcontext() if self.sure else site.writer.nest(f"if ({self.at}) {{")
+        return nullcontext() if self.sure else site.writer.when(self.at)
 
 
 def put_appended(site: Site, no_room: Callable[[], None]) -> None:
@@ -45,19 +51,18 @@ def put_appended(site: Site, no_room: Callable[[], None]) -> None:
     w, appended = site.writer, site.shape.appended
     assert appended is not None
     fronts = [_front(site, node) for node in in_front(site, appended.behind)]
-    size = " + ".join(h.size_text() for h in appended.headers)
-    w.put(f"u32 from = {fronts[0].behind}, total = from + {size};")
-    with w.nest("if (bpf_xdp_adjust_tail(ctx, (int)total - (int)frame_length(ctx))) {"):
+    begins = w.let(U32, "from", fronts[0].behind)
+    whole = w.let(U32, TOTAL.name, begins + total(h.size() for h in appended.headers))
+    with w.when(set_length(whole)):
         no_room()
-    w.put(
-        "void *begin = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;",
-        "void *data = packet_at(begin, from);",
-    )
-    w.never(f"data + {constant_size(appended.headers)} > end")
-    put_headers(w, appended.headers, 0, "0")
+    w.let(BYTES, BEGIN.name, Frame("data"))
+    w.let(BYTES, END.name, Frame("data_end"))
+    w.let(BYTES, DATA.name, packet_at(BEGIN, begins))
+    w.never(DATA + constant_size(appended.headers) > END)
+    put_headers(w, appended.headers, 0, ZERO)
     for front in fronts:
         _write(site, front, appended.writes if front.node == appended.behind else ())
-    seal_headers(w, appended.headers, "from", "0")
+    seal_headers(w, appended.headers, begins, 0)
     for front in fronts:
         _seal(site, front, fronts)
 
@@ -78,19 +83,20 @@ def _front(site: Site, node: str) -> _Front:
         if is_checksum(f) and f.group is not None
     }
     if sure:
-        pointer = site.node(node)
-        w.put(f"u32 {at} = {site.offset(node)}, {behind} = {at} + {size};")
-    else:
-        w.put(f"u32 {at} = 0, {behind} = 0;")
-    w.put(*(f"u32 {place} = 0;" for place in optional.values()))
-    with nullcontext() if sure else w.nest(f"if (there({pointer})) {{"):
+        site.node(node)
+    starts = w.let(U32, at, site.offset(node) if sure else ZERO)
+    ends = w.let(U32, behind, starts + size if sure else ZERO)
+    places = {group: w.let(U32, name, ZERO) for group, name in optional.items()}
+    with nullcontext() if sure else w.when(There(pointer)):
         if not sure:
-            w.put(f"{at} = {site.offset(node)};", f"{behind} = {at} + {size};")
-        for group, place in optional.items():
+            w.set(starts, site.offset(node))
+            w.set(ends, starts + size)
+        for group, place in places.items():
             there = groups.present(header, header.group(group), pointer)
-            start = groups.start(site, header, group, pointer)
-            w.put(f"if ({there})", f"\t{place} = {at} + {start};")
-    return _Front(node, header, at, behind, sure, optional)
+            begin = groups.start(site, header, group, pointer)
+            with w.when(there):
+                w.set(place, starts + begin)
+    return _Front(node, header, starts, ends, sure, places)
 
 
 def _is_sure(site: Site, node: str) -> bool:
@@ -121,49 +127,51 @@ def _write(site: Site, front: _Front, writes: tuple[tuple[str, int], ...]) -> No
     """Lengths, what announces, and the checksum of the header over itself; the others become 0."""
     w, header = site.writer, front.header
     new: list[tuple[Field, Value]] = [
-        (header.field(name), Value(f"{number:#x}", header.field(name).width))
-        for name, number in writes
+        (header.field(name), constant(known, header.field(name).width)) for name, known in writes
     ]
     for field, derived in _lengths(header):
         start = front.at if "header" in derived.over else front.behind
-        new.append((field, Value(f"(u16)(total - {start} + {derived.plus})", field.width)))
+        length = Cast(U16, TOTAL - start + (derived.plus or 0))
+        new.append((field, Value(length, field.width)))
     if any(f.group is not None for f, _ in new):
         what = f"appending behind `{front.node}`, whose optional fields would follow"
         raise Unsupported(what, w.span)
     sealed = _sealed(header)
-    w.put(*(f"u16 {_had(front, f)} = 0;" for f, _ in sealed))
+    for field, _ in sealed:
+        w.let(raw(16), _had(front, field).name, ZERO)
     if new:
-        with front.where_there(site), w.nest("{"):
+        with front.where_there(site), w.block():
             _put_all(site, front, _begin(site, front.node, front.at, header.fixed // 8), new)
     for field, _ in sealed:
         octets = (header.fixed if field.group is None else header.group(field.group).width) // 8
         with _where_there(site, front, field):
             pointer, at = _begin(site, front.node, front.place(field), octets), field.offset // 8
-            w.put(f"{_had(front, field)} = RAW16({pointer}, {at});", f"PUT16({pointer}, {at}, 0);")
+            w.set(_had(front, field), load(pointer, at, 16))
+            w.store(pointer, at, 16, 0)
 
 
-def _begin(site: Site, node: str, at: str, octets: int) -> str:
-    """C name of a pointer to so many octets of the frame."""
-    pointer = site.writer.fresh(node)
-    site.writer.put(f"void *{pointer} = packet_at(begin, {at});")
-    site.writer.never(f"{pointer} + {octets} > end")
+def _begin(site: Site, node: str, at: Expr, octets: int) -> Name:
+    """A pointer to so many octets of the frame."""
+    pointer = site.writer.local(BYTES, node, packet_at(BEGIN, at))
+    site.writer.never(pointer + octets > END)
     return pointer
 
 
 def _where_there(site: Site, front: _Front, field: Field) -> AbstractContextManager[None]:
-    return site.writer.nest("{" if _is_there(front, field) else f"if ({front.place(field)}) {{")
+    w = site.writer
+    return w.block() if _is_there(front, field) else w.when(front.place(field))
 
 
 def _is_there(front: _Front, field: Field) -> bool:
     return front.sure and field.group is None
 
 
-def _had(front: _Front, field: Field) -> str:
-    """C name of what a checksum was."""
-    return f"{front.at}_{field.name}"
+def _had(front: _Front, field: Field) -> Name:
+    """What a checksum was."""
+    return Name(f"{front.at.name}_{field.name}", raw(16))
 
 
-def _put_all(site: Site, front: _Front, pointer: str, new: list[tuple[Field, Value]]) -> None:
+def _put_all(site: Site, front: _Front, pointer: Expr, new: list[tuple[Field, Value]]) -> None:
     w, header = site.writer, front.header
     sums = [f for f in header.fields if is_sum_of_header(f)]
     for field, value in new:
@@ -173,11 +181,11 @@ def _put_all(site: Site, front: _Front, pointer: str, new: list[tuple[Field, Val
         change = put_summed(w, pointer, header, field, value)
         for f in sums:
             if f.group is None:
-                w.put(f"checksum_follow({pointer} + {f.offset // 8}, {change});")
+                w.do("checksum_follow", pointer + f.offset // 8, change)
                 continue
-            with w.nest(f"if ({front.place(f)}) {{"):
+            with w.when(front.place(f)):
                 group = _begin(site, front.node, front.place(f), header.group(f.group).width // 8)
-                w.put(f"checksum_follow({group} + {f.offset // 8}, {change});")
+                w.do("checksum_follow", group + f.offset // 8, change)
 
 
 def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
@@ -185,30 +193,31 @@ def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
     w = site.writer
     outer = fronts[fronts.index(front) + 1 :]
     for field, derived in _sealed(front.header):
-        pseudo = "0"
+        pseudo: Expr = ZERO
         if "pseudo" in derived.over:
             upper = UPPER_LAYER.get(front.header.protocol, 0)
-            pseudo = f"({_network(outer)}) | {upper} << 16"
+            pseudo = _network(outer) | upper << 16
         start = front.at if "header" in derived.over else front.behind
-        end = "total" if "payload" in derived.over else front.behind
-        place = f"{front.place(field)} + {field.offset // 8}"
-        call = f"seal(ctx, {pseudo}, {start}, {end} - {start}, {place})"
+        end = TOTAL if "payload" in derived.over else front.behind
+        place = front.place(field) + field.offset // 8
+        failed = not_(Call("seal", (CTX, pseudo, start, end - start, place)))
         udp = front.header.protocol == "udp"
         there = _had(front, field) if udp else front.place(field)
         sure = _is_there(front, field) and not udp
-        w.never(f"{'' if sure else f'{there} && '}!{call}")
+        w.never(failed if sure else both((there, failed)))
 
 
-def _network(outer: list[_Front]) -> str:
-    """C text of where the nearest IP header in front is that the packet has, as `seal` asks."""
-    text, routing = "", list[_Front]()
+def _network(outer: list[_Front]) -> Expr:
+    """Where the nearest IP header in front is that the packet has, as `seal` asks."""
+    found: list[tuple[Expr | None, Expr]] = []
+    routing = list[_Front]()
     for front in outer:
         if front.header.protocol == "srh":
             routing.append(front)
         if front.header.protocol in NETWORK:
-            routed = "".join(f"{each.at} ? {each.at} - {front.at} : " for each in routing)
-            at = told_network(front.header, front.at, f"{routed}0" if routed else "")
-            text += at if front.sure else f"{front.at} ? {at} : "
+            routed = first_of([(each.at, each.at - front.at) for each in routing])
+            at = told_network(front.header, front.at, routed if routing else None)
+            found.append((None if front.sure else front.at, at))
             if front.sure:
-                return text
-    return f"{text}0"
+                break
+    return first_of(found)

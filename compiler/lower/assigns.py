@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import partial
 
+from ..ir.expr import CTX, Call, Expr, Name, There, both, low_bits, not_, number
+from ..ir.types import U64
 from ..model import Assign, Derived, Field, Item, Packet
 from ..model.parse_graph import below, between
 from ..model.sizes import is_even, starts_even, sums_are_even
 from ..model.sums import NETWORK, is_checksum
 from . import trace
 from .fields import Value, field_value
-from .groups import group_pointer
+from .groups import group_pointer, packet_end
 from .rewrite import captured
 from .shape import Unsupported, behind, in_front
 from .site import Site
@@ -35,13 +37,13 @@ def _change_element(site: Site, target: Item, new: Value) -> None:
     field = header.field(target.field)
     array = header.array(field)
     assert array is not None and array.count is not None
-    octets, at = array.width // 8, w.fresh("index")
-    w.put(f"u64 {at} = {value(site, target.index).host()};")
+    octets = array.width // 8
+    at = w.local(U64, "index", value(site, target.index).host())
     first = group_pointer(site, header, array.name, pointer)
     count = value(site, array.count, (pointer, header)).host()
-    with w.nest(f"if ({first} && {at} < {count}) {{"):
-        w.put(f"{first} += ({at} & {(1 << array.most.bit_length()) - 1}) * {octets};")
-        with w.nest(f"if ({first} + {octets} <= limit_of(ctx)) {{"):
+    with w.when(both((first, at < count))):
+        w.add(first, low_bits(at, array.most.bit_length()) * octets)
+        with w.when(first + octets <= packet_end()):
             _change_at(site.branch(), target, first, new, at)
 
 
@@ -53,12 +55,12 @@ def _change(site: Site, target: Packet, new: Value) -> None:
         _change_at(site, target, pointer, new)
         return
     group = group_pointer(site, header, field.group, pointer)
-    with w.nest(f"if ({group}) {{"):
+    with w.when(group):
         _change_at(site.branch(), target, group, new)
 
 
 def _change_at(
-    site: Site, target: Packet | Item, pointer: str, new: Value, index: str = ""
+    site: Site, target: Packet | Item, pointer: Expr, new: Value, index: Expr | None = None
 ) -> None:
     """`pointer` is to what the field's offset counts from: the header, its group, or the element of
     an array at `index`."""
@@ -72,26 +74,26 @@ def _change_at(
         put_value(w, pointer, field, new)
         return
     odd = field.group is not None and not starts_even(header, field.group)
-    if odd or (index and field.width % 16):
+    if odd or (index is not None and field.width % 16):
         what = f"assigning to {target.node}.{field.name}, which may be at an odd octet"
         raise Unsupported(what, w.span)
-    change, total = put_summed(w, pointer, header, field, new), w.fresh("total")
-    w.put(f"u64 {total} = {change};")
+    change = put_summed(w, pointer, header, field, new)
+    total = w.local(U64, "total", change)
     _follow(site, target.node, "header", change, total)
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]
     for node in above:
         nearer = [*routing, *between(site.pipeline.graph, site.role, target.node, node)]
-        tests = [f"!there({site.pointer(n)})" for n in nearer]
-        if index:  # of a segment routing header, where it is the packet's last destination
-            left = field_value(site.node(target.node), header.field("segments_left")).text
-            tests = [f"!{index}", left, *tests]
-        with w.nest(f"if ({' && '.join(tests)}) {{") if tests else nullcontext():
+        tests: list[Expr] = [not_(There(site.pointer(n))) for n in nearer]
+        if index is not None:  # of a routing header, where it is the packet's last destination
+            left = field_value(site.node(target.node), header.field("segments_left")).expr
+            tests = [not_(index), left, *tests]
+        with w.when(both(tests)) if tests else nullcontext():
             _follow(site, node, "pseudo", change, total)
     for node in front:
         _follow(site, node, "payload", total, total)
 
 
-def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
+def _follow(site: Site, node: str, part: str, change: Expr, total: Expr) -> None:
     """The checksums of a node that cover this part follow `change`; `total` has theirs added. Where
     the node may be absent that is a call: a branch would double what the verifier has to follow."""
     w = site.writer
@@ -103,26 +105,27 @@ def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
                 raise Unsupported("keeping an optional checksum of a header in front", w.span)
             name = f"follow_{node}_{field.name}"
             called = site.helper(name, partial(_follow_group, node=node, field=field))
-            w.put(f"{total} += {called}(ctx, st, folded({change}), 0);")
+            w.add(total, site.call(called, Call("folded", (change,))))
         elif node in site.known or site.card:
             call = "udp_checksum_follow" if udp else "checksum_follow"
-            w.put(*([] if node in site.known else [f"if ({site.pointer(node)})"]))
-            w.put(f"{total} += {call}({site.pointer(node)} + {at}, {change});")
+            pointer = site.pointer(node)
+            with nullcontext() if node in site.known else w.when(pointer):
+                w.add(total, Call(call, (pointer + at, change), U64))
         else:
-            what = f"{at} | UDP_CHECKSUM" if udp else str(at)
-            w.put(f"{total} += follow(ctx, {site.offset(node)}, {what}, {change});")
+            what = number(at) | Name("UDP_CHECKSUM") if udp else number(at)
+            w.add(total, Call("follow", (CTX, site.offset(node), what, change), U64))
 
 
 def _follow_group(site: Site, node: str, field: Field) -> None:
     """The body of a helper: by how much the checksum changed; `a` is what changed under it."""
     w = site.writer
     assert field.group is not None
-    with w.nest(f"if (!{site.pointer(node)}) {{"):
-        w.put("return 0;")
+    with w.unless(site.pointer(node)):
+        w.returns(0)
     group = group_pointer(site, site.header(node), field.group, site.pointer(node))
-    with w.nest(f"if (!{group}) {{"):
-        w.put("return 0;")
-    w.put(f"return checksum_follow({group} + {field.offset // 8}, a);")
+    with w.unless(group):
+        w.returns(0)
+    w.returns(Call("checksum_follow", (group + field.offset // 8, Name("a")), U64))
 
 
 def _sums(site: Site, node: str, part: str) -> list[Field]:

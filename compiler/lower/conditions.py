@@ -1,9 +1,23 @@
-"""Model conditions as C."""
+"""Model conditions as expressions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..ir.builder import Builder
+from ..ir.expr import (
+    Call,
+    Cast,
+    Expr,
+    Operator,
+    There,
+    binary,
+    both,
+    either,
+    load,
+    not_,
+    number,
+)
+from ..ir.nodes import Make
+from ..ir.types import U8
 from ..model import (
     And,
     Compare,
@@ -22,99 +36,112 @@ from ..model import (
 )
 from .fields import Value
 from .ip import FRAGMENT
-from .lowered import Writer
 from .site import Site
 from .values import value
 
 
-def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -> str | bool:
-    """C text of a condition, or True or False where the port role decides it."""
+def condition(site: Site, c: Condition, own: tuple[Expr, Header] | None = None) -> Expr | bool:
+    """The condition, or True or False where the port role decides it."""
     match c:
         case PortIs(role):
             return role == site.role
         case Found(rule):
             return _found(site, rule)
         case Present(node):
-            return f"there({site.pointer(node)})" if site.may_have(node) else False
+            return There(site.pointer(node)) if site.may_have(node) else False
         case Compare(operator, left, right):
             return _compare(operator, value(site, left, own), value(site, right, own))
         case IsLocal(address):
             family = "6" if address.kind == "ip6" else ""
-            return f"is_local{family}({value(site, address).network()})"
-        case IsMulticast(Packet(node, name, _, kind) as address):
-            field = site.header(node).field(name)
-            first = f"RAW8({site.node(node)}, {field.offset // 8})"
-            if field.group is not None:  # which starts elsewhere
-                read = value(site, address)
-                first = f"(u8)({f'{read.host()} >> 40' if kind == 'mac' else read.network()})"
-            tests = {"mac": f"{first} & 1", "ip4": f"({first} & 0xf0) == 0xe0"}
-            return f"({tests.get(kind, f'{first} == 0xff')}) != 0"
+            return Call(f"is_local{family}", (value(site, address).network(),))
+        case IsMulticast(address):
+            return _is_multicast(site, address)
         case IsFragment(node):
-            return f"({FRAGMENT['ipv4'].format(site.node(node))}) != 0"
+            return FRAGMENT["ipv4"](site.node(node)).is_not(0)
         case IsLimited():
-            return "!take_answer()"
+            return not_(Call("take_answer", ()))
         case Not(operand):
             inner = condition(site, operand, own)
-            return not inner if isinstance(inner, bool) else f"!({inner})"
+            return not inner if isinstance(inner, bool) else not_(inner)
         case And(operands):
-            return _join(site, operands, own, "&&")
+            return _join(site, operands, own, all_of=True)
         case Or(operands):
-            return _join(site, operands, own, "||")
+            return _join(site, operands, own, all_of=False)
 
 
-def _found(site: Site, rule: str) -> str:
+def _is_multicast(site: Site, address: Packet) -> Expr:
+    """By the first byte of the address."""
+    field = site.header(address.node).field(address.field)
+    first: Expr = load(site.node(address.node), field.offset // 8, 8)
+    if field.group is not None:  # which starts elsewhere
+        read = value(site, address)
+        first = Cast(U8, read.host() >> 40 if address.kind == "mac" else read.network())
+    if address.kind == "mac":
+        return (first & 1).is_not(0)
+    return (first & 0xF0).is_(0xE0) if address.kind == "ip4" else first.is_(0xFF)
+
+
+def _found(site: Site, rule: str) -> Expr:
     """Whether a look-up of that kind found a rule: by what the host keeps across stages."""
-    prefix = site.tables[rule].manifest.prefix
     if site.card:
-        return f"there(st->{prefix}_rule)"
-    return f"{site.state(f'{prefix}_slot')} != 0"
+        return There(site.rule_record(rule))
+    return site.state(f"{site.tables[rule].manifest.prefix}_slot").is_not(0)
 
 
-def _compare(operator: str, left: Value, right: Value) -> str:
-    c = {"=": "=="}.get(operator, operator)
-    return f"{left.host()} {c} {right.host()}"
+def _compare(operator: str, left: Value, right: Value) -> Expr:
+    known: dict[str, Operator] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+    return binary(known[operator], left.host(), right.host())
 
 
 def _join(
     site: Site,
     operands: tuple[Condition, ...],
-    own: tuple[str, Header] | None,
-    operator: str,
-) -> str | bool:
-    deciding = operator == "||"  # the operand value that settles the whole
-    texts: list[str] = []
+    own: tuple[Expr, Header] | None,
+    all_of: bool,
+) -> Expr | bool:
+    deciding = not all_of  # the operand value that settles the whole
+    joined = both if all_of else either
+    found: list[Expr] = []
     for node in sorted(_tested(operands)):  # a later operand may come to be asked in a branch
         if site.may_have(node):
-            site.pointer(node)
+            site.writer.put(Make(site.pointer(node)))
     site, w = site.branch(), site.writer
     for operand in operands:
-        mark, known = len(w.lines), set(site.known)
+        mark, known = len(w.statements), set(site.known)
         inner = condition(site, operand, own)
-        if texts and len(w.lines) > mark:  # statements of its own, to be carried out only then
-            texts = [_asked(w, mark, f" {operator} ".join(texts), inner, deciding)]
-            site.known = known | present_if(operand, not deciding)
+        if found and len(w.statements) > mark:  # to be carried out only then
+            found = [_asked(w, mark, joined(found), inner, deciding)]
+            site.known = known
+            _found_by(site, operand, not deciding)
             continue
-        site.known |= present_if(operand, not deciding)
+        _found_by(site, operand, not deciding)
         if inner is deciding:
-            if not texts:
+            if not found:
                 return deciding
-            texts.append("1" if deciding else "0")
+            found.append(number(deciding))
             break
         if not isinstance(inner, bool):
-            texts.append(f"({inner})")
-    return f" {operator} ".join(texts) if texts else not deciding
+            found.append(inner)
+    return joined(found) if found else not deciding
 
 
-def _asked(w: Writer, mark: int, before: str, inner: str | bool, deciding: bool) -> str:
-    """C name of a variable: whether `before` (if that settles it) or else `inner` holds, whose
-    statements are the lines from `mark` on."""
-    lines, name = w.lines[mark:], w.fresh("holds")
-    del w.lines[mark:]
-    w.put(f"u8 {name} = {before};")
-    with w.nest(f"if ({'!' if deciding else ''}{name}) {{"):
-        w.lines += [replace(line, depth=line.depth + 1) for line in lines]
-        w.put(f"{name} = {inner if isinstance(inner, str) else int(inner)};")
-    return name
+def _found_by(site: Site, operand: Condition, truth: bool) -> None:
+    """Behind an operand that came out so the condition knows some nodes."""
+    found = present_if(operand, truth)
+    site.known |= found
+    site.tested |= found
+
+
+def _asked(w: Builder, mark: int, before: Expr, inner: Expr | bool, deciding: bool) -> Expr:
+    """A variable: whether `before` (if that settles it) or else `inner` holds, whose statements are
+    those from `mark` on."""
+    statements = w.statements[mark:]
+    del w.statements[mark:]
+    holds = w.local(U8, "holds", before)
+    with w.when(not_(holds) if deciding else holds):
+        w.statements += statements
+        w.set(holds, int(inner) if isinstance(inner, bool) else inner)
+    return holds
 
 
 def _tested(conditions: tuple[Condition, ...]) -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 from ...lang.contract.manifest.manifest import Counter
+from ..ir import expr as ir
+from ..ir.names import symbols
 from ..model import Counted, Event, Pipeline, Pop
 from .reads import limits_errors, walk
 
@@ -38,6 +40,8 @@ class Events:
             names += [("drop", k) for k in KEPT]
         self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))
         self._index = {(c.group, c.reason): c.index for c in self.counters}
+        self.symbols = symbols(names, "EVENT")
 
-    def __call__(self, group: str, reason: str) -> int:
-        return self._index[group, reason]
+    def __call__(self, group: str, reason: str) -> ir.Event:
+        symbol = self.symbols[group, reason]
+        return ir.Event(self._index[group, reason], group, reason, symbol)

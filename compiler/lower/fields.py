@@ -1,67 +1,70 @@
-"""Values as C texts: numbers, and fields where a pointer says that their header starts."""
+"""Values: numbers, and fields where a pointer says that their header starts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...lang.contract.base.lists import octets_of
+from ..ir.expr import Cast, Expr, bits_joined, load, low_bits, number, swap, to_network
+from ..ir.types import U64, U128, is_network
 from ..model import Field
 
-SWAP = {2: "bpf_ntohs", 4: "bpf_ntohl", 8: "bpf_be64_to_cpu", 16: "swap128"}
-_WORD = (1 << 64) - 1
+#: Bytes of the integers that C has.
+SIZES = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A C expression of `width` bits; `raw`: whole octets as they stand in the packet, not yet in
-    host order. `given`: a C condition under which there is a value at all ("" for always)."""
+    """An expression of `width` bits. `given`: a condition under which there is a value at all (None
+    for always)."""
 
-    text: str
+    expr: Expr
     width: int
-    raw: bool = False
-    given: str = ""
+    given: Expr | None = None
+
+    @property
+    def raw(self) -> bool:
+        """Whether it is whole bytes as they stand in the packet, not yet in host order."""
+        return is_network(self.expr.type)
 
     @property
     def octets(self) -> int:
         return octets_of(self.width)
 
-    def host(self) -> str:
-        return f"{SWAP[self.octets]}({self.text})" if self.raw and self.octets > 1 else self.text
+    def host(self) -> Expr:
+        return swap(self.expr) if self.raw else self.expr
 
-    def network_of(self, octets: int) -> str:
+    def network_of(self, octets: int) -> Expr:
         """As a number of `octets` octets stands in a packet."""
         if self.raw and self.width == octets * 8:
-            return self.text
-        return f"{SWAP[octets]}({self.host()})" if octets > 1 else self.host()
+            return self.expr
+        return to_network(self.host(), octets * 8)
 
-    def network(self) -> str:
+    def network(self) -> Expr:
         """As it must stand in a packet of `octets` octets."""
-        if self.raw or self.octets == 1:
-            return self.text
-        return f"{SWAP[self.octets]}({self.text})"
+        return self.expr if self.raw else to_network(self.expr, self.octets * 8)
+
+    def holding(self, made: Expr) -> Value:
+        """The same value, to be had by another expression."""
+        return replace(self, expr=made)
 
 
-def constant(number: int, width: int) -> Value:
-    """A number as C writes it: none has more than 64 bits, so an IPv6 address is made of two."""
-    if number >> 64:
-        return Value(f"((u128){number >> 64:#x}ULL << 64 | {number & _WORD:#x}ULL)", width)
-    return Value(str(number) if number < 256 else f"{number:#x}", width)
+def constant(value: int, width: int) -> Value:
+    return Value(number(value), width)
 
 
-def field_value(pointer: str, f: Field, base: int = 0) -> Value:
+def field_value(pointer: Expr, f: Field, base: int = 0) -> Value:
     """A field of the fixed part (or, with `base`, of a group that starts there)."""
     start = base * 8 + f.offset
     first, last = start // 8, (start + f.width - 1) // 8
     size, shift = last - first + 1, (last + 1) * 8 - (start + f.width)
-    if size in (1, *SWAP) and f.width == size * 8:
-        return Value(f"RAW{f.width}({pointer}, {first})", f.width, raw=size > 1)
-    text = container(pointer, first, size)
+    if size in SIZES and f.width == size * 8:
+        return Value(load(pointer, first, f.width), f.width)
+    whole = container(pointer, first, size)
     if f.width == size * 8:  # octets that no integer of C has
-        return Value(text, f.width)
-    if shift:
-        text = f"({text} >> {shift})"
-    return Value(f"({text} & {(1 << f.width) - 1:#x})", f.width)
+        return Value(whole, f.width)
+    return Value(low_bits(whole >> shift, f.width), f.width)
 
 
 def pieces(octets: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]:
@@ -75,13 +78,11 @@ def pieces(octets: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]
         done += size
 
 
-def container(pointer: str, first: int, size: int) -> str:
+def container(pointer: Expr, first: int, size: int) -> Expr:
     """`size` octets at `first` as a number in host order."""
     parts = []
     for at, piece in pieces(size):
-        text = f"RAW{piece * 8}({pointer}, {first + at})"
-        text = f"{SWAP[piece]}({text})" if piece > 1 else text
+        part = swap(load(pointer, first + at, piece * 8))
         left = (size - at - piece) * 8
-        wide = "u128" if size > 8 else "u64"
-        parts.append(f"(({wide}){text} << {left})" if left else text)
-    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+        parts.append(Cast(U128 if size > 8 else U64, part) << left if left else part)
+    return bits_joined(parts)

@@ -4,19 +4,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..ir.expr import (
+    CTX,
+    ONE,
+    ST,
+    ZERO,
+    Address,
+    Call,
+    Deref,
+    Expr,
+    Member,
+    Name,
+    State,
+    both,
+    either,
+    expr,
+    load,
+    not_,
+    number,
+    to_network,
+    total,
+)
+from ..ir.types import BYTES, U8, U16, U32, Pointer, Struct
 from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
 from ..model.parse_graph import ethertypes
+from ..tables.layout import member_name
 from . import trace
 from .fields import Value
+from .frame import DATA, END, LENGTH, let_edges, packet_at, signed
 from .headers_out import put_headers, seal_headers
 from .icmp import reply
 from .ip import Version, fragment, header_size, version_of
-from .layout import member_name
 from .shape import Unsupported, constant_size, pushed_size
 from .site import Site
 from .values import value
 from .verdicts import drop, finish, own_link, shaped, trim
 
+HOP_STRUCT = Struct("next_hop")
+HOP = Name("hop", Pointer("struct next_hop"))
+HOP_PORT, HOP_MTU, HOP_VLAN = Member(HOP, "port"), Member(HOP, "mtu", U16), Member(HOP, "vlan", U16)
 ETHERNET = 14
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
 
@@ -26,15 +52,15 @@ def forward(site: Site, statement: Forward) -> None:
     may be, the one that comes first in the graph is the outermost that the packet has."""
     fronts = [node for role, node in statement.fronts if role == site.role]
     if not fronts:  # the checker saw that no packet of this role comes here
-        site.writer.put("return internal();")
+        site.writer.internal()
         return
     if len(fronts) == 1 or fronts[0] in site.known:
         _forward(site, statement, fronts[0])
         return
     for front in fronts:
-        with site.writer.nest(f"if ({site.pointer(front)}) {{"):
+        with site.writer.when(site.pointer(front)):
             _forward(site.branch({front}), statement, front)
-    site.writer.put("return internal();")
+    site.writer.internal()
 
 
 def _forward(site: Site, statement: Forward, front: str) -> None:
@@ -42,112 +68,121 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     without its pushes."""
     w, pointer, version = site.writer, site.node(front), version_of(site, front)
     site.shape = replace(site.shape, fronts=(front,))
-    pushed = pushed_size(site)
-    if version is None:
-        w.put(f"u32 extent = frame_length(ctx) - {site.offset(front)}, pushed = {pushed};")
-    else:
-        w.put(f"u32 extent = {version.extent(pointer)}, pushed = {pushed};")
+    size = pushed_size(site)
+    came = LENGTH - site.offset(front) if version is None else version.extent(pointer)
+    extent, pushed = w.let(U32, "extent", came), w.let(U32, "pushed", size)
+    if version is not None:
         _keep(site, version, pointer)
-        with w.nest(f"if (RAW8({pointer}, {version.ttl}) <= 1) {{"):
-            hook(site, "ttl_expired", front, "0")
+        with w.when(load(pointer, version.ttl, 8) <= 1):
+            hook(site, "ttl_expired", front)
     _next_hop(site, statement, front)
-    with w.nest("if (extent + pushed > hop->mtu) {"):
-        hook(site, "too_big", front, "hop->mtu - pushed")
-    w.put(f"u32 from = {site.offset(front)};")
-    clamped = _to_clamp(site)
-    with w.nest(f"if (!move_begin(ctx, (int)from - {ETHERNET} - (int)pushed, hop->vlan)) {{"):
-        hook(site, "no_headroom", front, "0")
-    trim(site, f"{ETHERNET} + pushed + extent")
-    w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
+    with w.when(extent + pushed > HOP_MTU):
+        hook(site, "too_big", front, HOP_MTU - pushed)
+    begins = w.let(U32, "from", site.offset(front))
+    clamped = _to_clamp(site, begins, pushed)
+    moved = signed(begins) - ETHERNET - signed(pushed)
+    with w.when(not_(Call("move_begin", (CTX, moved, HOP_VLAN)))):
+        hook(site, "no_headroom", front)
+    trim(site, total([ETHERNET, pushed, extent]))
+    let_edges(w)
     known = ETHERNET + constant_size(site.shape.pushed)
     varies = any(h.variable for h in site.shape.pushed)
     behind = version.size if version is not None and not varies else 0
-    w.never(f"data + {known + behind} > end")
+    w.never(DATA + (known + behind) > END)
     first = site.shape.pushed[0].node if site.shape.pushed else front
     trace.leave(site)
-    w.put(
-        "put_macs(data, hop);",
-        f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
-    )
-    put_headers(w, site.shape.pushed, ETHERNET, "extent")
+    w.do("put_macs", DATA, HOP)
+    w.store(DATA, 12, 16, to_network(number(_type_of(site, first)), 16))
+    put_headers(w, site.shape.pushed, ETHERNET, extent)
     if version is not None:
-        if behind:
-            w.put(f"void *front = data + {known};")
-        else:
-            w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
-            w.never(f"front + {version.size} > end")
-        left = Value(f"RAW8(front, {version.ttl}) - 1", 8)
-        trace.change(site, front, version.left, "front", left)
-        w.put(f"{version.spends}(front);", *clamped)
+        at = DATA + known if behind else packet_at(DATA, ETHERNET + pushed)
+        _spend(site, version, front, w.let(BYTES, "front", at), bool(behind))
+        for tcp, headers in clamped:
+            with w.when(tcp):
+                w.do("clamp_mss", CTX, tcp, HOP_MTU - pushed - headers)
     elif site.shape.clamp:
         raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
-    seal_headers(w, site.shape.pushed, ETHERNET, "extent")
-    w.never("hop->vlan && !insert_vlan(ctx, hop->vlan)")
-    w.put(f"return redirect(st, hop->port, {site.events('verdict', 'redirect')});")
+    seal_headers(w, site.shape.pushed, ETHERNET, extent)
+    w.never(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
+    w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
 
 
-def _keep(site: Site, version: Version, pointer: str) -> None:
+def _spend(site: Site, version: Version, node: str, front: Name, sure: bool) -> None:
+    """Lower the time to live of the IP header at `front`. `sure`: it is within bounds."""
+    w = site.writer
+    if not sure:
+        w.never(front + version.size > END)
+    trace.change(site, node, version.left, front, Value(load(front, version.ttl, 8) - 1, 8))
+    w.do(version.spends, front)
+
+
+def _keep(site: Site, version: Version, pointer: Expr) -> None:
     """What is not for others to forward goes to the kernel; out of a tunnel it would look like a
     neighbour's there, and is dropped."""
     w = site.writer
     first = own_link(site)
     family = "6" if version.protocol == "ipv6" else ""
-    kept = {
-        "link-layer group": f"RAW8({site.node(first)}, 0) & 1",
-        "link-local": f"is_confined{family}({pointer})",
+    kept: dict[str, Expr] = {
+        "link-layer group": load(site.node(first), 0, 8) & 1,
+        "link-local": Call(f"is_confined{family}", (pointer,)),
     }
     opened = _opened(site)
     for reason, test in kept.items():
-        with w.nest(f"if ({test}) {{"):
-            if opened == "1":
+        with w.when(test):
+            if opened == ONE:
                 drop(site, reason)
                 continue
-            if opened:
-                with w.nest(f"if ({opened}) {{"):
+            if opened is not None:
+                with w.when(opened):
                     drop(site, reason)
-            w.put(f"count_event({site.events('kept', reason)});")
+            w.count(site.events("kept", reason))
             finish(_unpushed(site), "pass")
 
 
-def _opened(site: Site) -> str:
-    """C text of whether headers were popped; empty if none are, "1" if always some."""
+def _opened(site: Site) -> Expr | None:
+    """Whether headers were popped; None if none are, 1 if always some."""
     shape = site.shape
     if () not in shape.popped:
-        return "1" if shape.popped or shape.own else ""
-    return f"{site.offset(shape.fronts[0])} != {site.state('link')}"
+        return ONE if shape.popped or shape.own else None
+    return site.offset(shape.fronts[0]).is_not(site.state("link"))
 
 
 def bridge(site: Site, statement: Bridge) -> None:
     """Out by a port with the packet's own link header."""
     w, shape = site.writer, site.shape
-    w.put(
-        f"u32 number = {port_number(site, statement.port)};",
-        "struct port *port = bpf_map_lookup_elem(&ports, &number);",
-    )
-    with w.nest("if (!port || !port->in_use) {"):
-        hook(site, "unresolved", "", "0")
-    length = "frame_length(ctx)"
+    wanted = w.let(U32, "number", port_number(site, statement.port))
+    found = Call("bpf_map_lookup_elem", (Address(Name("ports")), Address(wanted)))
+    port = w.let(Pointer("struct port"), "port", found)
+    with w.when(either((not_(port), not_(Member(port, "in_use", U8))))):
+        hook(site, "unresolved")
+    length = _bridged_length(site)
+    tag = w.let(U16, "tag", Member(port, "vlan", U16))
+    with w.when(length > Member(port, "mtu", U16) + LINK_MOST):
+        hook(site, "too_big")
+    shaped(site)
+    with w.when(both((tag, not_(Call("insert_vlan", (CTX, tag)))))):
+        if shape.touched:  # what was removed leaves room
+            w.internal()
+        else:
+            hook(site, "no_headroom")
+    w.returns(Call("redirect", (ST, wanted, site.events("verdict", "redirect"))))
+
+
+def _bridged_length(site: Site) -> Expr:
+    """The bytes of the frame as it is to leave."""
+    shape, length = site.shape, expr(LENGTH)
     if shape.own or shape.untagged:
-        length += f" - {site.offset(own_link(site))}"
+        length = length - site.offset(own_link(site))
     if shape.popped:
-        length += f" - ({site.offset(shape.fronts[0])} - {site.state('link')})"
+        length = length - (site.offset(shape.fronts[0]) - site.state("link"))
     if shape.pushed:
-        length += f" + {pushed_size(site)}"
+        length = length + pushed_size(site)
     front = site.header(shape.fronts[0]) if shape.framed else None
     if front is not None and front.extent is not None:  # what is padding goes
         own = (site.node(shape.fronts[0]), front)
         extent = value(site, front.extent, own).host()
-        length += f" - (frame_length(ctx) - {site.offset(shape.fronts[0])} - {extent})"
-    w.put("u16 tag = port->vlan;")
-    with w.nest(f"if ({length} > port->mtu + {LINK_MOST}) {{"):
-        hook(site, "too_big", "", "0")
-    shaped(site)
-    with w.nest("if (tag && !insert_vlan(ctx, tag)) {"):
-        if shape.touched:  # what was removed leaves room
-            w.put("return internal();")
-        else:
-            hook(site, "no_headroom", "", "0")
-    w.put(f"return redirect(st, number, {site.events('verdict', 'redirect')});")
+        length = length - (LENGTH - site.offset(shape.fronts[0]) - extent)
+    return length
 
 
 def _type_of(site: Site, node: str) -> int:
@@ -166,69 +201,73 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
     address = value(site, via).network()
     family = "6" if via.kind == "ip6" else ""
     kept = _kept(site, port, via)
-    w.put("struct next_hop *hop;")
-    look_up = f"hop = next_hop_of{family}(ctx, {number}, {address}, &st->scratch->hop);"
-    if not kept:
-        w.put(look_up)
-        with w.nest("if (!hop) {"):
-            hook(site, "unresolved", front, "0")
+    w.let(HOP.type, HOP.name)
+    room = Address(State("hop", HOP_STRUCT, scratch=True))
+    found = Call(f"next_hop_of{family}", (CTX, number, address, room), HOP.type)
+    if kept is None:
+        w.set(HOP, found)
+        with w.unless(HOP):
+            hook(site, "unresolved", front)
         return
-    w.put(f"struct next_hop own = {kept};", "hop = &own;")
-    with w.nest("if (!own.resolved) {"):
-        w.put(look_up)
-        with w.nest("if (!hop) {"):
-            hook(site, "unresolved", front, "0")
-        w.put("own = *hop;", "hop = &own;")
+    own = w.struct(HOP_STRUCT, "own", kept)
+    w.set(HOP, Address(own))
+    with w.unless(Member(own, "resolved", U8)):
+        w.set(HOP, found)
+        with w.unless(HOP):
+            hook(site, "unresolved", front)
+        w.set(own, Deref(HOP, HOP_STRUCT))
+        w.set(HOP, Address(own))
 
 
-def _kept(site: Site, port: object, via: object) -> str:
-    """C text of the next hop in the record of the rule that gives both; "" where there is none."""
+def _kept(site: Site, port: object, via: object) -> Expr | None:
+    """The next hop in the record of the rule that gives both; None where there is none."""
     if not isinstance(via, Attribute) or not isinstance(port, Attribute):
-        return ""
+        return None
     if via.binding != port.binding:
-        return ""
+        return None
     way = f"{port.element} via {via.element}"
     members = site.tables[via.rule].manifest.record
     name = next(m.name for m in members if m.kind == "next_hop" and m.element == way)
-    return f"{site.record(via.binding)}->{name}"
+    return Member(site.record(via.binding), name, HOP_STRUCT)
 
 
-def port_number(site: Site, port: PortOf) -> str:
-    """C text of the port's number."""
+def port_number(site: Site, port: PortOf) -> Expr:
+    """The port's number."""
     match port.source:
         case str(name):
             return site.ports[name]
         case Recalled() as recalled:
-            return value(site, recalled).text
+            return value(site, recalled).expr
         case Attribute(binding, _, element):
-            return f"{site.record(binding)}->{member_name(element)}"
+            return Member(site.record(binding), member_name(element))
 
 
-def _to_clamp(site: Site) -> list[str]:
-    """C that lowers the MSS of each TCP header that there may be, once the frame has been moved;
-    where that is, and whether, is noted now."""
-    w, later = site.writer, []
+def _to_clamp(site: Site, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]:
+    """Of each TCP header that there may be: where it will be once the frame has been moved (0: it
+    is not there, or may not be looked at), and the octets of the headers of IP and TCP."""
+    w, later = site.writer, list[tuple[Name, Name]]()
     graph = site.pipeline.graph
     for node in (n.name for n in graph.nodes if n.header.protocol == "tcp"):
         if not site.shape.clamp or not site.may_have(node):
             continue
         at = w.fresh("tcp")
-        w.put(f"u32 {at} = 0, {at}_headers = {header_size(site, node)} + 20;")
-        with w.nest(f"if ({site.pointer(node)} && !({fragment(site, node)})) {{"):
-            w.put(f"{at} = {ETHERNET} + pushed + ({site.offset(node)} - from);")
-        later += [f"if ({at})", f"\tclamp_mss(ctx, {at}, hop->mtu - pushed - {at}_headers);"]
+        headers = header_size(site, node) + 20
+        tcp, size = w.let(U32, at, 0), w.let(U32, f"{at}_headers", headers)
+        with w.when(both((site.pointer(node), not_(fragment(site, node))))):
+            w.set(tcp, ETHERNET + pushed + (site.offset(node) - begins))
+        later.append((tcp, size))
     return later
 
 
 # ---- hooks ----------------------------------------------------------------------------------
 
 
-def hook(site: Site, event: Event, front: str, mtu: str) -> None:
-    """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big
-    one. `front`: the header to answer; a frame that is bridged or carried has none, and is not
-    answered. What was to leave in a tunnel is not passed: it would leave in the clear."""
+def hook(site: Site, event: Event, front: str = "", mtu: Expr = ZERO) -> None:
+    """Run a hook on the packet without its pushes. `mtu`: for `reply icmp` to a too big one.
+    `front`: the header to answer; a frame that is bridged or carried has none, and is not answered.
+    What was to leave in a tunnel is not passed: it would leave in the clear."""
     w = site.writer
-    w.put(f"count_event({site.events('hook', event)});")
+    w.count(site.events("hook", event))
     what = site.pipeline.hooks[event]
     way_back = not (site.shape.own or site.shape.untagged)
     if what == "reply icmp" and (not front or site.header(front).link or not way_back):

@@ -6,13 +6,35 @@ import operator
 from functools import cached_property, partial
 
 from ...lang.text.frozen import Frozen
+from ..ir.builder import Builder
+from ..ir.expr import (
+    CTX,
+    ONE,
+    ZERO,
+    Call,
+    Expr,
+    Name,
+    Number,
+    Operand,
+    bits_joined,
+    both,
+    choose,
+    expr,
+    load,
+    low_bits,
+    not_,
+    number,
+    total,
+)
+from ..ir.nodes import Opaque
+from ..ir.types import BYTES, U64, raw
 from ..model import TAIL, Derived, Field, Group, Header
 from ..model.sizes import first_field, solved
 from ..model.sums import UPPER_LAYER, is_checksum, nearest_network
 from .fields import Value, constant, pieces
-from .lowered import Writer
+from .frame import DATA, END
 from .padding import Padding, put_padding
-from .stores import is_known, stores
+from .stores import stores
 
 
 class HeaderOut(Frozen):
@@ -32,7 +54,7 @@ class HeaderOut(Frozen):
     @property
     def variable(self) -> bool:
         conditions = (self.condition(g.name) for g in self.header.groups)
-        return self.listed is not None or any(c not in ("0", "1") for c in conditions)
+        return self.listed is not None or not all(isinstance(c, Number) for c in conditions)
 
     @property
     def octets(self) -> int:
@@ -45,7 +67,7 @@ class HeaderOut(Frozen):
         groups = (
             g.width
             for g in self.header.groups
-            if self.condition(g.name) == "1" and not self._is_listed(g)
+            if self.condition(g.name) == ONE and not self._is_listed(g)
         )
         return (self.header.fixed + sum(groups)) // 8
 
@@ -55,8 +77,8 @@ class HeaderOut(Frozen):
     @property
     def exact(self) -> bool:
         """Whether nothing but the array decides how many octets it has."""
-        unknown = [g for g in self.header.groups if self.condition(g.name) not in ("0", "1")]
-        return not unknown and not self.header.tail
+        known = all(isinstance(self.condition(g.name), Number) for g in self.header.groups)
+        return known and not self.header.tail
 
     @property
     def possible(self) -> set[int]:
@@ -65,8 +87,8 @@ class HeaderOut(Frozen):
         for group in self.header.groups:
             octets, condition = group.width // 8, self.condition(group.name)
             most = self.listed.most if self.listed and self._is_listed(group) else 1
-            counts = range(condition == "1" and not self._is_listed(group), most + 1)
-            if condition != "0":
+            counts = range(condition == ONE and not self._is_listed(group), most + 1)
+            if condition != ZERO:
                 found = {n + octets * count for n in found for count in counts}
         return found
 
@@ -83,51 +105,45 @@ class HeaderOut(Frozen):
             return "", 0, self.plain
         return solved(self.header, self.header.size, lambda size: size >= self.plain)
 
-    def size_text(self) -> str:
-        """C text of its octets."""
-        parts = [str(self.header.fixed // 8 + self.padding)]
+    def size(self) -> Expr:
+        """Its octets."""
+        parts: list[Operand] = [self.header.fixed // 8 + self.padding]
         for group in self.header.groups:
-            c = self.condition(group.name)
             octets = group.width // 8
             if self.listed is not None and group.count is not None:
-                parts.append(f"{self.listed.count} * {octets}")
-            elif c != "0":
-                parts.append(str(octets) if c == "1" else f"({c} ? {octets} : 0)")
+                parts.append(self.listed.count * octets)
+            else:
+                parts.append(choose(self.condition(group.name), octets, 0))
         if self.padded is not None and self.padded.most:
             parts.append(self.padded.octets)
-        return " + ".join(parts)
+        return total(parts)
 
-    def condition(self, name: str) -> str:
-        """C text of whether a group is written: if one of its flags is set."""
-        flags = self.header.group(name).flags
-        texts = [text for text in map(self.flag, flags) if text != "0"]
-        if not flags or "1" in texts:
-            return "1"
-        if len(texts) < 2:
-            return texts[0] if texts else "0"
-        return f"({' | '.join(texts)})"
+    def condition(self, name: str) -> Expr:
+        """Whether a group is written: if one of its flags is set. A number where that is known."""
+        flags = [self.flag(flag) for flag in self.header.group(name).flags]
+        unknown = [flag for flag in flags if not isinstance(flag, Number)]
+        if not flags or ONE in flags:
+            return ONE
+        return bits_joined(unknown) if unknown else ZERO
 
-    def flag(self, name: str) -> str:
-        """C text of a flag's value: as given, else by what its group is given, else by the edge,
-        else by default. "0" and "1" where it is known."""
+    def flag(self, name: str) -> Expr:
+        """A flag's value: as given, else by what its group is given, else by the edge, else by
+        default. A number where it is known."""
         otherwise = dict(self.writes).get(name, self.header.field(name).default)
-        fallback = "1" if otherwise else "0"
+        fallback = ONE if otherwise else ZERO
         if name in self.given:
             said = self.given[name]
-            text = str(int(said.text, 0)) if is_known(said) else said.text
-            return f"({said.given} ? {text} : {fallback})" if said.given else text
+            return said.expr if said.given is None else choose(said.given, said.expr, fallback)
         told = self._told(self.header.group_of_flag(name))
-        if "" in told or (told and fallback == "1"):
-            return "1"
-        if len(told) < 2:
-            return told[0] if told else fallback
-        return f"({' | '.join(told)})"
+        if None in told or (told and fallback == ONE):
+            return ONE
+        return bits_joined(each for each in told if each is not None) if told else fallback
 
-    def _told(self, group: str | None) -> list[str]:
-        """When the fields of a group are given values, as C conditions; "" is always."""
+    def _told(self, group: str | None) -> list[Expr | None]:
+        """When the fields of a group are given values; None is always."""
         fields = [f.name for f in self.header.fields if f.group == group and group is not None]
         if self.computed.intersection(fields):
-            return [""]
+            return [None]
         return [self.given[name].given for name in fields if name in self.given]
 
     def value_of(self, f: Field) -> Value | None:
@@ -139,14 +155,14 @@ class HeaderOut(Frozen):
         if self.padded is not None and f.name == self.padded.field:
             return Value(self.padded.number, f.width)
         if self.listed is not None and (number_of := self._follows(f.name)) is not None:
-            return Value(self.listed.text(number_of), f.width)
-        field, number, _ = self.sized
+            return Value(self.listed.number(number_of), f.width)
+        field, known, _ = self.sized
         if f.name == field:
-            return Value(f"{number:#x}", f.width)
+            return constant(known, f.width)
         if isinstance(f.default, Derived) and f.default.what == "length":
             return None
         if isinstance(f.default, Derived):
-            return Value("0x0", f.width)  # until it is summed up
+            return constant(0, f.width)  # until it is summed up
         return constant(self.untold(f), f.width)
 
     def part(self, name: str) -> Value:
@@ -158,19 +174,19 @@ class HeaderOut(Frozen):
         if whole is None or name in self.given:
             return found
         shift = whole.offset + whole.width - part.offset - part.width
-        return Value(f"({found.host()} >> {shift} & {(1 << part.width) - 1:#x})", part.width)
+        return Value(low_bits(found.host() >> shift, part.width), part.width)
 
     def _given(self, f: Field) -> Value:
         """The value that the push says; of one that a rule may leave out, what it is else."""
         said = self.given[f.name]
-        if not said.given or (f.group is not None and self.condition(f.group) == said.given):
+        if said.given is None or (f.group is not None and self.condition(f.group) == said.given):
             return said
-        otherwise = constant(self.untold(f), f.width).text
+        otherwise: Expr = number(self.untold(f))
         if f.part_of in self.given:
             whole = self.header.field(f.part_of)
             shift = whole.offset + whole.width - f.offset - f.width
-            otherwise = f"({self._given(whole).host()} >> {shift} & {(1 << f.width) - 1:#x})"
-        return Value(f"({said.given} ? {said.host()} : {otherwise})", f.width)
+            otherwise = low_bits(self._given(whole).host() >> shift, f.width)
+        return Value(choose(said.given, said.host(), otherwise), f.width)
 
     def untold(self, f: Field) -> int:
         """The value of a field of which the push says nothing."""
@@ -222,157 +238,156 @@ class HeaderOut(Frozen):
             if is_checksum(f)
             and f.name not in self.given
             and not self.own_sum(f)
-            and (f.group is None or self.condition(f.group) != "0")
+            and (f.group is None or self.condition(f.group) != ZERO)
         ]
 
-    def octet_of(self, f: Field) -> str:
-        """C text of where a field starts, counted from the header."""
-        at = str(f.offset // 8)
+    def octet_of(self, f: Field) -> Expr:
+        """Where a field starts, counted from the header."""
+        parts: list[Operand] = [f.offset // 8]
         if f.group is None:
-            return at
-        at = f"{self.header.fixed // 8} + {at}"
+            return total(parts)
+        parts.append(self.header.fixed // 8)
         for group in self.header.groups:
             if group.name == f.group:
                 break
+            octets = group.width // 8
             if self._is_listed(group):
                 assert self.listed is not None
-                at += f" + {self.listed.count} * {group.width // 8}"
-                continue
-            at += f" + ({self.condition(group.name)} ? {group.width // 8} : 0)"
-        padding = self.padded.octets if self.padded is not None else str(self.padding)
-        return at if f.group != TAIL else f"{at} + {padding}"
+                parts.append(self.listed.count * octets)
+            else:
+                parts.append(choose(self.condition(group.name), octets, 0))
+        if f.group == TAIL:
+            parts.append(self.padding if self.padded is None else self.padded.octets)
+        return total(parts)
 
 
 class ListOut(Frozen):
-    """What an array is to hold: C names of how many values and of where their first is, and which
-    way they are taken from there. `most`: so many at most."""
+    """What an array is to hold: how many values, where their first is, and which way they are taken
+    from there. `most`: so many at most."""
 
-    count: str
-    first: str
+    count: Expr
+    first: Expr
     most: int
     backwards: bool
 
-    def text(self, by_count: list[int]) -> str:
-        """C text of a number that follows from the count."""
+    def number(self, by_count: list[int]) -> Expr:
+        """A number that follows from the count."""
         step = by_count[2] - by_count[1] if len(by_count) > 2 else 0
         start = by_count[1] - step
         if any(v != start + n * step for n, v in enumerate(by_count) if n):
-            texts = [f"{self.count} == {n} ? {v} : " for n, v in enumerate(by_count[:-1])]
-            return f"({''.join(texts)}{by_count[-1]})"
-        text = f"({self.count} * {step} + {start})" if start >= 0 else ""
-        text = text or f"({self.count} * {step} - {-start})"
-        return text if by_count[0] == start else f"({self.count} ? {text} : {by_count[0]})"
+            found: Expr = number(by_count[-1])
+            for n, v in reversed(list(enumerate(by_count[:-1]))):
+                found = choose(self.count.is_(n), v, found)
+            return found
+        linear = self.count * step
+        linear = linear + start if start >= 0 else linear - -start
+        return linear if by_count[0] == start else choose(self.count, linear, by_count[0])
 
-    def put(self, w: Writer, where: str, octets: int) -> None:
+    def put(self, w: Builder, where: Name, octets: int) -> None:
         """Write the values one behind the other from `where` on."""
         for i in range(self.most):
-            with w.nest(f"if ({self.count} > {i}) {{"):
-                w.never(f"{where} + {(i + 1) * octets} > end")
-                at = f"{i * octets}"
+            with w.when(self.count > i):
+                w.never(where + (i + 1) * octets > END)
+                at = expr(i * octets)
                 if self.backwards:
-                    at = w.fresh("at")
-                    w.put(f"u64 {at} = {self.count} - {i + 1};")
-                    w.put(f"OPAQUE({at}); /* clang knows its bound, the verifier does not */")
-                    w.never(f"{at} >= {self.most}")
-                    w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
-                    at = f"{at} * {octets}"
+                    index = w.local(U64, "at", self.count - (i + 1))
+                    w.put(Opaque(index, "clang knows its bound, the verifier does not"))
+                    w.never(index >= self.most)
+                    w.put(Opaque(index, "computed with only here, where it is bounded"))
+                    at = index * octets
                 for done, size in pieces(octets, most=16):
-                    value = f"RAW{size * 8}({self.first}, {at} + {done})"
-                    w.put(f"PUT{size * 8}({where}, {i * octets + done}, {value});")
+                    value = load(self.first, at + done, size * 8)
+                    w.store(where, i * octets + done, size * 8, value)
 
 
-def put_headers(
-    w: Writer,
-    headers: tuple[HeaderOut, ...],
-    start: int,
-    extent: str,
-) -> None:
-    """Write headers one behind the other from octet `start` of `data`. `extent` is C text of the
-    octets that follow the last one. The caller has checked all up to the fixed part of the first
-    variable one."""
+def put_headers(w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: Expr) -> None:
+    """Write headers one behind the other from octet `start` of DATA. `extent`: the octets that
+    follow the last one. The caller has checked all up to the fixed part of the first variable
+    one."""
     constant_so_far = True
-    base = str(start)
+    base: Expr = number(start)
     for i, out in enumerate(headers):
-        name = w.fresh(out.node)
-        behind = [h.size_text() for h in headers[i + 1 :]]
-        w.put(f"void *{name} = data + {base};")
+        pointer = w.local(BYTES, out.node, DATA + base)
         if not constant_so_far:
-            w.never(f"{name} + {out.header.fixed // 8} > end")
-        _put_header(w, out, name, " + ".join([extent, *behind]))
+            w.never(pointer + out.header.fixed // 8 > END)
+        _put_header(w, out, pointer, total([extent, *(h.size() for h in headers[i + 1 :])]))
         constant_so_far = constant_so_far and not out.variable
-        base = f"{base} + {out.size_text()}"
+        base = total([base, out.size()])
 
 
-def _put_header(w: Writer, out: HeaderOut, pointer: str, payload: str) -> None:
+def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr) -> None:
     fixed = stores(out, None, payload)
     for s in fixed:
-        w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
+        s.put(w, pointer)
     for f in out.header.fields:
         if out.own_sum(f):
-            total = " + ".join(word for s in fixed for word in s.words())
-            w.put(f"PUT16({pointer}, {f.offset // 8}, fold({total}));")
-    at = str(out.header.fixed // 8)
+            words = total(word for s in fixed for word in s.words())
+            w.store(pointer, f.offset // 8, 16, Call("fold", (words,), raw(16)))
+    at: Expr = number(out.header.fixed // 8)
     for group in out.header.groups:
         condition = out.condition(group.name)
-        if condition == "0":
+        if condition == ZERO:
             continue
         if group.name == TAIL:
             at = put_padding(w, out, pointer, at)
         octets = group.width // 8
-        where = w.fresh("group")
         if out.listed is not None and group.count is not None:
-            w.put(f"void *{where} = {pointer} + {at};")
-            out.listed.put(w, where, octets)
-            at = f"{at} + {out.listed.count} * {octets}"
+            out.listed.put(w, w.local(BYTES, "group", pointer + at), octets)
+            at = at + out.listed.count * octets
             continue
-        with w.nest(f"if ({condition}) {{"):
-            w.put(f"void *{where} = {pointer} + {at};")
-            w.never(f"{where} + {octets} > end")
+        with w.block() if condition == ONE else w.when(condition):
+            where = w.local(BYTES, "group", pointer + at)
+            w.never(where + octets > END)
             for s in stores(out, group.name, payload):
-                w.put(f"PUT{s.octets * 8}({where}, {s.at}, {s.text});")
-        at = f"{at} + {octets}" if condition == "1" else f"{at} + ({condition} ? {octets} : 0)"
+                s.put(w, where)
+        at = at + choose(condition, octets, 0)
     if not out.header.tail:
         put_padding(w, out, pointer, at)
 
 
-def told_network(header: Header, at: str, routed: str = "") -> str:
-    """C text of where an IP header starts, as `seal` asks. `routed`: of how many octets behind that
-    a segment routing header does."""
+OF_IPV6 = Name("OF_IPV6")
+
+
+def told_network(header: Header, at: Expr, routed: Expr | None = None) -> Expr:
+    """Where an IP header starts, as `seal` asks. `routed`: of how many octets behind that a segment
+    routing header does."""
     if header.protocol != "ipv6":
-        return f"({at})"
-    return f"(({at}) | OF_IPV6 | ({routed}) >> 3 << 24)" if routed else f"(({at}) | OF_IPV6)"
+        return at
+    return at | OF_IPV6 if routed is None else at | OF_IPV6 | routed >> 3 << 24
 
 
 def seal_headers(
-    w: Writer,
-    headers: tuple[HeaderOut, ...],
-    start: int | str,
-    extent: str,
+    w: Builder, headers: tuple[HeaderOut, ...], start: Operand, extent: Operand
 ) -> None:
     """Checksums over more than their header, innermost first: the last thing to be done to a frame
     whose `headers` start at octet `start` and are followed by `extent` octets."""
-    sizes = [h.size_text() for h in headers]
-    places = [" + ".join([str(start), *sizes[:i]]) for i in range(len(headers))]
+    sizes = [h.size() for h in headers]
+    places = [total([start, *sizes[:i]]) for i in range(len(headers))]
     for i, out in reversed(list(enumerate(headers))):
         network = nearest_network([h.header for h in headers[:i]])
         for f in out.sealed():
             assert isinstance(f.default, Derived)
-            over, covered = f.default.over, []
+            over, covered = f.default.over, list[Operand]()
             if "header" in over:
                 covered.append(sizes[i])
             if "payload" in over:
                 covered += [*sizes[i + 1 :], extent]
-            at = places[i] if "header" in over else f"{places[i]} + {sizes[i]}"
-            pseudo = "0"
+            at = places[i] if "header" in over else total([places[i], sizes[i]])
+            pseudo: Expr = ZERO
             if "pseudo" in over and network is not None:
-                upper = UPPER_LAYER.get(out.header.protocol, 0)
-                between = [h.header.protocol for h in headers[network:i]]
-                routing = between.index("srh") if "srh" in between else 0
-                routed = " + ".join(sizes[network : network + routing])
-                told = told_network(headers[network].header, places[network], routed)
-                pseudo = f"{told} | {upper} << 16"
-            field = f"{places[i]} + {out.octet_of(f)}"
-            call = f"seal(ctx, {pseudo}, {at}, {' + '.join(covered)}, {field})"
-            present = "1" if f.group is None else out.condition(f.group)
-            when = f"!{call}" if present == "1" else f"{present} && !{call}"
-            w.never(when)
+                pseudo = _pseudo(headers, places, sizes, network, i)
+            field = total([places[i], out.octet_of(f)])
+            sealed = Call("seal", (CTX, pseudo, at, total(covered), field))
+            present = ONE if f.group is None else out.condition(f.group)
+            w.never(not_(sealed) if present == ONE else both((present, not_(sealed))))
+
+
+def _pseudo(
+    headers: tuple[HeaderOut, ...], places: list[Expr], sizes: list[Expr], network: int, i: int
+) -> Expr:
+    """What `seal` asks of the pseudo header of header i, whose IP header is `network`."""
+    upper = UPPER_LAYER.get(headers[i].header.protocol, 0)
+    between = [h.header.protocol for h in headers[network:i]]
+    routing = between.index("srh") if "srh" in between else 0
+    routed = total(sizes[network : network + routing]) if routing else None
+    return told_network(headers[network].header, places[network], routed) | upper << 16

@@ -3,79 +3,113 @@ came."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import pairwise
 
+from ..ir.expr import (
+    CTX,
+    ZERO,
+    Address,
+    Call,
+    Cast,
+    Expr,
+    Name,
+    bits_joined,
+    both,
+    choose,
+    either,
+    element,
+    load,
+    not_,
+    number,
+    total,
+)
+from ..ir.names import c_name
+from ..ir.types import U8, U32, raw
 from ..model import Header
 from ..model.parse_graph import writable as announcing
 from ..model.sizes import reckoned_from
 from ..model.sums import zero_checksum
-from .fields import Value, field_value
+from .fields import Value, constant, field_value
+from .frame import DATA, END, LENGTH, let_edges, move_head, signed
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
 from .lists import Room
-from .lowered import c_name
 from .padding import padded
 from .shape import Unsupported, constant_size, writable
 from .site import Site
-from .verdicts import drop, link_paths, save
+from .values import stored
+from .verdicts import Saved, drop, end, link_paths, put_saved, save
+
+TYPE_CODE, MTU = Name("a"), Name("b")
 
 
-def reply(site: Site, event: str, front: str, mtu: str) -> None:
-    """Answer the sender of `front`, an IP node; `mtu` is C text of the next hop's. The answer is
-    a function of its own, for each shape of packet one: it is long and seldom run."""
+def reply(site: Site, event: str, front: str, mtu: Expr) -> None:
+    """Answer the sender of `front`, an IP node; `mtu` is the next hop's. The answer is a function
+    of its own, for each shape of packet one: it is long and seldom run."""
     kind, code = VERSIONS[site.header(front).protocol].errors[event]
     name = site.helper("reply", lambda inner: _reply(inner, front))
-    site.writer.put(f"return {name}(ctx, st, {kind << 8 | code:#06x}, {mtu}) & 7;")
+    site.writer.returns(site.call(name, number(kind << 8 | code), mtu) & 7)
 
 
 def _reply(site: Site, front: str) -> None:
     """The body: `a` is ICMP type and code, `b` the next hop's MTU."""
     w, popped = site.writer, site.shape.popped or ((),)
     back = [way for way in popped if _leads_back(site, way)]
-    refused = f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);"
     if not back:
-        w.put(refused)
+        end(site, "drop")
         return
     x, version = site.node(front), VERSIONS[site.header(front).protocol]
     family, bits = ("", 32) if version.protocol == "ipv4" else ("6", 128)
-    told = f"{x}, {site.offset(front)}, a" if family else x
-    with w.nest(f"if (!may_answer{family}(ctx, {told}) || !arrival_address{family}(ctx)) {{"):
-        w.put(refused)
-    w.put(
-        f"u{bits} sender = RAW{bits}({x}, {version.source});",
-        f"u32 quoted = quote{family}({x}), where = {site.offset(front)};",
-    )
+    about = (CTX, x, site.offset(front), TYPE_CODE) if family else (CTX, x)
+    may, address = Call(f"may_answer{family}", about), Call(f"arrival_address{family}", (CTX,))
+    with w.when(either((not_(may), not_(address)))):
+        end(site, "drop")
+    sender = w.let(raw(bits), "sender", load(x, version.source, bits))
+    quoted = w.let(U32, "quoted", Call(f"quote{family}", (x,)))
+    where = w.let(U32, "where", site.offset(front))
     every = list(dict.fromkeys(node for way in popped for node in way))
-    if len(popped) > 1:
-        w.put(f"u32 absent = {_absent(site, every)}; /* a bit for each that was not popped */")
+    absent = Name("absent")
+    if len(popped) > 1:  # a bit for each that was not popped
+        w.let(U32, absent.name, _absent(site, every))
     if len(back) < len(popped):
-        with w.nest(f"if ({' && '.join(f'absent != {_lacking(every, way)}' for way in back)}) {{"):
-            w.put(refused)
-    with w.nest("if (!take_answer()) {"):
+        with w.when(both(absent.is_not(_lacking(every, way)) for way in back)):
+            end(site, "drop")
+    with w.unless(Call("take_answer", ())):
         drop(site, "icmp limit")
     for way in back:
-        with w.nest("{" if len(popped) == 1 else f"if (absent == {_lacking(every, way)}) {{"):
-            _answer_by(site.branch(), version, way)
-    w.put("return internal();")
+        with w.block() if len(popped) == 1 else w.when(absent.is_(_lacking(every, way))):
+            _answer_by(site.branch(), version, way, _Quote(sender, quoted, where))
+    w.internal()
 
 
-def _absent(site: Site, nodes: list[str]) -> str:
-    """C text of a number that has a bit for each node that was not popped. No branches: each would
-    double the ways that the verifier follows."""
+@dataclass(frozen=True)
+class _Quote:
+    """Who sent the packet, how many octets of it are quoted, and where its IP header starts."""
+
+    sender: Name
+    octets: Name
+    where: Name
+
+
+def _absent(site: Site, nodes: list[str]) -> Expr:
+    """A number that has a bit for each node that was not popped. No branches: each would double the
+    ways that the verifier follows."""
     kept = site.shape.perhaps_gone(site.pipeline.graph, site.role)
     bits = []
     for i, node in enumerate(nodes):
         at = site.state(f"{c_name(node)}_at")
-        leads = f" | (u32)({at} - {site.state('link')}) >> 31" if node in kept else ""
-        bits.append(f"(u32)({at} >> 15{leads}) << {i}")
-    return " | ".join(bits)
+        bit = at >> 15
+        if node in kept:
+            bit = bit | Cast(U32, at - site.state("link")) >> 31
+        bits.append(Cast(U32, bit) << i)
+    return bits_joined(bits)
 
 
-def _lacking(nodes: list[str], way: tuple[str, ...]) -> str:
+def _lacking(nodes: list[str], way: tuple[str, ...]) -> int:
     """That number of a packet that has none but these."""
-    return f"{sum(1 << i for i, node in enumerate(nodes) if node not in way):#x}"
+    return sum(1 << i for i, node in enumerate(nodes) if node not in way)
 
 
 def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
@@ -87,38 +121,44 @@ def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
     return all(announcing(site.pipeline.graph, node, after) for node, after in pairs)
 
 
-def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:
+def _answer_by(site: Site, version: Version, way: tuple[str, ...], quote: _Quote) -> None:
     w, room = site.writer, Room(site.kept)
     back = _back(site, way, room)
-    pushed = " + ".join(h.size_text() for h in back) or "0"
-    w.put(
-        f"u32 again = {pushed}; /* octets of the tunnel headers that go back */",
-        "int surplus = (int)(where + quoted) - (int)frame_length(ctx);",
-    )
+    # octets of the tunnel headers that go back
+    again = w.let(U32, "again", total(h.size() for h in back))
+    surplus = w.let(U32, "surplus", signed(quote.where + quote.octets) - signed(LENGTH))
     for _, size, here in link_paths(site):
-        with w.nest(f"if ({here}) {{"):
-            _answer(site, version, back, size, Room(site.kept, room.taken))
+        with w.when(here):
+            saved = _saved(site, size, Room(site.kept, room.taken))
+            front = size + version.added
+            start = signed(quote.where) - front - signed(again)
+            shorter = Call("bpf_xdp_adjust_tail", (CTX, surplus))
+            w.never(either((shorter, move_head(start))))
+            let_edges(w)
+            w.never(DATA + (size + constant_size(back)) > END)
+            put_saved(site, saved)
+            _write(site, version, back, size, again, quote)
 
 
-def _answer(
-    site: Site, version: Version, back: tuple[HeaderOut, ...], size: int, room: Room
-) -> None:
-    """Trim the frame to what is quoted, make room, write link header, tunnel headers and error."""
-    w, added = site.writer, version.added
-    family = "" if version.protocol == "ipv4" else "6"
-    saved = [
-        (at, octets, _put_aside(site, octets, name, room)) for at, octets, name in save(site, size)
+def _saved(site: Site, size: int, room: Room) -> Saved:
+    """The frame's link headers, kept elsewhere than on the stack."""
+    return [
+        (at, octets, _put_aside(site, octets, kept, room)) for at, octets, kept in save(site, size)
     ]
-    start = f"(int)where - {size + added} - (int)again"
-    w.never(f"bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, {start})")
-    w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
-    w.never(f"data + {size + constant_size(back)} > end")
-    w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
-    w.put("swap_macs(data);")
-    put_headers(w, back, size, f"{added} + quoted")
-    w.never(f"!put_icmp{family}(ctx, {size} + again, sender, quoted, a, b)")
-    seal_headers(w, back, size, f"{added} + quoted")
-    w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
+
+
+def _write(
+    site: Site, version: Version, back: tuple[HeaderOut, ...], size: int, again: Expr, quote: _Quote
+) -> None:
+    """Tunnel headers and error, behind a link header of so many octets that goes back."""
+    w, family = site.writer, "" if version.protocol == "ipv4" else "6"
+    w.do("swap_macs", DATA)
+    behind = version.added + quote.octets
+    put_headers(w, back, size, behind)
+    arguments = CTX, size + again, quote.sender, quote.octets, TYPE_CODE, MTU
+    w.never(not_(Call(f"put_icmp{family}", arguments)))
+    seal_headers(w, back, size, behind)
+    end(site, "tx")
 
 
 def _back(site: Site, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, ...]:
@@ -131,7 +171,7 @@ def _back(site: Site, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, .
         edge = writable(site, node, after)
         given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()}, room)
         if zero_checksum(header, [h.header for h in out]):
-            given["checksum"] = Value("0x0", 16)
+            given["checksum"] = constant(0, 16)
         written = HeaderOut(node, header, given, edge.writes or ())
         out.append(padded(site.writer, written))
     return tuple(out)
@@ -151,19 +191,19 @@ def _exchanged(
             continue
         if f.width > 128:
             raise Unsupported(f"`{f.name}` of a popped `{header.name}` cannot be sent back", w.span)
-        has = ""
+        base, has = pointer, None
         if f.group is not None:
-            group = group_pointer(site, header, f.group, pointer)
-            has = w.fresh("given")
-            w.put(f"u8 {has} = {group} != 0;")
-        v = field_value(pointer if f.group is None else group, header.opposite(f))
-        text = f"{has} ? {v.text} : 0" if has else v.text
-        given[f.name] = replace(v, text=_put_aside(site, v.octets, text, room), given=has)
+            base = group_pointer(site, header, f.group, pointer)
+            has = w.local(U8, "given", base.is_not(0))
+        v = field_value(base, header.opposite(f))
+        read = v.expr if has is None else choose(has, v.expr, ZERO)
+        kept = _put_aside(site, v.octets, read, room)
+        given[f.name] = Value(kept if v.raw else Cast(stored(v), kept), v.width, has)
     return given
 
 
-def _put_aside(site: Site, octets: int, text: str, room: Room) -> str:
-    """C text of where a number is found afterwards: not on the stack, which has few octets left."""
-    place = f"&{site.words}[{room.take(octets)}]"
-    site.writer.put(f"PUT{octets * 8}({place}, 0, {text});")
-    return f"RAW{octets * 8}({place}, 0)"
+def _put_aside(site: Site, octets: int, value: Expr, room: Room) -> Expr:
+    """Where a number is found afterwards: not on the stack, which has few octets left."""
+    place = Address(element(site.words, room.take(octets)))
+    site.writer.store(place, 0, octets * 8, value)
+    return load(place, 0, octets * 8)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...lang.text.frozen import Frozen
+from ..ir.expr import ZERO, Expr, There, choose, load, number, swap, to_network
 from .site import Site
 
 
@@ -25,16 +28,16 @@ class Version(Frozen):
     added: int
     parts: frozenset[str]
 
-    def extent(self, pointer: str) -> str:
-        """C text of the octets of header and payload."""
+    def extent(self, pointer: Expr) -> Expr:
+        """The octets of header and payload."""
         if self.protocol == "ipv4":
-            return f"bpf_ntohs(RAW16({pointer}, 2))"
-        return f"{self.size} + bpf_ntohs(RAW16({pointer}, 4))"
+            return swap(load(pointer, 2, 16))
+        return self.size + swap(load(pointer, 4, 16))
 
-    def ecn(self, pointer: str) -> str:
-        """C text of the ECN field."""
-        octet = f"RAW8({pointer}, 1)"
-        return f"({octet} & 3)" if self.protocol == "ipv4" else f"({octet} >> 4 & 3)"
+    def ecn(self, pointer: Expr) -> Expr:
+        """The ECN field."""
+        octet = load(pointer, 1, 8)
+        return octet & 3 if self.protocol == "ipv4" else octet >> 4 & 3
 
 
 VERSIONS = {
@@ -55,35 +58,52 @@ def version_of(site: Site, node: str) -> Version | None:
     return VERSIONS.get(site.header(node).protocol)
 
 
-#: Of which headers a packet is a fragment, and not a whole one (RFC 6946): C on the header at {}.
-FRAGMENT = {
-    "ipv4": "RAW16({}, 6) & bpf_htons(0x3fff)",
-    "ipv6_fragment": "RAW16({}, 2) & bpf_htons(0xfff9)",
-    "ipv6": "0",
+def _fragment_bits(at: int, mask: int) -> Callable[[Expr], Expr]:
+    return lambda pointer: load(pointer, at, 16) & to_network(number(mask), 16)
+
+
+#: Of which headers a packet is a fragment, and not a whole one (RFC 6946), by the pointer to it.
+FRAGMENT: dict[str, Callable[[Expr], Expr]] = {
+    "ipv4": _fragment_bits(6, 0x3FFF),
+    "ipv6_fragment": _fragment_bits(2, 0xFFF9),
+    "ipv6": lambda pointer: ZERO,
 }
 
 
-def fragment(site: Site, node: str) -> str:
-    """C text of whether the payload of the innermost IP header in front of `node` is a fragment."""
+def fragment(site: Site, node: str) -> Expr:
+    """Whether the payload of the innermost IP header in front of `node` is a fragment."""
     return _innermost(site, node, FRAGMENT)
 
 
-def header_size(site: Site, node: str) -> str:
-    """C text of the octets of the innermost IP header in front of `node`, without options."""
-    return _innermost(site, node, {name: str(v.size) for name, v in VERSIONS.items()})
+def header_size(site: Site, node: str) -> Expr:
+    """The octets of the innermost IP header in front of `node`, without options."""
+    return _innermost(site, node, {name: _size_of(version) for name, version in VERSIONS.items()})
 
 
-def _innermost(site: Site, node: str, said: dict[str, str]) -> str:
+def _size_of(version: Version) -> Callable[[Expr], Expr]:
+    return lambda pointer: number(version.size)
+
+
+def _innermost(site: Site, node: str, said: dict[str, Callable[[Expr], Expr]]) -> Expr:
     """What is said of the header that stands last of those in front of `node`."""
     graph = site.pipeline.graph
-    text = ""
+    found: list[tuple[Expr | None, Expr]] = []  # test (None: surely), what is said
     for each in reversed(graph.nodes[: graph.nodes.index(graph.node(node))]):
         name = each.name
         if each.header.protocol not in said or name not in site.reachable:
             continue
-        own = said[each.header.protocol].format(site.pointer(name))
-        if name in site.known:
-            return f"({text}{own})" if text else own
+        pointer = site.pointer(name)
+        own = said[each.header.protocol](pointer)
         # Two versions say the same of it: clang would ask for both pointers at once.
-        text += f"there({site.pointer(name)}) ? {own} : "
-    return f"({text}0)"
+        found.append((None if name in site.known else There(pointer), own))
+        if name in site.known:
+            break
+    return first_of(found)
+
+
+def first_of(found: list[tuple[Expr | None, Expr]], nothing: Expr = ZERO) -> Expr:
+    """The value behind the first test that holds, or that has none."""
+    chosen = nothing
+    for test, value in reversed(found):
+        chosen = value if test is None else choose(test, value, chosen)
+    return chosen

@@ -5,13 +5,16 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
+from ..ir.expr import Expr, Frame, There, load
+from ..ir.nodes import Make
+from ..ir.types import BYTES, raw
 from ..model import Assign, Packet, PopLink
 from ..model.parse_graph import tells, untold
 from .assigns import assign
 from .fields import pieces
-from .lowered import c_name
+from .frame import packet_at
 from .shape import Shape, Unsupported
-from .site import Site
+from .site import Site, pointer_to
 from .verdicts import own_link
 
 
@@ -27,7 +30,7 @@ def pop_link(site: Site, statement: PopLink) -> Shape:
     sizes = dict.fromkeys(sum(site.header(n).fixed // 8 for n in way) for way in ways)
     for size in sizes:
         alone = len(sizes) == 1
-        with w.nest("{" if alone else f"if ({site.offset(node)} == {start} + {size}) {{"):
+        with w.block() if alone else w.when(site.offset(node).is_(start + size)):
             _move(site, start, size, octets)
     site.shape = replace(site.shape, untagged=(*site.shape.untagged, node))
     for front in dict.fromkeys(n for way in ways for n in way):
@@ -57,14 +60,14 @@ def _tell_in_front(site: Site, statement: PopLink, ways: list[tuple[str, ...]]) 
     last = {way[-1] for way in ways}
     fronts = [n.name for n in reversed(site.pipeline.graph.nodes) if n.name in last]
     for name in (statement.node, *fronts):
-        site.pointer(name)  # for all ways that the tests below open
+        site.writer.put(Make(site.pointer(name)))  # for all ways that the tests below open
     for i, front in enumerate(fronts):
         told = _told(site, front, statement)
         if i == len(fronts) - 1:
-            with site.writer.nest("else {") if i else nullcontext():
+            with site.writer.otherwise() if i else nullcontext():
                 assign(site.branch() if i else site, told)
             return
-        with site.writer.nest(f"{'else ' if i else ''}if (there({site.pointer(front)})) {{"):
+        with site.writer.either(i == 0, There(site.pointer(front))):
             assign(site.branch({front}), told)
 
 
@@ -81,24 +84,21 @@ def _told(site: Site, front: str, statement: PopLink) -> Assign:
     )
 
 
-def _move(site: Site, start: str, size: int, octets: int) -> None:
+def _move(site: Site, start: Expr, size: int, octets: int) -> None:
     """The first `size` octets, by `octets`."""
-    w, moved = site.writer, []
-    w.put(f"void *first = packet_at((void *)(long)ctx->data, {start});")
-    w.never(f"first + {size + octets} > (void *)(long)ctx->data_end")
-    for at, piece in pieces(size):
-        name = w.fresh("link")
-        w.put(f"u{piece * 8} {name} = RAW{piece * 8}(first, {at});")
-        moved.append((at, piece, name))
-    w.put(*(f"PUT{n * 8}(first, {at + octets}, {name});" for at, n, name in moved))
+    w = site.writer
+    first = w.let(BYTES, "first", packet_at(Frame("data"), start))
+    w.never(first + (size + octets) > Frame("data_end"))
+    moved = [
+        (at, piece, w.local(raw(piece * 8), "link", load(first, at, piece * 8)))
+        for at, piece in pieces(size)
+    ]
+    for at, piece, kept in moved:
+        w.store(first, at + octets, piece * 8, kept)
 
 
 def _find_again(site: Site, node: str, octets: int) -> None:
-    """The pointer to a header that was moved, where there is one already."""
-    w, pointer = site.writer, f"st->{c_name(node)}_h"
-    if not site.in_memory:
-        w.put(f"if (there({site.pointer(node)}))", f"\t{pointer} += {octets};")
-    elif pointer in site.loaded:
-        w.put(f"{pointer} = header_at(ctx, {site.offset(node)}, {site.header(node).minimum});")
-        if node in site.known:
-            w.never(f"!there({pointer})")
+    """The pointer to a header that was moved, where it is kept."""
+    w, pointer = site.writer, pointer_to(node)
+    with w.only(memory=False), w.when(There(pointer)):
+        w.add(pointer, octets)

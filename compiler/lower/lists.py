@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...lang.text.source import Span
+from ..ir.expr import Address, Cast, Expr, choose, element, load, low_bits
+from ..ir.types import BYTES, U32
 from ..model import Group, Header, PushElement
 from .fields import pieces
 from .headers_out import ListOut
 from .shape import Unsupported
-from .site import Kept, Site
-from .values import value
+from .site import KeptWords, Site
+from .values import list_of
 
 
 def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | None:
@@ -23,12 +25,13 @@ def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | N
         raise Unsupported(f"{what}: nothing is said of what its array holds", w.span)
     ((_, items),) = element.lists
     most, octets = items.most - items.skip, array.width // 8
-    record = value(site, items.source).text
-    count = w.local("u32", "count", f"RAW8({record}, {octets * items.most})")
-    first = w.local("void *", "list", f"(void *){record} + {octets * items.skip}")
+    values = list_of(site, items.source)
+    count = w.capture(U32, "count", load(values, octets * items.most, 8))
+    first = w.capture(BYTES, "list", Cast(BYTES, values) + octets * items.skip)
     if items.skip:
-        w.put(f"{count} = {count} > {items.skip} ? {count} - {items.skip} : 0;")
-    w.put(f"if ({count} > {most})", f"\t{count} = {most};")
+        w.set(count, choose(count > items.skip, count - items.skip, 0))
+    with w.when(count > most):
+        w.set(count, most)
     return ListOut(count, first, most, items.backwards)
 
 
@@ -36,14 +39,14 @@ def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | N
 class Room:
     """Words of the scratch record that hold what is written later, taken one after the other."""
 
-    kept: Kept
+    kept: KeptWords
     taken: int = 0
 
     def take(self, octets: int) -> int:
         """The first word of so many octets."""
         first = self.taken
         self.taken += (octets + 7) // 8
-        self.kept.words = max(self.kept.words, self.taken)
+        self.kept.count = max(self.kept.count, self.taken)
         return first
 
 
@@ -51,20 +54,19 @@ def carried_list(site: Site, listed: ListOut, octets: int, room: Room) -> ListOu
     """The same list as later stages find it, in the scratch record: how many values of so many
     octets, then these."""
     w, at = site.writer, room.take(8 + listed.most * octets)
-    w.put(f"{site.words}[{at}] = {listed.count};")
-    elements = w.fresh("list")
-    w.put(f"void *{elements} = &{site.words}[{at + 1}];")
+    w.set(element(site.words, at), listed.count)
+    elements = w.local(BYTES, "list", Address(element(site.words, at + 1)))
     for start in range(0, listed.most * octets, octets):
         _copy(site, listed.first, elements, start, octets)
-    most = (1 << listed.most.bit_length()) - 1  # a bound that the verifier sees
-    count, first = f"((u32){site.words}[{at}] & {most})", f"((void *)&{site.words}[{at + 1}])"
+    # with a bound that the verifier sees
+    count = low_bits(Cast(U32, element(site.words, at)), listed.most.bit_length())
+    first = Cast(BYTES, Address(element(site.words, at + 1)))
     return ListOut(count, first, listed.most, listed.backwards)
 
 
-def _copy(site: Site, source: str, target: str, at: int, octets: int) -> None:
+def _copy(site: Site, source: Expr, target: Expr, at: int, octets: int) -> None:
     for done, size in pieces(octets, most=16):
-        read = f"RAW{size * 8}({source}, {at + done})"
-        site.writer.put(f"PUT{size * 8}({target}, {at + done}, {read});")
+        site.writer.store(target, at + done, size * 8, load(source, at + done, size * 8))
 
 
 def _array(header: Header, what: str, span: Span | None) -> Group | None:

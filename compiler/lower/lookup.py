@@ -1,19 +1,42 @@
-"""`find`, `choose … from` and references as C: keys, cells, records, counting."""
+"""`find`, `choose … from` and references: keys, cells, records, counting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..model import Arrival, Choose, Expr, Find, IfGives
+from ..ir.builder import Builder
+from ..ir.expr import (
+    ZERO,
+    Cast,
+    Expr,
+    Member,
+    Name,
+    RecordOf,
+    State,
+    TableCall,
+    There,
+    element,
+    load,
+    not_,
+    to_network,
+)
+from ..ir.expr import choose as choice
+from ..ir.nodes import CountRule
+from ..ir.types import U8, U16, U32, U64, Array, Pointer
+from ..model import Arrival, Choose, Find, IfGives
+from ..model import Expr as Expr_
+from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .fields import pieces
 from .groups import group_pointer
-from .layout import Container, Key, Table, span_of
-from .lowered import ARGUMENTS_MOST
 from .shape import Unsupported
 from .site import Binding, Site
 from .stores import Store, placed
 from .values import value
+
+#: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
+#: record. A BPF function has five arguments, and one is the epoch.
+ARGUMENTS_MOST = 4
 
 Fill = Callable[[Site], None]
 
@@ -23,88 +46,82 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
     w, table = site.writer, site.tables[statement.rule]
     name = table.manifest.prefix
     if site.card:
-        words, entry = w.fresh("key"), w.fresh("entry")
-        _put_key(site, table, words, None, statement.given)
-        w.put(f"struct {name}_entry *{entry} = {name}_find({words});")
-        w.put(f"st->{name}_rule = (struct {name}_record *){entry};")
-        cell = f"{entry}->cell"
+        words = _key(site, table, None, statement.given)
+        type_ = Pointer(f"struct {name}_entry")
+        entry = w.local(type_, "entry", TableCall(name, "find", (words,), type_))
+        record = site.rule_record(statement.rule)
+        w.set(record, Cast(record.type, entry))
+        cell: Expr = Member(entry, "cell")
     else:
         slot, cell = _look_up(site, table, None, statement.given)
-        _found(site, name, slot)
+        _found(site, statement.rule, slot)
     _whether_found(site, statement.rule, statement.rule, cell, miss)
 
 
-def _whether_found(site: Site, asked: str, rule: str, cell: str, miss: Fill) -> None:
+def _whether_found(site: Site, asked: str, rule: str, cell: Expr, miss: Fill) -> None:
     """A miss is counted by the kind that was asked."""
-    w, record = site.writer, f"st->{site.tables[rule].manifest.prefix}_rule"
-    with w.nest(f"if (!{record}) {{"):
-        w.put(f"count_event({site.events('miss', asked)});")
+    w, record = site.writer, site.rule_record(rule)
+    with w.unless(record):
+        w.count(site.events("miss", asked))
         miss(site)
-    with w.nest("else {"):
+    with w.otherwise():
         bind(site, rule, record, cell)
-    site.known.add(record)
 
 
-def _found(site: Site, name: str, slot: str) -> None:
+def _found(site: Site, rule: str, slot: Name) -> None:
     """From here on, and in later stages, the slot's record is that of the kind."""
-    w = site.writer
-    site.loaded.add(f"st->{name}_rule")
-    w.put(f"{site.state(f'{name}_slot')} = {slot};")
-    w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
+    w, prefix, record = site.writer, site.tables[rule].manifest.prefix, site.rule_record(rule)
+    w.set(site.state(f"{prefix}_slot"), slot)
+    w.set(record, choice(slot, RecordOf(prefix, slot), ZERO))
 
 
-def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None) -> None:
+def bind(site: Site, rule: str, record: Expr, cell: Expr, name: str | None = None) -> None:
     """From here on the rule is bound (under its kind's name or another); it is counted once."""
     site.bindings[name or rule] = Binding(record, rule)
     trace.rule(site, rule, name or rule, cell)
-    if counts := site.tables[rule].rule.counts:
-        by = "sized" if "sizes" in counts else "rule"
-        site.writer.put(
-            f"count_{by}(&{site.tables[rule].manifest.prefix}_counts, {cell}, "
-            f"{site.state('length')});"
-        )
+    table = site.tables[rule]
+    if counts := table.rule.counts:
+        length, sized = site.state("length"), "sizes" in counts
+        site.writer.put(CountRule(table.manifest.prefix, cell, length, sized))
 
 
 def _look_up(
-    site: Site, table: Table, group: str | None, given: tuple[tuple[str, Expr], ...] = ()
-) -> tuple[str, str]:
-    """C names of the record slot (0: none) and the cell of the best matching rule."""
-    w = site.writer
-    name, key = table.manifest.prefix, table.key
-    assert key is not None
-    words, found, slot = w.fresh("key"), w.fresh("found"), w.fresh("slot")
-    _put_key(site, table, words, group, given)
-    trace.look(site, table, words)
-    arguments = ""
-    if key.words <= ARGUMENTS_MOST:
-        arguments = "".join(f", {words}[{i}]" for i in range(key.words))
-    else:
-        w.put(*(f"st->scratch->key[{i}] = {words}[{i}];" for i in range(key.words)))
-    w.put(f"u64 {found} = {name}_find({site.state('epoch')}{arguments});", f"u32 {slot} = {found};")
-    return slot, f"{found} >> 32"
-
-
-def _put_key(
-    site: Site,
-    table: Table,
-    words: str,
-    group: str | None,
-    given: tuple[tuple[str, Expr], ...],
-) -> None:
-    """Make the packet's key, an array of words of that C name."""
+    site: Site, table: Table, group: Expr | None, given: tuple[tuple[str, Expr_], ...] = ()
+) -> tuple[Name, Expr]:
+    """The record slot (0: none) and the cell of the best matching rule."""
     w, key = site.writer, table.key
     assert key is not None
-    w.put(f"u64 {words}[{key.words}] = {{}};")
+    words = _key(site, table, group, given)
+    trace.look(site, table, words)
+    each = tuple(element(words, i) for i in range(key.words))
+    if key.words > ARGUMENTS_MOST:
+        kept = State("key", Array(U64, key.words), scratch=True)
+        for i, word in enumerate(each):
+            w.set(element(kept, i), word)
+        each = ()
+    best = TableCall(table.manifest.prefix, "find", (site.state("epoch"), *each), U64)
+    found = w.local(U64, "found", best)
+    return w.local(U32, "slot", found), found >> 32
+
+
+def _key(
+    site: Site, table: Table, group: Expr | None, given: tuple[tuple[str, Expr_], ...]
+) -> Name:
+    """The packet's key, an array of words."""
+    w, key = site.writer, table.key
+    assert key is not None
+    words = w.array(Array(U64, key.words), "key")
     if group is not None:
-        w.put(f"{words}[0] = bpf_htonl({group});")
+        w.set(element(words, 0), to_network(group, 32))
     _fill(site, key, words, _given(site, table, words, given))
+    return words
 
 
 # ---- keys -----------------------------------------------------------------------------------
 
 
 def _given(
-    site: Site, table: Table, words: str, given: tuple[tuple[str, Expr], ...]
+    site: Site, table: Table, words: Name, given: tuple[tuple[str, Expr_], ...]
 ) -> frozenset[Container]:
     """Put values into the key that the look-up says itself; the containers they fill."""
     w, key = site.writer, table.key
@@ -119,9 +136,10 @@ def _given(
             continue
         v = value(site, expr)
         shift = laid.position - (key.size - c.at - c.size) * 8
-        w.put(*(s.into(words) for s in placed(v, c.at, c.size, shift)))
+        for store in placed(v, c.at, c.size, shift):
+            store.into(w, words)
         if laid.presence is not None:
-            w.put(_present(key, words, laid.presence))
+            _present(w, key, words, laid.presence)
     said = {name for name, _ in given}
     for names in filled.values():
         if said.intersection(names) and not said.issuperset(names):
@@ -130,7 +148,7 @@ def _given(
     return frozenset(c for c, names in filled.items() if said.intersection(names))
 
 
-def _fill(site: Site, key: Key, words: str, filled: frozenset[Container]) -> None:
+def _fill(site: Site, key: Key, words: Name, filled: frozenset[Container]) -> None:
     """Copy each container into the key; a node that may be absent under a test of its own."""
     w = site.writer
     absent = {(node, group): bit for node, group, bit in key.presence}
@@ -139,43 +157,39 @@ def _fill(site: Site, key: Key, words: str, filled: frozenset[Container]) -> Non
     for node, group in owners:
         containers = [c for c in wanted if (c.node, c.group) == (node, group)]
         if node == "l4":
-            _copy(w.put, words, f"{site.state('l4')}", containers, state=True)
+            _copy_number(w, words, site.state("l4"), containers)
         elif node == "port":
-            number = w.fresh("port")
-            w.put(f"u32 {number} = {value(site, Arrival()).network()};")
-            _copy(w.put, words, number, containers, state=True)
+            port = w.local(U32, "port", value(site, Arrival()).network())
+            _copy_number(w, words, port, containers)
         elif not site.may_have(node):
             continue
         elif group is not None:
             _group(site, key, words, node, group, containers, absent.get((node, group)))
         elif (node, None) in absent:
-            with w.nest(f"if (there({site.pointer(node)})) {{"):
-                _copy(w.put, words, site.pointer(node), containers)
-                w.put(_present(key, words, absent[node, None]))
+            with w.when(There(site.pointer(node))):
+                _copy(w, words, site.pointer(node), containers)
+                _present(w, key, words, absent[node, None])
         else:
-            _copy(w.put, words, site.node(node), containers)
+            _copy(w, words, site.node(node), containers)
 
 
-def _present(key: Key, words: str, bit: int) -> str:
+def _present(w: Builder, key: Key, words: Name, bit: int) -> None:
     """Set a presence bit: `bit` counts from the key's least significant (last) octet."""
     octet = key.size - 1 - bit // 8
-    return f"{words}[{octet // 8}] |= {1 << (octet % 8 * 8 + bit % 8):#x}ULL;"
+    w.join(element(words, octet // 8), 1 << (octet % 8 * 8 + bit % 8))
 
 
-def _copy(
-    put: Callable[..., None],
-    words: str,
-    source: str,
-    containers: list[Container],
-    state: bool = False,
-) -> None:
-    """Raw octets into the key's words, neighbouring ones together."""
+def _copy(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:
+    """Raw octets behind a pointer into the key's words, neighbouring ones together."""
     for at, offset, size in _moves(containers):
-        if state:  # the 32-bit pair of ports, already in a register
-            text = source if size == 4 else f"(u16)({source} >> {offset * 8})"
-        else:
-            text = f"RAW{size * 8}({source}, {offset})"
-        put(Store(at, size, text).into(words))
+        Store(at, size, load(source, offset, size * 8)).into(w, words)
+
+
+def _copy_number(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:
+    """The same of 32 bits in network order, already in a register."""
+    for at, offset, size in _moves(containers):
+        part = source if size == 4 else Cast(U16, source >> offset * 8)
+        Store(at, size, part).into(w, words)
 
 
 def _moves(containers: list[Container]) -> list[tuple[int, int, int]]:
@@ -196,7 +210,7 @@ def _moves(containers: list[Container]) -> list[tuple[int, int, int]]:
 def _group(
     site: Site,
     key: Key,
-    words: str,
+    words: Name,
     node: str,
     group: str,
     containers: list[Container],
@@ -204,39 +218,42 @@ def _group(
 ) -> None:
     """Containers in a group of fields. `bit` says of one that may be absent whether it is there."""
     w = site.writer
-    with w.nest(f"if (there({site.pointer(node)})) {{"):
+    with w.when(There(site.pointer(node))):
         pointer = group_pointer(site, site.header(node), group, site.pointer(node))
-        with w.nest(f"if ({pointer}) {{"):
-            _copy(w.put, words, pointer, containers)
+        with w.when(pointer):
+            _copy(w, words, pointer, containers)
             if bit is not None:
-                w.put(_present(key, words, bit))
+                _present(w, key, words, bit)
 
 
 # ---- references -----------------------------------------------------------------------------
 
 
-def dereference(site: Site, rule: str, cell: str) -> str:
-    """C name of the record that a cell of the kind holds for this packet's epoch."""
+def dereference(site: Site, rule: str, cell: Expr) -> Name:
+    """The record that a cell of the kind holds for this packet's epoch."""
     w, name = site.writer, site.tables[rule].manifest.prefix
-    record = w.fresh(name)
-    w.put(f"struct {name}_record *{record} = {name}_at({cell}, {site.state('epoch')});")
-    w.never(f"!{record}")
+    type_ = Pointer(f"struct {name}_record")
+    record = w.local(type_, name, TableCall(name, "at", (cell, site.state("epoch")), type_))
+    w.never(not_(record))
     return record
 
 
-def gives_test(site: Site, statement: IfGives) -> str:
+def tag_of(kinds: tuple[str, ...], kind: str) -> int:
+    """What a record's tag is where it refers to this kind."""
+    return 1 + kinds.index(kind)
+
+
+def gives_test(site: Site, statement: IfGives) -> Expr:
     record = site.record(statement.binding)
-    table = site.tables[statement.rule]
-    tag = 1 + table.rule.alternatives.index(statement.given)
-    return f"{record}->target_tag == {tag}"
+    tag = tag_of(site.tables[statement.rule].rule.alternatives, statement.given)
+    return Member(record, "target_tag", U8).is_(tag)
 
 
 def bind_given(site: Site, statement: IfGives) -> None:
     """Bind the rule that `PDR gives FAR` found, inside its branch."""
     if site.tables[statement.given].rule.grouped:
         return  # a group is not one rule: `choose` picks in it
-    record, cell = site.record(statement.binding), site.writer.fresh("cell")
-    site.writer.put(f"u32 {cell} = {record}->target;")
+    cell = site.writer.local(U32, "cell", Member(site.record(statement.binding), "target"))
     found = dereference(site, statement.given, cell)
     bind(site, statement.given, found, cell)
 
@@ -246,29 +263,27 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     w = site.writer
     group, member = site.tables[statement.group], site.tables[statement.rule]
     origin = site.record(statement.binding)
-    tag = 1 + site.tables[statement.binding_rule].rule.alternatives.index(statement.group)
-    name, chosen = member.manifest.prefix, w.fresh("chosen")
-    w.put(f"u32 {chosen} = 0;", f"st->{name}_rule = 0;", f"{site.state(f'{name}_slot')} = 0;")
-    with w.nest(f"if ({origin}->target_tag == {tag}) {{"):
-        _choose_member(site.branch(), group, f"{origin}->target", chosen)
-    with w.nest(f"if ({chosen}) {{"):
-        slot = w.fresh("slot")
-        w.put(f"u32 {slot} = {name}_slot_of({chosen}, {site.state('epoch')});")
-        _found(site, name, slot)
+    tag = tag_of(site.tables[statement.binding_rule].rule.alternatives, statement.group)
+    name = member.manifest.prefix
+    chosen = w.local(U32, "chosen", 0)
+    w.set(site.rule_record(statement.rule), 0)
+    w.set(site.state(f"{name}_slot"), 0)
+    with w.when(Member(origin, "target_tag", U8).is_(tag)):
+        _choose_member(site.branch(), group, Member(origin, "target"), chosen)
+    with w.when(chosen):
+        slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
+        _found(site, statement.rule, slot)
     _whether_found(site, statement.group, statement.rule, chosen, otherwise)
 
 
-def _choose_member(site: Site, group: Table, id_: str, chosen: str) -> None:
+def _choose_member(site: Site, group: Table, id_: Expr, chosen: Name) -> None:
     w, name = site.writer, group.manifest.prefix
     assert group.rule.spread is not None
     slot, cell = _look_up(site, group, id_)
-    record = w.fresh(name)
-    w.put(
-        f"struct {name}_record *{record} =",
-        f"\t{slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;",
-    )
-    hashed = value(site, group.rule.spread.hash)
-    with w.nest(f"if ({record}) {{"):
+    type_ = Pointer(f"struct {name}_record")
+    record = w.local(type_, name, choice(slot, RecordOf(name, slot), ZERO))
+    hashed = value(site, group.rule.spread.hash).expr
+    with w.when(record):
         trace.rule(site, group.rule.name, group.rule.name, cell)
-        trace.slot(site, group.rule.name, f"{hashed.text} >> 24")
-        w.put(f"{chosen} = {record}->slots[{hashed.text} >> 24];")
+        trace.slot(site, group.rule.name, hashed >> 24)
+        w.set(chosen, element(Member(record, "slots", Array(U32, 0)), hashed >> 24))

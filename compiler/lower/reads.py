@@ -25,7 +25,7 @@ from ..model import (
     Queue,
     Verdict,
 )
-from .layout import Reads
+from ..tables.layout import Reads
 
 
 def reads(pipeline: Pipeline) -> Reads:

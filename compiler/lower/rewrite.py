@@ -6,6 +6,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+from ..ir.expr import Cast, Expr, There, both, either, element, not_, reads
+from ..ir.nodes import Make
+from ..ir.types import U8, U64, U128
 from ..model import Append, Pop, Push, PushElement
 from . import trace
 from .fields import Value
@@ -16,7 +19,7 @@ from .padding import kept_padding, padded
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
 from .site import Site
 from .stores import is_known
-from .values import value
+from .values import stored, value
 from .verdicts import drop
 
 ECT_0, ECN_CE = 2, 3
@@ -55,13 +58,13 @@ def _join_ecn(site: Site, inner: str, popped: tuple[tuple[str, ...], ...]) -> No
         if all(node in way for way in popped):
             break  # those further out are never asked
     for node in (inner, *outer):
-        site.pointer(node)  # for all ways that the tests below open
+        site.writer.put(Make(site.pointer(node)))  # for all ways that the tests below open
     for i, node in enumerate(outer):
         if all(node in way for way in popped):
-            with site.writer.nest("else {") if i else nullcontext():
+            with site.writer.otherwise() if i else nullcontext():
                 _take_ecn(site.branch() if i else site, inner, node)
             return
-        with site.writer.nest(f"{'else ' if i else ''}if (there({site.pointer(node)})) {{"):
+        with site.writer.either(i == 0, There(site.pointer(node))):
             _take_ecn(site.branch({node}), inner, node)
 
 
@@ -69,21 +72,21 @@ def _take_ecn(site: Site, inner: str, outer: str) -> None:
     w, pointer = site.writer, site.node(inner)
     own, version = VERSIONS[site.header(inner).protocol], version_of(site, outer)
     assert version is not None
-    met = w.local("u8", "met", version.ecn(site.node(outer)))
-    with w.nest(f"if ({met} & 1) {{"):  # CE, or ECT(1)
-        with w.nest(f"if ({met} == {ECN_CE} && !{own.ecn(pointer)}) {{"):
+    met = w.capture(U8, "met", version.ecn(site.node(outer)))
+    with w.when(met & 1):  # CE, or ECT(1)
+        with w.when(both((met.is_(ECN_CE), not_(own.ecn(pointer))))):
             drop(site, "ecn")
-        with w.nest(f"if ({met} == {ECN_CE} || {own.ecn(pointer)} == {ECT_0}) {{"):
+        with w.when(either((met.is_(ECN_CE), own.ecn(pointer).is_(ECT_0)))):
             trace.change(site, inner, "ecn", pointer, Value(met, 2))
-            w.put(f"{own.marks}({pointer}, {met});")
+            w.do(own.marks, pointer, met)
 
 
 def push(site: Site, statement: Push) -> Shape:
     """Take the values now (they may change later); the octets are written at the verdict."""
     following = [e.node for e in statement.elements[1:]] + [statement.before]
-    out, room = [], _room(site)
-    for element, after in zip(statement.elements, following, strict=True):
-        made = header_out(site, element, after, room)
+    out = []
+    for pushed, after in zip(statement.elements, following, strict=True):
+        made = header_out(site, pushed, after)
         version = VERSIONS.get(made.header.protocol)
         given = made.given
         if version and not version.parts & given.keys():
@@ -91,12 +94,12 @@ def push(site: Site, statement: Push) -> Shape:
             given |= {"ecn": captured(site, ecn)} if ecn else {}
         out.append(made)
     trace.push(site, "push", out, statement.before)
-    shape = replace(site.shape, pushed=(*out, *site.shape.pushed), words=room.taken)
+    shape = replace(site.shape, pushed=(*out, *site.shape.pushed))
     if statement.behind:
         shape = replace(shape, behind=statement.behind)
     elif not site.shape.pushed:
         shape = replace(shape, fronts=(statement.before,))
-    return carried_over(site, shape) if site.frugal else shape
+    return shape
 
 
 def _ecn_behind(site: Site, statement: Push) -> Value | None:
@@ -113,27 +116,21 @@ def _ecn_behind(site: Site, statement: Push) -> Value | None:
 def append(site: Site, statement: Append) -> Shape:
     """Take the values now: they may change later."""
     following = [*(e.node for e in statement.elements[1:]), ""]
-    room = _room(site)
     headers = tuple(
-        header_out(site, element, after, room)
-        for element, after in zip(statement.elements, following, strict=True)
+        header_out(site, each, after)
+        for each, after in zip(statement.elements, following, strict=True)
     )
     trace.push(site, "append", headers, statement.behind)
     writes = writable(site, statement.behind, headers[0].node).writes or ()
     return replace(site.shape, appended=Appended(statement.behind, headers, writes))
 
 
-def _room(site: Site) -> Room:
-    """Of the scratch record, behind what earlier pushes keep there."""
-    return Room(site.kept, site.shape.words)
-
-
-def header_out(site: Site, element: PushElement, following: str, room: Room) -> HeaderOut:
+def header_out(site: Site, element: PushElement, following: str) -> HeaderOut:
     """A header to be written in front of `following` ("": of nothing), its values taken."""
     header = site.header(element.node)
     listed = pushed_list(site, header, element)
     writes = (writable(site, element.node, following).writes or ()) if following else ()
-    given = {name: captured(site, value(site, v), room) for name, v in element.values}
+    given = {name: captured(site, value(site, v)) for name, v in element.values}
     computed = frozenset(element.computed)
     return padded(site.writer, HeaderOut(element.node, header, given, writes, computed, listed))
 
@@ -158,19 +155,19 @@ def _kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
 
 
 def _value_kept(site: Site, v: Value, room: Room) -> Value:
-    if is_known(v) or site.words in v.text:  # there is no need to, or it is there already
+    if is_known(v) or reads(v.expr, site.words):  # there is no need to, or it is there already
         return v
-    given = f"((u8){_keep(site, room, v.given)})" if v.given else ""
+    given = None if v.given is None else Cast(U8, _keep(site, room, v.given))
     if v.octets <= 8:
-        return replace(v, text=f"((u{v.octets * 8}){_keep(site, room, v.text)})", given=given)
-    low, high = (_keep(site, room, f"(u64)({v.text}{half})") for half in ("", " >> 64"))
-    return replace(v, text=f"((u128){high} << 64 | {low})", given=given)
+        return replace(v, expr=Cast(stored(v), _keep(site, room, v.expr)), given=given)
+    low, high = (_keep(site, room, Cast(U64, v.expr >> shift)) for shift in (0, 64))
+    return replace(v, expr=Cast(stored(v), (Cast(U128, high) << 64) | low), given=given)
 
 
-def _keep(site: Site, room: Room, text: str) -> str:
-    """C text of the word that holds it from here on."""
-    place = f"{site.words}[{room.take(8)}]"
-    site.writer.put(f"{place} = {text};")
+def _keep(site: Site, room: Room, kept: Expr) -> Expr:
+    """The word that holds it from here on."""
+    place = element(site.words, room.take(8))
+    site.writer.set(place, kept)
     return place
 
 
@@ -181,11 +178,8 @@ def _list_kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
     return replace(header, listed=carried_list(site, header.listed, octets, room))
 
 
-def captured(site: Site, v: Value, room: Room | None = None) -> Value:
-    """The value in a local variable of its own; to be written later, where the stack is spared, in
-    a word of `room`."""
-    if site.frugal and room is not None:
-        return _value_kept(site, v, room)
-    name = site.writer.local(f"u{v.octets * 8}", "value", v.text)
-    given = site.writer.local("u8", "given", v.given) if v.given else ""
-    return Value(name, v.width, v.raw, given)
+def captured(site: Site, v: Value) -> Value:
+    """The value in a local variable of its own."""
+    captured = site.writer.capture(stored(v), "value", v.expr)
+    given = None if v.given is None else site.writer.capture(U8, "given", v.given)
+    return Value(captured, v.width, given)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
+from ..ir.expr import Expr, total
 from ..model import Edge, Graph
 from ..model.parse_graph import leading, sometimes_leading
 from ..model.parse_graph import writable as announcing
@@ -155,5 +156,5 @@ def constant_size(headers: tuple[HeaderOut, ...]) -> int:
     return size
 
 
-def pushed_size(site: Site) -> str:
-    return " + ".join(h.size_text() for h in site.shape.pushed) or "0"
+def pushed_size(site: Site) -> Expr:
+    return total(h.size() for h in site.shape.pushed)

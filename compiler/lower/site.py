@@ -6,12 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ...lang.contract.manifest.manifest import State
+from ...lang.contract.manifest import manifest as m
+from ..ir.builder import Builder
+from ..ir.expr import (
+    CTX,
+    ZERO,
+    Call,
+    Expr,
+    HelperCall,
+    Kept,
+    RecordOf,
+    State,
+    There,
+    not_,
+    number,
+)
+from ..ir.names import c_name, function_name
+from ..ir.nodes import Body, Known, Make
+from ..ir.types import BYTES, U32, U64, Array, Pointer, Type, raw
 from ..model import Header, Pipeline
 from ..model.parse_graph import leading
+from ..tables.layout import Table
 from .events import Events
-from .layout import Table
-from .lowered import Line, Writer, c_name, function_name
 
 if TYPE_CHECKING:
     from .shape import Shape
@@ -20,28 +36,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Binding:
-    """A bound rule: C text of its record pointer, and its kind."""
+    """A bound rule: the pointer to its record, and its kind."""
 
-    text: str
+    record: Expr
     rule: str
 
 
 @dataclass(frozen=True)
 class Helper:
-    """A function that stages call for what is long and seldom: its name, body and state."""
+    """A function that stages call for what is long and seldom."""
 
     name: str
-    body: tuple[Line, ...]
-    takes: tuple[str, ...]
+    body: Body
 
 
 @dataclass
-class Kept:
-    """How many words of the scratch record hold what is written later, and how many what a
-    statement needs while it is carried out."""
+class KeptWords:
+    """How many words of the scratch record hold what is written later."""
 
-    words: int = 0
-    aside: int = 0
+    count: int = 0
 
 
 @dataclass
@@ -54,7 +67,7 @@ class Site:
     tables: dict[str, Table]
     events: Events
     points: Points
-    writer: Writer
+    writer: Builder
     reachable: frozenset[str]
     shape: Shape
     bindings: dict[str, Binding] = field(default_factory=dict)
@@ -62,110 +75,83 @@ class Site:
     card: bool = (
         False  # for a network card: no scratch record, no epochs, no functions of their own
     )
-    ports: dict[str, str] = field(default_factory=dict)  # `port p`: C text of its number
+    ports: dict[str, Expr] = field(default_factory=dict)  # `port p`: its number
     helpers: dict[str, Helper] = field(default_factory=dict)
-    states: dict[str, State] = field(default_factory=dict)
-    in_memory: bool = True  # whether what earlier stages found is in the scratch record
-    frugal: bool = False  # whether nothing lies on the stack from one statement to the next
-    aside: int = 0  # words of the scratch record that the statement took so far
-    uses: set[str] = field(default_factory=set)  # members of the state
-    needs: set[str] = field(default_factory=set)  # the same of all helpers
-    loaded: set[str] = field(default_factory=set)  # pointers that this function has, null or not
-    known: set[str] = field(default_factory=set)  # nodes and kinds whose pointers are not null here
-    kept: Kept = field(default_factory=lambda: Kept())
+    states: dict[str, m.State] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)  # nodes that a packet here has
+    tested: frozenset[str] = frozenset()  # those of them that the condition under way has tested
+    kept: KeptWords = field(default_factory=KeptWords)
 
     @property
-    def words(self) -> str:
-        """C text of an array of u64 that later stages find."""
-        return "st->kept" if self.card else "st->scratch->kept"
+    def words(self) -> Expr:
+        """An array of words that later stages find."""
+        return State("kept", Array(U64, 0), scratch=not self.card)
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
         """The same place for one way of a branch: what it learns stays there. `known`: nodes that
         the branch's condition found present."""
-        return replace(
-            self,
-            bindings=dict(self.bindings),
-            ports=dict(self.ports),
-            loaded=set(self.loaded),
-            known=self.known | known,
+        inner = replace(
+            self, bindings=dict(self.bindings), ports=dict(self.ports), known=set(self.known)
         )
+        inner.learn(known)
+        return inner
 
-    def apart(self, writer: Writer, **changes: Any) -> Site:
+    def learn(self, nodes: set[str] | frozenset[str]) -> None:
+        """A test in front showed that a packet here has these nodes."""
+        self.known |= nodes
+        if nodes:
+            self.writer.put(Known(tuple(map(pointer_to, sorted(nodes)))))
+
+    def apart(self, writer: Builder, **changes: Any) -> Site:
         """The same place in a function of its own, which knows nothing yet."""
-        own: dict[str, Any] = {
-            "bindings": dict(self.bindings),
-            "ports": {},
-            "uses": set(),
-            "loaded": set(),
-            "known": set(),
-        }
+        own: dict[str, Any] = {"bindings": dict(self.bindings), "ports": {}, "known": set()}
         return replace(self, writer=writer, **own | changes)
 
-    def node(self, name: str) -> str:
-        """C text of the pointer to a present node's header. The checker saw that it is present; the
-        verifier sees it by the test that is put here unless one went before."""
-        return self._surely(name, self.pointer(name))
+    def pointer(self, name: str) -> Kept:
+        """The pointer to a node's header; null where the packet lacks the node."""
+        again = header_at(self.offset(name), self.header(name).minimum)
+        return Kept(pointer_to(name), again)
 
-    def record(self, name: str) -> str:
-        """C text of the pointer to a bound rule's record. Of one that is kept in the state the
-        verifier has to see that it is there, as of a node."""
-        bound = self.bindings[name]
-        if not bound.text.startswith("st->"):
-            return bound.text
-        prefix, kept = self.tables[bound.rule].manifest.prefix, bound.text
-        if self._lacks(kept):
-            slot = self.writer.fresh("slot")
-            self.writer.put(
-                f"u32 {slot} = {self.state(f'{prefix}_slot')};",
-                f"{kept} = bpf_map_lookup_elem(&{prefix}_records, &{slot});",
-            )
-        return self._surely(kept, kept)
-
-    def forget(self) -> None:
-        """Let what follows make its pointers and reads anew, so that none of them is kept."""
-        self.loaded.clear()
-        self.known.clear()
-        self.aside = 0
-        self.writer.put("REMEMBERED;")
-
-    def zeros(self, type_: str, name: str, octets: int) -> None:
-        """Let that C name lead to so many octets of zeros, until the statement ends."""
-        self.writer.put(
-            f"{type_} *{name} = (void *)&st->scratch->aside[{self.aside}];",
-            f"__builtin_memset({name}, 0, {octets});",
-        )
-        self.aside += (octets + 7) // 8
-        self.kept.aside = max(self.kept.aside, self.aside)
-
-    def _lacks(self, pointer: str) -> bool:
-        """Whether a pointer has to be made of what is in the scratch record; from then on it is
-        there, on this way and those that branch off it."""
-        if not self.in_memory or pointer in self.loaded:
-            return False
-        self.loaded.add(pointer)
-        return True
-
-    def _surely(self, known: str, pointer: str) -> str:
-        if known not in self.known:
-            self.writer.never(f"!there({pointer})")
-            self.known.add(known)
+    def node(self, name: str) -> Kept:
+        """The pointer to a present node's header: the checker saw that it is present."""
+        pointer = replace(self.pointer(name), sure=name not in self.tested)
+        self._first(name, pointer)
         return pointer
 
-    def removed(self, name: str) -> str:
-        """C text of the pointer to the header of a node that a pop removed from this packet."""
+    def record(self, name: str) -> Expr:
+        """The pointer to a bound rule's record."""
+        bound = self.bindings[name]
+        if not isinstance(bound.record, State):
+            return bound.record
+        prefix = self.tables[bound.rule].manifest.prefix
+        record = Kept(bound.record, RecordOf(prefix, self.state(f"{prefix}_slot")), sure=True)
+        self._first(known_as(bound.record), record)
+        return record
+
+    def _first(self, known: str, pointer: Kept) -> None:
+        """A pointer that is sure is made where it is first asked for, not on each way behind
+        that."""
+        if known not in self.known:
+            self.known.add(known)
+            self.writer.put(Make(pointer))
+
+    def rule_record(self, rule: str) -> State:
+        """Where the pointer to the record of the rule that was found of a kind is kept."""
+        return rule_record(self.tables[rule])
+
+    def removed(self, name: str) -> Expr:
+        """The pointer to the header of a node that a pop removed from this packet."""
         if name not in self._perhaps_gone(self.shape):
             return self.node(name)
-        pointer, at = self.writer.fresh("removed"), self.state(f"{c_name(name)}_at")
-        size = self.header(name).minimum
-        self.writer.put(f"void *{pointer} = header_at(ctx, {at}, {size});")
-        self.writer.never(f"!there({pointer})")
+        at, size = self.state(f"{c_name(name)}_at"), self.header(name).minimum
+        pointer = self.writer.local(BYTES, "removed", header_at(at, size))
+        self.writer.never(not_(There(pointer)))
         return pointer
 
     def reshape(self, shape: Shape) -> None:
         """The packet is to look like that from here on."""
         for name in self._perhaps_gone(shape) - self._perhaps_gone(self.shape):
             self.known.discard(name)
-            self.loaded.discard(f"st->{c_name(name)}_h")
         self.shape = shape
 
     def _perhaps_gone(self, shape: Shape) -> set[str]:
@@ -176,26 +162,15 @@ class Site:
         gone = self.shape.gone(self.pipeline.graph, self.role)
         return name in self.reachable and name not in gone
 
-    def pointer(self, name: str) -> str:
-        """C text of the pointer to a node's header; null where the packet lacks the node."""
-        pointer = f"st->{c_name(name)}_h"
-        self.uses.add(f"{c_name(name)}_at")
-        if self._lacks(pointer):
-            at, size = self.offset(name), self.header(name).minimum
-            self.writer.put(f"{pointer} = header_at(ctx, {at}, {size});")
-        return pointer
-
-    def offset(self, name: str) -> str:
-        """C text of the octet of the frame at which a node starts."""
-        at = self.state(f"{c_name(name)}_at")
-        if self.card:
-            self.uses.add(f"{c_name(name)}_off")
-        if name in self._perhaps_gone(self.shape):
-            at = f"leading({at}, {self.state('link')})"
+    def offset(self, name: str) -> Expr:
+        """The octet of the frame at which a node starts."""
         by = self.moved_by(name)
-        if self.in_memory and self.leads(name):
-            return str(by)
-        return f"moved({at}, {by})" if by else at
+        if self.leads(name):
+            return number(by)
+        at: Expr = self.state(f"{c_name(name)}_at")
+        if name in self._perhaps_gone(self.shape):
+            at = Call("leading", (at, self.state("link")))
+        return Call("moved", (at, number(by))) if by else at
 
     def moved_by(self, name: str) -> int:
         """Octets by which a header starts later than it came: by link headers popped behind it."""
@@ -211,24 +186,26 @@ class Site:
         return graph.entry(self.role).name == name and not graph.entering(name, self.role)
 
     def helper(self, what: str, lower: Callable[[Site], None]) -> str:
-        """C name of a function for this role and this shape of packet; lowered at its first use. It
-        finds its nodes by the scratch record, and is called as `NAME(ctx, st, a, b)`."""
+        """The name of a function for this role and this shape of packet; lowered at its first use.
+        It finds its nodes by the scratch record, and is called as `NAME(ctx, st, a, b)`."""
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
         untagged = ["without", *self.shape.untagged] if self.shape.untagged else []
         shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts, *untagged))
         name = function_name(c_name(f"{what}_{shape}"))
         if name not in self.helpers:
-            inner = self.apart(Writer(span=self.writer.span), in_memory=True, bindings={})
+            inner = self.apart(Builder(span=self.writer.span), bindings={})
             lower(inner)
-            self.helpers[name] = Helper(name, tuple(inner.writer.lines), tuple(sorted(inner.uses)))
-            self.needs |= inner.uses
+            self.helpers[name] = Helper(name, inner.writer.body)
         return name
 
-    def state(self, member: str) -> str:
-        """C text of a member of the state."""
-        self.uses.add(member)
-        return f"st->scratch->{member}" if self.in_memory else f"st->{member}"
+    def call(self, helper: str, a: Expr = ZERO, b: Expr = ZERO) -> Expr:
+        """What a helper returns for two numbers."""
+        return HelperCall(helper, a, b)
+
+    def state(self, member: str) -> State:
+        """A number of the state."""
+        return State(member, _TYPES.get(member, U32))
 
     @property
     def links(self) -> list[str]:
@@ -237,3 +214,29 @@ class Site:
 
     def header(self, node: str) -> Header:
         return self.pipeline.graph.node(node).header
+
+
+#: Of the numbers of a packet's state that are no u32.
+_TYPES: dict[str, Type] = {"epoch": U64, "length": U64, "l4": raw(32)}
+
+
+def pointer_to(node: str) -> State:
+    """The place of the pointer to a node's header."""
+    return State(f"{c_name(node)}_h", BYTES)
+
+
+def header_at(at: Expr, octets: int) -> Expr:
+    """The pointer to the header that starts at octet `at`, of so many octets; null if there is
+    none."""
+    return Call("header_at", (CTX, at, number(octets)), BYTES)
+
+
+def rule_record(table: Table) -> State:
+    """Where the pointer to the record of the rule that was found of a kind is kept."""
+    prefix = table.manifest.prefix
+    return State(f"{prefix}_rule", Pointer(f"struct {prefix}_record"))
+
+
+def known_as(record: State) -> str:
+    """What `known` says of a rule that was found. No node has such a name."""
+    return f"record {record.member}"

@@ -1,9 +1,12 @@
-"""Statements of a stage as C, for one port role."""
+"""Statements of a stage, for one port role."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ..ir.expr import Member, either
+from ..ir.nodes import Forget, Known, Step
+from ..ir.types import U8, U32, U64
 from ..model import (
     Append,
     Assign,
@@ -29,16 +32,16 @@ from ..model import (
     Tell,
     Verdict,
 )
+from ..tables.layout import member_name
 from . import trace
 from .assigns import assign
 from .conditions import condition, present_if
 from .forward import bridge, forward
-from .layout import member_name
 from .links import pop_link
-from .lookup import bind, bind_given, choose, dereference, find, gives_test
+from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
 from .rewrite import append, pop, push
 from .shape import Shape, Unsupported
-from .site import Site
+from .site import Site, known_as
 from .states import recall, remember
 from .tell import tell
 from .values import value
@@ -53,8 +56,7 @@ def lower_block(site: Site, block: Block) -> Shape | None:
     nothing comes behind it."""
     for statement in block.statements:
         with site.writer.at(statement.span):
-            if site.frugal:
-                site.forget()
+            site.writer.put(Step())
             shape = _statement(site, statement)
         if shape is None:
             return None
@@ -75,7 +77,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Find() | Choose():
             return _look_up(site, s)
         case Remember():
-            with site.writer.nest("{"):
+            with site.writer.block():
                 remember(site, s)
             return site.shape
         case Recall():
@@ -96,22 +98,22 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case ClampMss():
             return replace(site.shape, clamp=True)
         case Forward():
-            with site.writer.nest("{"):
+            with site.writer.block():
                 forward(site, s)
             return None
         case Bridge():
-            with site.writer.nest("{"):
+            with site.writer.block():
                 bridge(site, s)
             return None
         case Queue(number):
-            site.writer.put(f"{site.state('queue')} = 1 + {value(site, number).host()};")
+            site.writer.set(site.state("queue"), 1 + value(site, number).host())
             trace.queue(site)
             return site.shape
         case Counted(reason):
-            site.writer.put(f"count_event({site.events('count', reason)});")
+            site.writer.count(site.events("count", reason))
             return site.shape
         case Verdict(verdict):
-            with site.writer.nest("{"):
+            with site.writer.block():
                 finish(site, verdict)
             return None
         case Inline(_, body):
@@ -123,7 +125,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
 
 def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
     """A block with bindings of its own, run under a condition."""
-    since = len(site.writer.lines)
+    since = site.writer.captured
     shape = lower_block(site.branch(known), block)
     if shape is not None and shape != site.shape:
         site.writer.outlive(since)  # what a push took is written behind the block
@@ -134,7 +136,7 @@ def _inlined(site: Site, block: Block) -> Shape | None:
     """A block with bindings of its own, run by every packet: what it learns is known behind it."""
     inner = site.branch()
     shape = lower_block(inner, block)
-    site.loaded, site.known = inner.loaded, inner.known
+    site.known = inner.known
     return shape
 
 
@@ -156,7 +158,7 @@ def _apart(site: Site) -> None:
     compares each read with those of all branches before, in more than their number's square."""
     site.writer.branches += 1
     if site.writer.branches % MOST_TOGETHER == 0:
-        site.writer.put("REMEMBERED;")
+        site.writer.put(Forget())
 
 
 def _if(site: Site, s: If) -> Shape | None:
@@ -164,42 +166,40 @@ def _if(site: Site, s: If) -> Shape | None:
     test = condition(site, s.condition)
     if isinstance(test, bool):  # the port role decides
         return _inlined(site, s.then if test else s.otherwise)
-    with site.writer.nest(f"if ({test}) {{"):
+    with site.writer.when(test):
         then = _scoped(site, s.then, present_if(s.condition, True))
     otherwise: Shape | None = site.shape
     if s.otherwise.statements:
-        with site.writer.nest("else {"):
+        with site.writer.otherwise():
             otherwise = _scoped(site, s.otherwise, present_if(s.condition, False))
     if then is None:
-        site.known |= present_if(s.condition, False)
+        site.learn(present_if(s.condition, False))
     elif otherwise is None:
-        site.known |= present_if(s.condition, True)
+        site.learn(present_if(s.condition, True))
     return _join(site, [then, otherwise])
 
 
 def _if_gives(site: Site, s: IfGives) -> Shape | None:
     _apart(site)
-    with site.writer.nest(f"if ({gives_test(site, s)}) {{"):
+    with site.writer.when(gives_test(site, s)):
         inner = site.branch()
         bind_given(inner, s)
         then = lower_block(inner, s.then)
     otherwise: Shape | None = site.shape
     if s.otherwise.statements:
-        with site.writer.nest("else {"):
+        with site.writer.otherwise():
             otherwise = _scoped(site, s.otherwise)
     return _join(site, [then, otherwise])
 
 
 def _match_value(site: Site, s: MatchValue) -> Shape | None:
-    w, subject = site.writer, value(site, s.subject).host()
-    chosen = w.fresh("value")
-    w.put(f"u64 {chosen} = {subject};")
+    w = site.writer
+    chosen = w.local(U64, "value", value(site, s.subject).host())
     shapes: list[Shape | None] = []
     for i, (values, body) in enumerate(s.arms):
-        test = " || ".join(f"{chosen} == {v}" for v in values)
-        with w.nest(f"{'else ' if i else ''}if ({test}) {{"):
+        with w.either(i == 0, either(chosen.is_(v) for v in values)):
             shapes.append(_scoped(site, body))
-    with w.nest("else {"):  # no other value passes the checks of a request
+    with w.otherwise():  # no other value passes the checks of a request
         drop(site, "absent reference")
     return _join(site, shapes)
 
@@ -210,17 +210,17 @@ def _match_reference(site: Site, s: MatchReference) -> Shape | None:
     references = site.pipeline.element(element).references
     shapes: list[Shape | None] = []
     for i, arm in enumerate(s.arms):
-        tag = 1 + references.index(arm.kind)
-        with w.nest(f"{'else ' if i else ''}if ({record}->{element}_tag == {tag}) {{"):
-            inner, cell = site.branch(), w.fresh("referred")
-            w.put(f"u32 {cell} = {record}->{member_name(element)};")
+        tag = tag_of(references, arm.kind)
+        with w.either(i == 0, Member(record, f"{element}_tag", U8).is_(tag)):
+            inner = site.branch()
+            cell = w.local(U32, "referred", Member(record, member_name(element)))
             if arm.kind == "port":
                 inner.ports[arm.binding] = cell
             else:
                 found = dereference(inner, arm.kind, cell)
                 bind(inner, arm.kind, found, cell, arm.binding)
             shapes.append(lower_block(inner, arm.body))
-    with w.nest("else {"):
+    with w.otherwise():
         drop(site, "absent reference")
     return _join(site, shapes)
 
@@ -245,6 +245,10 @@ def _look_up(site: Site, s: Find | Choose) -> Shape | None:
         find(site, s, miss)
     else:
         choose(site, s, miss)
+    record = site.rule_record(s.rule)
     if any(shapes):  # a miss goes on as well
-        site.known.discard(site.bindings[s.rule].text)
+        site.known.discard(known_as(record))
+    else:
+        site.known.add(known_as(record))
+        site.writer.put(Known((record,)))
     return _join(site, [site.shape, *shapes])

@@ -1,12 +1,15 @@
-"""`remember` and `recall` as C: keys and entries of state tables."""
+"""`remember` and `recall`: keys and entries of state tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..ir.expr import Address, Deref, Member, Name, State, StateCall
+from ..ir.nodes import Do
+from ..ir.types import U64, Array, Int, Struct, raw
 from ..model import Expr, Recall, Remember
+from ..tables.layout import member_name
 from . import trace
-from .layout import member_name
 from .site import Site
 from .stores import placed
 from .values import value
@@ -19,44 +22,40 @@ def remember(site: Site, statement: Remember) -> None:
     laid = site.states[table.name]
     keys = statement.values[: len(table.match)]
     words = _key(site, statement.state, keys)
-    entry, type_ = w.fresh("entry"), f"struct {laid.prefix}_entry"
-    if site.frugal:
-        site.zeros(type_, entry, laid.entry_size)
-        entry = f"(*{entry})"
-    else:
-        w.put(f"{type_} {entry} = {{}};")
+    type_ = Struct(f"{laid.prefix}_entry")
+    entry = w.struct(type_, w.fresh("entry"))
     for slot, expr in zip(laid.gives, statement.values[len(table.match) :], strict=True):
         v = value(site, expr)
-        text = v.host() if slot.type == "port" else v.network_of(slot.size)
-        w.put(f"{entry}.{member_name(slot.name)} = {text};")
+        port = slot.type == "port"
+        place = Member(entry, member_name(slot.name), Int(32) if port else raw(slot.size * 8))
+        w.set(place, v.host() if port else v.network_of(slot.size))
     trace.remember(site, table.name, words, entry)
-    w.put(f"{laid.prefix}_remember({words}, &{entry});")
+    w.put(Do(StateCall(laid.prefix, "remember", (words, Address(entry)))))
 
 
 def recall(site: Site, statement: Recall, miss: Fill) -> None:
     """`miss` lowers what happens where nothing is remembered. What is found is copied: another
-    `remember` may use its place anew."""
+    `remember` may use its place for something else."""
     w, laid = site.writer, site.states[statement.state]
     words = _key(site, statement.state, statement.key)
     trace.recall(site, statement.state, words)
-    entry = w.fresh("entry")
-    w.put(f"struct {laid.prefix}_entry *{entry} = {laid.prefix}_recall({words});")
-    with w.nest(f"if (!{entry}) {{"):
-        w.put(f"count_event({site.events('miss', statement.state)});")
+    struct = f"{laid.prefix}_entry"
+    found = StateCall(laid.prefix, "recall", (words,))
+    entry = w.local(found.type, "entry", found)
+    with w.unless(entry):
+        w.count(site.events("miss", statement.state))
         miss(site)
-    with w.nest("else {"):
-        w.put(f"st->scratch->{laid.prefix}_got = *{entry};")
+    with w.otherwise():
+        got = State(f"{laid.prefix}_got", Struct(struct), scratch=True)
+        w.set(got, Deref(entry, Struct(struct)))
         trace.recalled(site, statement.state, entry)
 
 
-def _key(site: Site, state: str, values: tuple[Expr, ...]) -> str:
-    """C name of an array with the key's octets."""
+def _key(site: Site, state: str, values: tuple[Expr, ...]) -> Name:
+    """An array with the key's octets."""
     w, laid = site.writer, site.states[state]
-    words = w.fresh("key")
-    if site.frugal:
-        site.zeros("u64", words, laid.key_size)
-    else:
-        w.put(f"u64 {words}[{laid.key_size // 8}] = {{}};")
+    words = w.array(Array(U64, laid.key_size // 8), "key")
     for slot, expr in zip(laid.match, values, strict=True):
-        w.put(*(s.into(words) for s in placed(value(site, expr), slot.offset, slot.size, 0)))
+        for store in placed(value(site, expr), slot.offset, slot.size, 0):
+            store.into(w, words)
     return words

@@ -5,39 +5,53 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...lang.text.frozen import Frozen
+from ..ir.expr import (
+    Cast,
+    Expr,
+    Number,
+    bits_joined,
+    element,
+    load,
+    number,
+    to_network,
+    total,
+)
+from ..ir.types import U16, U32, U64, U128, Int
 from ..model import Derived, Field, Header
-from .fields import SWAP, Value, constant, container, pieces
+from .fields import Value, container, pieces
 
 if TYPE_CHECKING:
+    from ..ir.builder import Builder
     from .headers_out import HeaderOut
-    from .lowered import Writer
 
 
 class Store(Frozen):
-    """`octets` (1, 2, 4, 8 or 16) at octet `at`; `text` is C, as it stands in the packet."""
+    """`octets` (1, 2, 4, 8 or 16) at octet `at`, as they stand in the packet."""
 
     at: int
     octets: int
-    text: str
+    value: Expr
 
-    def words(self) -> list[str]:
+    def words(self) -> list[Expr]:
         """Its 16-bit words, for a checksum over the header."""
-        odd = " << 8" if self.at % 2 else ""
+        odd = 8 if self.at % 2 else 0
         if self.octets > 4:
             parts = range(0, self.octets * 8, 32)
-            return [f"((u64)(u32)(({self.text}) >> {shift}){odd})" for shift in parts]
-        return [f"((u64)(u{self.octets * 8})({self.text}){odd})"]
+            return [Cast(U64, Cast(U32, self.value >> shift)) << odd for shift in parts]
+        return [Cast(U64, Cast(Int(self.octets * 8), self.value)) << odd]
 
-    def into(self, key: str) -> str:
-        """The statement that puts it into an array of 64-bit words of that C name."""
-        shift = self.at % 8 * 8
-        moved = f"(u64){self.text} << {shift}" if shift else f"(u64){self.text}"
-        return f"{key}[{self.at // 8}] |= {moved};"
+    def put(self, w: Builder, pointer: Expr) -> None:
+        """Store it behind a pointer."""
+        w.store(pointer, self.at, self.octets * 8, self.value)
+
+    def into(self, w: Builder, key: Expr) -> None:
+        """Put it into an array of 64-bit words, where there is 0 so far."""
+        w.join(element(key, self.at // 8), Cast(U64, self.value) << self.at % 8 * 8)
 
 
-def stores(out: HeaderOut, group: str | None, payload: str) -> list[Store]:
+def stores(out: HeaderOut, group: str | None, payload: Expr) -> list[Store]:
     """The stores of the fixed part (`group` None) or of an optional group, but for a checksum that
-    `put_headers` sums up. `payload` is C text of the octets behind the header."""
+    `put_headers` sums up. `payload`: the octets behind the header."""
     found = []
     for at, octets, fields in _units(out, group):
         if any(out.own_sum(f) for f in fields):
@@ -60,19 +74,19 @@ def _units(out: HeaderOut, group: str | None) -> list[tuple[int, int, list[Field
     return units
 
 
-def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: str) -> list[Store]:
+def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: Expr) -> list[Store]:
     only = fields[0] if len(fields) == 1 else None
     if only is not None and not _told_parts(out, only):
         value = _value(out, only, payload)
         if value.raw and value.width == only.width == octets * 8:
-            return [Store(at, octets, value.text)]
+            return [Store(at, octets, value.expr)]
     bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
     return _parts(at, octets, bits)
 
 
-def _split(at: int, octets: int, number: str) -> list[Store]:
+def _split(at: int, octets: int, value: Expr) -> list[Store]:
     """A number of up to 64 bits in host order as stores, its most significant octets first."""
-    return _parts(at, octets, [(Value(number, octets * 8), (1 << octets * 8) - 1, 0)])
+    return _parts(at, octets, [(Value(value, octets * 8), (1 << octets * 8) - 1, 0)])
 
 
 def _parts(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
@@ -81,9 +95,10 @@ def _parts(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Sto
     for done, size in pieces(octets, most=16 if octets == 16 else 8):
         low, full = (octets - done - size) * 8, (1 << size * 8) - 1
         here = [(v, m, s - low) for v, m, s in bits if _meets(m, s - low, size * 8)]
-        number = f"(u{size * 8})({_joined(here, full)})" if size < octets else _joined(here, full)
-        text = f"{SWAP[size]}({number})" if size > 1 else number
-        found.append(Store(at + done, size, text))
+        joined = _joined(here, full)
+        if size < octets and not isinstance(joined, Number):
+            joined = Cast(Int(size * 8), joined)
+        found.append(Store(at + done, size, to_network(joined, size * 8)))
     return found
 
 
@@ -91,46 +106,42 @@ def _meets(mask: int, shift: int, width: int) -> bool:
     return shift < width and shift + mask.bit_length() > 0
 
 
-def _joined(bits: list[tuple[Value, int, int]], full: int) -> str:
+def _joined(bits: list[tuple[Value, int, int]], full: int) -> Expr:
     """A number of the bits of `full`, in host order; a negative shift is one to the right."""
-    whole, texts = 0, []
+    whole, parts = 0, list[Expr]()
     for v, mask, shift in bits:
-        if is_known(v):
-            number = int(v.text, 0) & mask
-            whole |= (number << shift if shift >= 0 else number >> -shift) & full
+        if isinstance(v.expr, Number):
+            known = v.expr.value & mask
+            whole |= (known << shift if shift >= 0 else known >> -shift) & full
         else:
-            texts.append(_moved(v, mask, shift))
-    if whole or not texts:
-        texts.append(constant(whole, 1).text if whole >> 64 else f"{whole:#x}")
-    return " | ".join(texts)
+            parts.append(_moved(v, mask, shift))
+    return bits_joined([*parts, number(whole)]) if whole or not parts else bits_joined(parts)
 
 
-def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
+def put_value(w: Builder, pointer: Expr, f: Field, value: Value) -> None:
     """Write a field of the fixed part of a header that is there; its neighbours stay."""
     first, last = f.offset // 8, (f.offset + f.width - 1) // 8
     octets, end = last + 1 - first, (last + 1) * 8
     if f.width == octets * 8 == value.width and value.raw:
-        stored = [Store(first, octets, value.text)]
+        stored = [Store(first, octets, value.expr)]
     elif f.width == octets * 8:
         stored = _split(first, octets, value.host())
     else:
         shift, ones = end - f.offset - f.width, (1 << f.width) - 1
-        kept = container(pointer, first, octets)
         mask = ((1 << octets * 8) - 1) & ~(ones << shift)
-        number = f"((u64){kept} & {mask:#x}) | ((u64)({value.host()} & {ones:#x}) << {shift})"
-        name = w.fresh("octets")
-        w.put(f"u64 {name} = {number};")
-        stored = _split(first, octets, name)
+        kept = Cast(U64, container(pointer, first, octets)) & mask
+        new = Cast(U64, value.host() & ones) << shift
+        stored = _split(first, octets, w.local(U64, "octets", kept | new))
     for s in stored:
-        w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
+        s.put(w, pointer)
 
 
-def put_summed(w: Writer, pointer: str, header: Header, field: Field, value: Value) -> str:
-    """Write a field as `put_value` does; C name of by how much sums over it change (RFC 1624)."""
-    covered, change = words_of(header, field), w.fresh("change")
-    w.put(f"u64 {change} = {sum_of(pointer, covered, '~')};")
+def put_summed(w: Builder, pointer: Expr, header: Header, field: Field, value: Value) -> Expr:
+    """Write a field as `put_value` does. Returns by how much sums over it change (RFC 1624)."""
+    covered = words_of(header, field)
+    change = w.local(U64, "change", sum_of(pointer, covered, complement=True))
     put_value(w, pointer, field, value)
-    w.put(f"{change} += {sum_of(pointer, covered, '')};")
+    w.add(change, sum_of(pointer, covered))
     return change
 
 
@@ -148,42 +159,44 @@ def words_of(header: Header, field: Field) -> list[tuple[int, int]]:
     return found
 
 
-def sum_of(pointer: str, pieces: list[tuple[int, int]], sign: str) -> str:
-    """C text of a sum of words; with `~`, of their complements."""
-    return " + ".join(
-        f"(u64)(u{max(n, 2) * 8}){sign}RAW{n * 8}({pointer}, {at})" for at, n in pieces
-    )
+def sum_of(pointer: Expr, pieces: list[tuple[int, int]], complement: bool = False) -> Expr:
+    """A sum of words, or of their complements."""
+
+    def word(at: int, octets: int) -> Expr:
+        read = load(pointer, at, octets * 8)
+        return Cast(U64, Cast(U16 if octets < 4 else U32, ~read if complement else read))
+
+    return total(word(at, octets) for at, octets in pieces)
 
 
 def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
     """A value as stores into a key's `octets` octets from `at` on, its lowest bit at bit `shift` of
     them; none of the stores across a 64-bit word."""
     if value.raw and shift == 0 and value.width == octets * 8 and at % 8 + octets <= 8:
-        return [Store(at, octets, value.text)]
-    whole = "u128" if value.width > 64 else "u64"
-    number = f"(({whole}){value.host()} << {shift})" if shift else f"({whole}){value.host()}"
+        return [Store(at, octets, value.expr)]
+    whole = Cast(U128 if value.width > 64 else U64, value.host()) << shift
     found = []
     for done, piece in pieces(octets, at):
-        text = f"(u{piece * 8})({number} >> {(octets - done - piece) * 8})"
-        found.append(Store(at + done, piece, f"{SWAP[piece]}({text})" if piece > 1 else text))
+        part = Cast(Int(piece * 8), whole >> (octets - done - piece) * 8)
+        found.append(Store(at + done, piece, to_network(part, piece * 8)))
     return found
 
 
 def is_known(value: Value) -> bool:
-    return value.text.isdigit() or value.text.startswith("0x")
+    return isinstance(value.expr, Number)
 
 
-def _moved(value: Value, mask: int, shift: int) -> str:
+def _moved(value: Value, mask: int, shift: int) -> Expr:
     whole = mask == (1 << mask.bit_length()) - 1 and value.width <= mask.bit_length()
-    text = value.host() if whole else f"({value.host()} & {mask:#x})"
+    host = value.host() if whole else value.host() & mask
     if shift < 0:  # perhaps by more bits than the type of the value has
-        wide = "u128" if value.width > 64 else "u64"
-        return f"(({wide}){text} >> {-shift})"
-    wide = "u128" if shift + mask.bit_length() > 64 else "u64"
-    return f"(({wide}){text} << {shift})" if shift else text
+        return Cast(U128 if value.width > 64 else U64, host) >> -shift
+    if not shift:
+        return host
+    return Cast(U128 if shift + mask.bit_length() > 64 else U64, host) << shift
 
 
-def _bits(out: HeaderOut, f: Field, end: int, payload: str) -> list[tuple[Value, int, int]]:
+def _bits(out: HeaderOut, f: Field, end: int, payload: Expr) -> list[tuple[Value, int, int]]:
     """(value, mask, shift) of a field and of its parts that are told, `end` being the bit behind
     the unit."""
     parts = _told_parts(out, f)
@@ -211,11 +224,11 @@ def _told_parts(out: HeaderOut, f: Field) -> list[Field]:
     ]  # fmt: skip
 
 
-def _value(out: HeaderOut, f: Field, payload: str) -> Value:
+def _value(out: HeaderOut, f: Field, payload: Expr) -> Value:
     value = out.value_of(f)
     if value is not None:
         return value
     assert isinstance(f.default, Derived)
-    own = f"{out.size_text()} + " if "header" in f.default.over else ""
-    plus = f" + {f.default.plus}" if f.default.plus else ""
-    return Value(f"(u16)({own}{payload}{plus})", f.width)
+    own = [out.size()] if "header" in f.default.over else []
+    length = total([*own, payload, f.default.plus or 0])
+    return Value(Cast(U16, length), f.width)

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..ir.expr import Address, Call, Member, Name, both, element
+from ..ir.names import c_name
+from ..ir.nodes import Do
+from ..ir.types import U32, U64, Array, Pointer
 from ..model import Field, Graph, Header, Node, Packet
-from .lowered import c_name
 from .site import Site
 from .values import value
+
+TOLD = Pointer("struct told")
 
 
 def told_fields(header: Header) -> tuple[Field, ...]:
@@ -40,16 +45,19 @@ def tell(site: Site, nodes: tuple[str, ...]) -> None:
     for node in site.pipeline.graph.nodes:
         if node.name in nodes and node.name in site.reachable:
             name = site.helper(f"tell_{c_name(node.name)}", partial(_node, node=node, at=at))
-            site.writer.put(f"{name}(ctx, st, 0, 0);")
+            site.writer.put(Do(site.call(name)))
 
 
 def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:
     w = site.writer
-    w.put("u32 first = 0;", "struct told *out = bpf_map_lookup_elem(&told, &first);", "")
-    with w.nest(f"if (out && {site.pointer(node.name)}) {{"):
+    first = w.let(U32, "first", 0)
+    place = Address(Name("told")), Address(first)
+    out = w.let(TOLD, "out", Call("bpf_map_lookup_elem", place, TOLD))
+    word = Member(out, "word", Array(U64, 0))
+    with w.when(both((out, site.pointer(node.name)))):
         inner = site.branch({node.name})
-        w.put(f"out->word[{at[node.name, '']}] = 1 + {site.offset(node.name)};")
+        w.set(element(word, at[node.name, ""]), 1 + site.offset(node.name))
         for f in told_fields(node.header):
-            text = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
-            w.put(f"out->word[{at[node.name, f.name]}] = {text};")
-    w.put("return 0;")
+            read = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
+            w.set(element(word, at[node.name, f.name]), read)
+    w.returns(0)

@@ -1,4 +1,4 @@
-"""What a traced program tells on a packet's way. Everything here adds nothing to one that is not
+"""What a traced program records on a packet's way. Everything here adds nothing to one that is not
 traced."""
 
 from __future__ import annotations
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ...lang.contract.trace.schema import FIRST, Field, Group, Node, Point, Slot
+from ..ir.expr import CTX, ZERO, Cast, Expr, Member, Name, State, element
+from ..ir.nodes import Trace, TraceRule
+from ..ir.types import BYTES, U16, U64, Array, Int, Pointer
 from ..model import TAIL, Graph
 from ..model import Node as ModelNode
-from .fields import Value, field_value
+from ..tables.layout import Table, member_name
+from .fields import Value, container, field_value
 from .headers_out import HeaderOut
-from .layout import Table, member_name
-from .lowered import Writer
 from .site import Site
-
-_AT_ONCE = 4  # words that a call of `trace_step` takes
 
 
 class Points:
@@ -41,39 +41,39 @@ def stage(site: Site) -> None:
     _step(site, Point("stage", site.stage))
 
 
-def node(site: Site, found: ModelNode) -> None:
+def node(site: Site, found: ModelNode, at: Expr) -> None:
     """The parser found a node at octet `at`."""
     if site.points.on:
         place = site.pipeline.graph.nodes.index(found)
-        site.writer.put(f"st->trace->node[{place}] = at + 1;")
+        nodes = Member(State("trace", Pointer("struct trace")), "node", Array(U16, 0))
+        site.writer.set(element(nodes, place), at + 1)
 
 
 def parsed(site: Site) -> None:
     """The parser is done: now it is known whether the packet is one that is asked for."""
     if site.points.on:
-        site.writer.put("trace_parsed(ctx);")
+        site.writer.do("trace_parsed", CTX)
 
 
-def look(site: Site, table: Table, words: str) -> None:
-    """`words`: C name of the key."""
+def look(site: Site, table: Table, words: Expr) -> None:
+    """`words`: the key."""
     assert table.key is not None
-    key = [f"{words}[{i}]" for i in range(table.key.words)]
-    _step(site, Point("look", table.rule.name), *key)
+    _step(site, Point("look", table.rule.name), *_all_of(words, table.key.words))
 
 
-def rule(site: Site, kind: str, name: str, cell: str) -> None:
-    """A rule is bound under a name; `cell` is C text."""
+def rule(site: Site, kind: str, name: str, cell: Expr) -> None:
+    """The rule of a cell is bound under a name."""
     if site.points.on:
-        prefix = site.tables[kind].manifest.prefix
         index = site.points.index(Point("rule", name, kind))
-        site.writer.put(f"{prefix}_traced({index}, {cell}, {site.state('epoch')});")
+        prefix = site.tables[kind].manifest.prefix
+        site.writer.put(TraceRule(prefix, index, cell, site.state("epoch")))
 
 
-def slot(site: Site, group: str, text: str) -> None:
-    _step(site, Point("slot", group, slots=(Slot("slot", 8),)), text)
+def slot(site: Site, group: str, number: Expr) -> None:
+    _step(site, Point("slot", group, slots=(Slot("slot", 8),)), number)
 
 
-def change(site: Site, node: str, field: str, pointer: str, new: Value) -> None:
+def change(site: Site, node: str, field: str, pointer: Expr, new: Value) -> None:
     """A field of the header at `pointer` is about to be changed."""
     f = site.header(node).field(field)
     slots = Slot("before", f.width, f.kind), Slot("after", f.width, f.kind)
@@ -94,11 +94,11 @@ def push(
 ) -> None:
     """Of each header the values that it is given, and how many elements its array gets."""
     slots: list[Slot] = []
-    words: list[str] = []
+    words: list[Expr] = []
     for out in headers:
         for field, v in out.given.items():
             f = out.header.field(field)
-            slots.append(Slot(f"{out.node}.{field}", f.width, f.kind, bool(v.given)))
+            slots.append(Slot(f"{out.node}.{field}", f.width, f.kind, v.given is not None))
             words += _words(v, slots[-1])
         if out.listed is not None:
             array = next(f for f in out.header.fields if out.header.array(f))
@@ -110,63 +110,63 @@ def push(
 
 def queue(site: Site) -> None:
     """It was set just now."""
-    _step(site, Point("queue", "queue", slots=(Slot("queue", 32),)), f"{site.state('queue')} - 1")
+    point = Point("queue", "queue", slots=(Slot("queue", 32),))
+    _step(site, point, site.state("queue") - 1)
 
 
-def recall(site: Site, state: str, words: str) -> None:
-    count = site.states[state].key_size // 8
-    _step(site, Point("recall", state), *(f"{words}[{i}]" for i in range(count)))
+def recall(site: Site, state: str, words: Expr) -> None:
+    _step(site, Point("recall", state), *_all_of(words, site.states[state].key_size // 8))
 
 
-def recalled(site: Site, state: str, entry: str) -> None:
-    _step(site, Point("recalled", state), *_entry_words(site, state, f"{entry}->"))
+def recalled(site: Site, state: str, entry: Expr) -> None:
+    _step(site, Point("recalled", state), *_entry_words(site, state, entry))
 
 
-def remember(site: Site, state: str, words: str, entry: str) -> None:
-    key = [f"{words}[{i}]" for i in range(site.states[state].key_size // 8)]
-    _step(site, Point("remember", state), *key, *_entry_words(site, state, f"{entry}."))
+def remember(site: Site, state: str, words: Expr, entry: Expr) -> None:
+    key = _all_of(words, site.states[state].key_size // 8)
+    _step(site, Point("remember", state), *key, *_entry_words(site, state, entry))
 
 
 def leave(site: Site) -> None:
     """By `hop`, whose link header the frame gets."""
     slots = Slot("port", 32, "port"), Slot("to", 48, "mac"), Slot("own", 48, "mac"), Slot("tag", 16)
-    to = "(u64)bpf_ntohl(RAW32(hop->mac, 0)) << 16 | bpf_ntohs(RAW16(hop->mac, 4))"
-    own = "(u64)bpf_ntohs(RAW16(hop->mac, 6)) << 32 | bpf_ntohl(RAW32(hop->mac, 8))"
-    _step(site, Point("leave", "port", slots=slots), "hop->port", to, own, "hop->vlan")
+    hop = Name("hop", Pointer("struct next_hop"))
+    mac = Member(hop, "mac", BYTES)
+    to, own, tag = container(mac, 0, 6), container(mac, 6, 6), Member(hop, "vlan", U16)
+    _step(site, Point("leave", "port", slots=slots), Member(hop, "port"), to, own, tag)
 
 
 # ---- words ----------------------------------------------------------------------------------
 
 
-def _step(site: Site, point: Point, *words: str) -> None:
-    if not site.points.on:
-        return
-    put_words(site.writer, [str(site.points.index(point)), *words])
+def _step(site: Site, point: Point, *words: Expr) -> None:
+    if site.points.on:
+        site.writer.put(Trace(site.points.index(point), words))
 
 
-def put_words(w: Writer, words: list[str]) -> None:
-    for at in range(0, len(words), _AT_ONCE):
-        some = words[at : at + _AT_ONCE]
-        filled = [*some, *["0"] * (_AT_ONCE - len(some))]
-        w.put(f"trace_step({len(some)}, {', '.join(filled)});")
+def _all_of(words: Expr, count: int) -> list[Expr]:
+    return [element(words, i) for i in range(count)]
 
 
-def _words(value: Value, slot: Slot) -> list[str]:
-    """C text of each word of a value, whether it is given first, if the slot says that."""
+def _words(value: Value, slot: Slot) -> list[Expr]:
+    """Each word of a value, whether it is given first, if the slot says that."""
     host = value.host()
-    words = [f"(u64){host}"] if slot.width <= 64 else [f"(u64){host}", f"(u64)({host} >> 64)"]
-    if slot.width > 64 and value.octets < 16:
-        words[1] = "0"
-    return [value.given, *words] if slot.given else words
+    words: list[Expr] = [Cast(U64, host)]
+    if slot.width > 64:
+        words.append(Cast(U64, host >> 64) if value.octets == 16 else ZERO)
+    if slot.given:
+        assert value.given is not None
+        return [value.given, *words]
+    return words
 
 
-def _entry_words(site: Site, state: str, members: str) -> list[str]:
-    words = []
+def _entry_words(site: Site, state: str, entry: Expr) -> list[Expr]:
+    words: list[Expr] = []
     for given in site.states[state].gives:
-        member = f"{members}{member_name(given.name)}"
-        words.append(f"(u64){member}")
+        member = Member(entry, member_name(given.name), Int(given.size * 8))
+        words.append(Cast(U64, member))
         if given.size > 8:
-            words.append(f"(u64)({member} >> 64)")
+            words.append(Cast(U64, member >> 64))
     return words
 
 

@@ -1,47 +1,31 @@
-"""A checked pipeline to a lowered unit: tables laid out, every stage on every port role as C
-lines."""
+"""A checked pipeline to the intermediate representation: tables laid out, every stage on every port
+role a function."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from ...lang.contract.manifest.manifest import State
+from ..ir.builder import Builder
+from ..ir.names import c_name, function_name
+from ..ir.nodes import Function
+from ..ir.unit import Member, NodeState, Program, Record, Traced, Unit
 from ..model import Choose, Find, Header, Pipeline, Stage, Tell
-from ..model.parse_graph import count_ways, reachable, sometimes_leading
+from ..model.parse_graph import MANY_WAYS, count_ways, reachable
+from ..tables.layout import Table, states, tables
+from ..tables.offloaded import offloaded
 from . import trace
 from .events import Events
-from .layout import Table, states, tables
-from .lowered import (
-    Function,
-    Member,
-    NodeState,
-    Program,
-    Record,
-    Traced,
-    Unit,
-    Writer,
-    c_name,
-    function_name,
-)
 from .parser import lower_parser
 from .reads import asks_local, limits_errors, reads, steers, walk
 from .rewrite import carried_over
 from .shape import Shape, Unsupported, fronts_behind
-from .site import Binding, Kept, Site
+from .site import Binding, KeptWords, Site, rule_record
 from .stages import lower_block
-from .tables import offloaded
 from .tell import places
 
 Join = Literal["staged", "fused"]
 Target = Literal["host", "nfp"]
-
-#: Nodes whose parser has few enough ends that the verifier can follow each through a fused program.
-#: Of more, what the parser found goes through memory, as it does between programs.
-FEW_NODES = 8
-
-#: Ways through a parser of which the verifier can follow each. Of more, those that meet at a node
-#: are one from there on: what differs is kept in memory, where it does not look.
-MANY_WAYS = 32
 
 LONGEST_KEY = 88  # octets: five IPv6 addresses, say
 
@@ -52,13 +36,9 @@ def lower(
     join: Join = "staged",
     traced: bool = False,
     target: Target = "host",
-    frugal: bool = False,
-    in_memory: bool = False,
 ) -> Unit:
-    """`source` is the name of the `.hp` file. `traced`: the programs tell what happens to each
-    packet that is asked for. A card's programs are fused. `in_memory`: with nothing that the parser
-    found in registers, `frugal`: with as little on the stack as there can be, at the price of
-    time."""
+    """`source` is the name of the `.hp` file. `traced`: the programs record what happens to each
+    packet that is asked for. A card's programs are fused."""
     laid_out = tables(pipeline, reads(pipeline))
     if target == "nfp":
         join, laid_out = "fused", offloaded(laid_out)
@@ -67,19 +47,13 @@ def lower(
     remembered = states(pipeline)
     events, points = Events(pipeline), trace.Points(traced)
     functions: list[Function] = []
-    used: set[str] = set()
-    ways: dict[str, int | None] = {}
-    kept = Kept()
+    kept = 0
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
-        in_registers = not (in_memory or frugal or _in_memory(pipeline, role, join, target))
-        ways[role] = _sized_ways(pipeline, role) if in_registers else None
-        more, words, members = _role(
-            pipeline, role, not in_registers, by_name, laid, events, points, target, frugal
-        )
+        more, words = _role(pipeline, role, by_name, laid, events, points, target)
         functions += more
-        used |= members
-        kept = Kept(max(kept.words, words.words), max(kept.aside, words.aside))
+        kept = max(kept, words)
+    ways = {role: _sized_ways(pipeline, role) for role in pipeline.roles}
     return Unit(
         name=pipeline.name,
         source=source,
@@ -89,21 +63,15 @@ def lower(
         tables=laid_out,
         records=tuple(_record(t) for t in laid_out),
         states=remembered,
-        nodes=tuple(
-            NodeState(c_name(n.name), f"{c_name(n.name)}_off" in used)
-            for n in pipeline.graph.nodes
-            if f"{c_name(n.name)}_at" in used
-        ),
+        nodes=tuple(NodeState(c_name(n.name)) for n in pipeline.graph.nodes),
         bound=tuple(t.manifest.prefix for t in _bound(pipeline, by_name)),
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join, ways)),
         counters=events.counters,
-        kept=kept.words,
-        aside=kept.aside,
+        kept=kept,
         replies=limits_errors(pipeline),
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
-        kept_plain=tuple(sorted(used & {"length", "l4", "link", "queue"})),
         asks_local=tuple(sorted(asks_local(pipeline))),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
         traced=Traced(trace.schema_nodes(pipeline.graph), points.all) if traced else None,
@@ -134,17 +102,14 @@ def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
 def _role(
     pipeline: Pipeline,
     role: str,
-    in_memory: bool,
     by_name: dict[str, Table],
     remembered: dict[str, State],
     events: Events,
     points: trace.Points,
     target: Target,
-    frugal: bool,
-) -> tuple[list[Function], Kept, set[str]]:
-    """A role's functions, the words of the scratch record that they take, and the members of the
-    state that they use."""
-    kept = Kept()
+) -> tuple[list[Function], int]:
+    """A role's functions, and the words of the scratch record that they take."""
+    kept = KeptWords()
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(
         fronts_behind(pipeline.graph, role, pipeline.graph.entry(role).name)
@@ -152,7 +117,7 @@ def _role(
     lowered: list[tuple[Stage, Site]] = []
     # Whatever finds or chooses a rule leaves it in the state: the checker knows who reads it.
     bindings = {
-        t.rule.name: Binding(f"st->{t.manifest.prefix}_rule", t.rule.name)
+        t.rule.name: Binding(rule_record(t), t.rule.name)
         for t in _bound(pipeline, by_name)
     }
     start = Site(
@@ -162,7 +127,7 @@ def _role(
         by_name,
         events,
         points,
-        Writer(span=pipeline.graph.entry(role).span),
+        Builder(span=pipeline.graph.entry(role).span),
         nodes,
         Shape(()),
         bindings,
@@ -170,38 +135,23 @@ def _role(
         kept=kept,
         steers=steers(pipeline),
         card=target == "nfp",
-        in_memory=in_memory,
-        frugal=frugal,
     )
     for stage in pipeline.stages:
         if shape is None:
             break
-        site = start.apart(Writer(span=stage.span), stage=stage.name, shape=shape)
+        site = start.apart(Builder(span=stage.span), stage=stage.name, shape=shape)
         trace.stage(site)
         shape = lower_block(site, stage.body)
         if shape is not None and (shape.pushed or shape.appended):
             shape = carried_over(site, shape)
         lowered.append((stage, site))
-    wanted = start.needs.union(*(site.uses for _, site in lowered))
-    out = [
-        Function(h.name, "", role, h.body, pipeline.span, () if start.in_memory else h.takes)
-        for h in start.helpers.values()
-    ]
+    out = [Function(h.name, "", role, h.body, pipeline.span) for h in start.helpers.values()]
     many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
-    out.append(lower_parser(start, frozenset(wanted), many))
+    out.append(lower_parser(start, many))
     for stage, site in lowered:
         name = function_name(f"stage_{role}_{stage.name}")
         out.append(Function(name, stage.name, role, site.writer.body, stage.span))
-    return out, kept, wanted
-
-
-def _in_memory(pipeline: Pipeline, role: str, join: Join, target: Target) -> bool:
-    """Whether what the parser finds goes into the scratch record. There a header that a pop removes
-    from some packets only is found by its place."""
-    many = count_ways(pipeline.graph, role) > MANY_WAYS
-    few = len(reachable(pipeline.graph, role)) <= FEW_NODES
-    mixed = bool(sometimes_leading(pipeline.graph, role))
-    return target == "host" and (join == "staged" or many or not few or mixed)
+    return out, kept.count
 
 
 def _sized_ways(pipeline: Pipeline, role: str) -> int:
@@ -222,7 +172,7 @@ def _sized_ways(pipeline: Pipeline, role: str) -> int:
 
 
 def _programs(
-    pipeline: Pipeline, functions: list[Function], join: Join, ways: dict[str, int | None]
+    pipeline: Pipeline, functions: list[Function], join: Join, ways: dict[str, int]
 ) -> list[Program]:
     programs = []
     for role in pipeline.roles:

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..ir.expr import (
+    CTX,
+    ST,
+    ZERO,
+    Call,
+    Expr,
+    Frame,
+    Name,
+    both,
+    load,
+    total,
+)
+from ..ir.nodes import Action, Verdict
+from ..ir.types import BYTES, U32, raw
 from ..model.parse_graph import writable as announcing
 from .appends import put_appended
 from .fields import constant, pieces
+from .frame import DATA, END, LENGTH, let_edges, move_head, packet_at, set_length, signed
 from .headers_out import put_headers, seal_headers
 from .shape import Unsupported, constant_size, pushed_size, writable
 from .site import Site
@@ -15,31 +30,40 @@ from .values import value
 
 
 def drop(site: Site, reason: str) -> None:
-    site.writer.put(
-        f"count_event({site.events('drop', reason)});",
-        f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);",
-    )
+    site.writer.count(site.events("drop", reason))
+    end(site, "drop")
+
+
+def end(site: Site, action: Action) -> None:
+    """The packet's way ends with this verdict."""
+    site.writer.put(Verdict(site.events("verdict", action), action))
+
+
+def is_verdict(call: Expr, action: Action) -> Expr:
+    return call.is_(Name(f"XDP_{action.upper()}"))
 
 
 def finish(site: Site, what: str) -> None:
     """`pass`, `drop`, `default` or `send back`, with the pops and pushes so far."""
     w = site.writer
     if what == "drop":
-        w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
+        end(site, "drop")
         return
     if what == "default" and (site.shape.touched or site.steers):
-        with w.nest("if (default_verdict() == XDP_DROP) {"):
+        with w.when(is_verdict(Call("default_verdict", ()), "drop")):
             finish(site, "drop")
         what = "pass"
     elif what == "default":
-        w.put("return default_action();")
+        w.returns(Call("default_action", ()))
         return
-    name, action = ("tx", "XDP_TX") if what == "send back" else ("pass", "XDP_PASS")
     shaped(site)
-    if name == "pass" and site.steers and site.stage != "parser":
-        w.put(f"return steer(ctx, st, {site.state('queue')}, {site.events('verdict', 'pass')});")
-        return
-    w.put(f"return verdict({site.events('verdict', name)}, {action});")
+    if what == "send back":
+        end(site, "tx")
+    elif site.steers and site.stage != "parser":
+        event = site.events("verdict", "pass")
+        w.returns(Call("steer", (CTX, ST, site.state("queue"), event)))
+    else:
+        end(site, "pass")
 
 
 def shaped(site: Site) -> None:
@@ -50,14 +74,14 @@ def shaped(site: Site) -> None:
     elif shape.pushed or (site.card and shape.touched):
         _materialise(site)
     elif shape.touched:
-        closed = site.helper("close", _close)
-        with w.nest(f"if ({closed}(ctx, st, 0, 0) != XDP_PASS) {{"):
+        closed = site.call(site.helper("close", _close))
+        with w.when(closed.is_not(Name("XDP_PASS"))):
             finish(site, "drop")
 
 
 def _no_room(site: Site) -> None:
     """The frame cannot grow: the hook sees it without what was appended."""
-    site.writer.put(f"count_event({site.events('hook', 'no_headroom')});")
+    site.writer.count(site.events("hook", "no_headroom"))
     bare = site.branch()
     bare.shape = replace(site.shape, appended=None)
     finish(bare, site.pipeline.hooks["no_headroom"])
@@ -66,7 +90,7 @@ def _no_room(site: Site) -> None:
 def _close(site: Site) -> None:
     """The body of a helper: XDP_PASS if all went well."""
     _materialise(site)
-    site.writer.put("return XDP_PASS;")
+    site.writer.returns(Name("XDP_PASS"))
 
 
 def _materialise(site: Site) -> None:
@@ -74,59 +98,64 @@ def _materialise(site: Site) -> None:
     w, shape = site.writer, site.shape
     start = _start(site)
     if not (shape.pushed or shape.popped):
-        w.never(f"bpf_xdp_adjust_head(ctx, {start})")
+        w.never(move_head(start))
         return
     if site.card and any(header.sealed() for header in shape.pushed):
         raise Unsupported("a checksum over the payload of a packet", w.span)
     front = "" if shape.behind else shape.fronts[0]
-    rest = site.offset(front) if front else _behind(site)
-    w.put(f"u32 pushed = {pushed_size(site)}, from = {rest};")
-    if shape.pushed:
-        header = site.header(front) if front else None
-        if header is not None and header.extent is not None:
-            w.put(f"u32 extent = {value(site, header.extent, (site.node(front), header)).host()};")
-        else:
-            w.put("u32 extent = frame_length(ctx) - from;")
+    pushed = w.let(U32, "pushed", pushed_size(site))
+    begins = w.let(U32, "from", site.offset(front) if front else _behind(site))
+    extent = _extent(site, front, begins) if shape.pushed else ZERO
     first = shape.pushed[0].node if shape.pushed else front
     for last, size, here in link_paths(site):
         if not announcing(site.pipeline.graph, last, first):
             continue  # the checker saw that no packet comes so
-        with w.nest(f"if ({here}) {{"):
+        with w.when(here):
             saved = save(site, size, start)
-            w.never(f"bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)")
-            trim(site, f"{size} + pushed + extent")
-            w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
-            w.never(f"data + {size + constant_size(site.shape.pushed)} > end")
-            w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
+            w.never(move_head(signed(begins) - size - signed(pushed)))
+            trim(site, total([size, pushed, extent]))
+            let_edges(w)
+            w.never(DATA + (size + constant_size(site.shape.pushed)) > END)
+            put_saved(site, saved)
             if () in shape.popped and not shape.pushed:
                 # perhaps nothing was removed: then it is named already
-                with w.nest(f"if (from != {_past(start, size)}) {{"):
+                with w.when(begins.is_not(start + size)):
                     announce(site, last, first, size)
             else:
                 announce(site, last, first, size)
-            put_headers(w, shape.pushed, size, "extent")
-            seal_headers(w, shape.pushed, size, "extent")
+            put_headers(w, shape.pushed, size, extent)
+            seal_headers(w, shape.pushed, size, extent)
 
 
-def trim(site: Site, size: str) -> None:
+def _extent(site: Site, front: str, begins: Expr) -> Expr:
+    """How many octets of the frame stay behind the pushes."""
+    header = site.header(front) if front else None
+    if header is not None and header.extent is not None:
+        found = value(site, header.extent, (site.node(front), header)).host()
+    else:
+        found = LENGTH - begins
+    return site.writer.let(U32, "extent", found)
+
+
+def trim(site: Site, size: Expr) -> None:
     """A frame within a tunnel has no length of its own: it ends where the packet does, without
-    padding. `size`: C text of the bytes that are left then."""
+    padding. `size`: the bytes that are left then."""
     if site.shape.framed:
         if site.card:
             raise Unsupported(
                 "pushing a frame within a tunnel, on a network card", site.writer.span
             )
-        site.writer.never(f"bpf_xdp_adjust_tail(ctx, (int)({size}) - (int)frame_length(ctx))")
+        site.writer.never(set_length(size))
 
 
 def announce(site: Site, last: str, first: str, size: int) -> None:
     """Make the last link header name what now follows it."""
     header = site.header(last)
     start = size - header.fixed // 8
-    for name, number in writable(site, last, first).writes or ():
+    for name, known in writable(site, last, first).writes or ():
         field = header.field(name)
         there = replace(field, offset=start * 8 + field.offset)
-        put_value(site.writer, "data", there, constant(number, field.width))
+        put_value(site.writer, DATA, there, constant(known, field.width))
 
 
 def own_link(site: Site) -> str:
@@ -134,21 +163,21 @@ def own_link(site: Site) -> str:
     return site.shape.own or site.pipeline.graph.entry(site.role).name
 
 
-def _start(site: Site) -> str:
-    """C text of the octet where that is."""
+def _start(site: Site) -> Expr:
+    """The octet where that is."""
     moved = site.shape.own or site.shape.untagged
-    return site.offset(own_link(site)) if moved else "0"
+    return site.offset(own_link(site)) if moved else ZERO
 
 
-def _behind(site: Site) -> str:
-    """C text of where the link node ends that pushes stand behind."""
+def _behind(site: Site) -> Expr:
+    """Where the link node ends that pushes stand behind."""
     node = site.shape.behind
-    return f"{site.offset(node)} + {site.header(node).fixed // 8}"
+    return site.offset(node) + site.header(node).fixed // 8
 
 
-def link_paths(site: Site) -> list[tuple[str, int, str]]:
+def link_paths(site: Site) -> list[tuple[str, int, Expr]]:
     """The last of the link nodes that stay in front of what was pushed, or of all else, as a packet
-    of this role may have them; the bytes of all of them, and C text of whether it does. Exactly one
+    of this role may have them; the bytes of all of them, and whether it does. Exactly one
     of these holds."""
     graph, shape = site.pipeline.graph, site.shape
     found: dict[tuple[str, int], None] = {}
@@ -175,34 +204,38 @@ def _ends(site: Site, last: str, targets: set[str]) -> bool:
     return any(not site.header(target).link for target in targets)
 
 
-def _begins(site: Site, last: str, size: int, sizes: list[int]) -> str:
+def _begins(site: Site, last: str, size: int, sizes: list[int]) -> Expr:
     """Others may have as many bytes: where the last of them ends tells them apart."""
     shape = site.shape
     plain = not (shape.own or shape.untagged or shape.behind)
+    end: Expr
     if shape.popped or (plain and not site.header(shape.fronts[0]).link):
         end = site.state("link")
     else:
         end = _behind(site) if shape.behind else site.offset(shape.fronts[0])
-    test = f"{end} == {_past(_start(site), size)}"
+    test = end.is_(_start(site) + size)
     if sizes.count(size) < 2:
         return test
-    return f"{test} && {site.offset(last)} + {site.header(last).fixed // 8} == {end}"
+    return both((test, (site.offset(last) + site.header(last).fixed // 8).is_(end)))
 
 
-def _past(start: str, size: int) -> str:
-    """C text of so many octets behind the start of the frame's link headers."""
-    return str(int(start) + size) if start.isdigit() else f"{start} + {size}"
+Saved = list[tuple[int, int, Expr]]
 
 
-def save(site: Site, size: int, start: str = "0") -> list[tuple[int, int, str]]:
-    """Read so many of the frame's octets into locals: (offset from `start`, octets, C name)."""
-    w, saved = site.writer, []
-    w.put("void *start = (void *)(long)ctx->data;")
-    if start != "0":
-        w.put(f"start = packet_at(start, {start});")
-    w.never(f"start + {size} > (void *)(long)ctx->data_end")
-    for at, piece in pieces(size):
-        name = w.fresh("link")
-        w.put(f"u{piece * 8} {name} = RAW{piece * 8}(start, {at});")
-        saved.append((at, piece, name))
-    return saved
+def save(site: Site, size: int, start: Expr = ZERO) -> Saved:
+    """Read so many of the frame's octets into locals: (offset from `start`, octets, the local)."""
+    w = site.writer
+    begin = w.let(BYTES, "start", Frame("data"))
+    if start != ZERO:
+        w.set(begin, packet_at(begin, start))
+    w.never(begin + size > Frame("data_end"))
+    return [
+        (at, octets, w.local(raw(octets * 8), "link", load(begin, at, octets * 8)))
+        for at, octets in pieces(size)
+    ]
+
+
+def put_saved(site: Site, saved: Saved) -> None:
+    """Write them at DATA."""
+    for at, octets, kept in saved:
+        site.writer.store(DATA, at, octets * 8, kept)

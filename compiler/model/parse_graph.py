@@ -8,6 +8,10 @@ from .. import model
 from . import guards
 from .sums import LAYER4, NETWORK
 
+#: Ways through a parser of which the verifier can follow each. Of more, those that meet at a node
+#: are one from there on: what differs is kept in memory, where it does not look.
+MANY_WAYS = 32
+
 
 def reachable(graph: model.Graph, role: str) -> frozenset[str]:
     """Nodes that a packet of that role can have."""

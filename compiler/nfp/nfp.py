@@ -9,9 +9,7 @@ from ...lang.contract.manifest.manifest import LOCAL_ADDRESSES
 from ...lang.text.diagnostics import Diagnostic
 from ..lower import limits
 from ..lower.events import Events
-from ..lower.layout import Table, tables
 from ..lower.reads import asks_local, reads, walk
-from ..lower.tables import maps_of, offloaded
 from ..model import (
     Append,
     Arrival,
@@ -25,6 +23,8 @@ from ..model import (
     Remember,
     RuleKind,
 )
+from ..tables.layout import Table, tables
+from ..tables.offloaded import maps_of, offloaded
 from . import faults
 
 #: What clang is told beside: no tables of its own, which would be global data; the card's

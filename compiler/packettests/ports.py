@@ -13,8 +13,8 @@ from ...lang.contract.rules.yaml_text import Yaml
 from ...lang.contract.world.environment import Environment, Port
 from ...lang.text.literals import AddressKind
 from ...lang.text.yaml_reader import Entry
-from ..lower.layout import MAX_PORTS
 from ..model import Pipeline
+from ..tables.layout import MAX_PORTS
 
 KEYS = ("ports", "local", "neighbours", "default")
 Address = tuple[AddressKind, int]

@@ -6,9 +6,64 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
+enum event {
+	EVENT_VERDICT_PASS = 0,
+	EVENT_VERDICT_DROP = 1,
+	EVENT_VERDICT_REDIRECT = 2,
+	EVENT_VERDICT_TX = 3,
+	EVENT_HOOK_MALFORMED = 4,
+	EVENT_HOOK_TINY_FRAGMENT = 5,
+	EVENT_HOOK_TOO_BIG = 6,
+	EVENT_HOOK_TTL_EXPIRED = 7,
+	EVENT_HOOK_NO_HEADROOM = 8,
+	EVENT_HOOK_UNRESOLVED = 9,
+	EVENT_DROP_ECN = 10,
+	EVENT_DROP_NO_MEMBER = 11,
+	EVENT_DROP_ABSENT_REFERENCE = 12,
+	EVENT_DROP_IN_THE_CLEAR = 13,
+	EVENT_DROP_INTERNAL = 14,
+	EVENT_KEPT_LINK_LAYER_GROUP = 15,
+	EVENT_KEPT_LINK_LOCAL = 16,
+	EVENT_MISS_OVERLAY = 17,
+	EVENT_MISS_PDR = 18,
+	EVENT_MISS_LBR = 19,
+	EVENT_MALFORMED_ETHERNET_TRUNCATED = 20,
+	EVENT_MALFORMED_ETHERNET_LENGTH = 21,
+	EVENT_MALFORMED_ETHERNET_INVALID = 22,
+	EVENT_MALFORMED_VLAN_TRUNCATED = 23,
+	EVENT_MALFORMED_VLAN_LENGTH = 24,
+	EVENT_MALFORMED_VLAN_INVALID = 25,
+	EVENT_MALFORMED_OUTER_TRUNCATED = 26,
+	EVENT_MALFORMED_OUTER_LENGTH = 27,
+	EVENT_MALFORMED_OUTER_INVALID = 28,
+	EVENT_MALFORMED_GRE_TRUNCATED = 29,
+	EVENT_MALFORMED_GRE_LENGTH = 30,
+	EVENT_MALFORMED_GRE_INVALID = 31,
+	EVENT_MALFORMED_USER_TRUNCATED = 32,
+	EVENT_MALFORMED_USER_LENGTH = 33,
+	EVENT_MALFORMED_USER_INVALID = 34,
+	EVENT_MALFORMED_TCP_TRUNCATED = 35,
+	EVENT_MALFORMED_TCP_LENGTH = 36,
+	EVENT_MALFORMED_TCP_INVALID = 37,
+	EVENT_MALFORMED_UDP_TRUNCATED = 38,
+	EVENT_MALFORMED_UDP_LENGTH = 39,
+	EVENT_MALFORMED_UDP_INVALID = 40,
+	EVENT_COUNT_FRAGMENT = 41,
+	EVENT_COUNT_IPV6 = 42,
+	EVENT_COUNT_MPLS = 43,
+	EVENT_COUNT_OTHER_GRE = 44,
+	EVENT_COUNT_QINQ = 45,
+	EVENT_COUNT_PPPOE = 46,
+	EVENT_COUNT_LLC = 47,
+	EVENT_COUNT_MARTIAN = 48,
+	EVENT_DROP_ICMP_LIMIT = 49,
+	EVENT_DROP_LINK_LAYER_GROUP = 50,
+	EVENT_DROP_LINK_LOCAL = 51,
+};
+
 PERCPU_MAP(events, u64, 52);
 
-ALWAYS void count_event(u32 event)
+static __always_inline void count_event(u32 event)
 {
 	u64 *count = bpf_map_lookup_elem(&events, &event);
 
@@ -16,7 +71,7 @@ ALWAYS void count_event(u32 event)
 		*count += 1;
 }
 
-ALWAYS int verdict(u32 event, int action)
+static __always_inline int verdict(u32 event, int action)
 {
 	count_event(event);
 	return action;
@@ -25,11 +80,11 @@ ALWAYS int verdict(u32 event, int action)
 /* What no packet and no rule can bring about; only the verifier does not know that. */
 static __noinline int internal(void)
 {
-	count_event(14);
-	return verdict(1, XDP_DROP);
+	count_event(EVENT_DROP_INTERNAL);
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 }
 
-ALWAYS int default_verdict(void)
+static __always_inline int default_verdict(void)
 {
 	u32 zero = 0;
 	struct control *c = bpf_map_lookup_elem(&control, &zero);
@@ -37,15 +92,15 @@ ALWAYS int default_verdict(void)
 	return c ? c->default_verdict : XDP_DROP;
 }
 
-ALWAYS int default_action(void)
+static __always_inline int default_action(void)
 {
 	if (default_verdict() == XDP_PASS)
-		return verdict(0, XDP_PASS);
-	return verdict(1, XDP_DROP);
+		return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 }
 
 /* What this packet compares cells with. */
-ALWAYS u64 epoch_now(void)
+static __always_inline u64 epoch_now(void)
 {
 	u32 zero = 0;
 	struct control *c = bpf_map_lookup_elem(&control, &zero);
@@ -53,7 +108,7 @@ ALWAYS u64 epoch_now(void)
 	return c ? epoch_of(*(volatile u64 *)&c->epoch) : 0;
 }
 
-ALWAYS void count_rule(void *map, u32 cell, u64 octets)
+static __always_inline void count_rule(void *map, u32 cell, u64 octets)
 {
 	struct counts *counts = bpf_map_lookup_elem(map, &cell);
 
@@ -93,14 +148,14 @@ struct scratch {
 
 PERCPU_MAP(scratch, struct scratch, 1);
 
-ALWAYS struct scratch *scratch_of(void)
+static __always_inline struct scratch *scratch_of(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
-ALWAYS u32 forgotten(struct scratch *s, u32 at)
+static __always_inline u32 forgotten(struct scratch *s, u32 at)
 {
 	*(volatile u32 *)&s->at = at;
 	return *(volatile u32 *)&s->at & MAX_OFFSET;
@@ -126,14 +181,14 @@ struct overlay_image {
 };
 ARRAY_MAP(overlay_images, struct overlay_image, 513, BPF_F_MMAPABLE);
 PERCPU_MAP(overlay_counts, struct counts, 513);
-ALWAYS u32 overlay_slot_of(u32 cell, u64 epoch)
+static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&overlay_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct overlay_record *overlay_at(u32 cell, u64 epoch)
+static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
 	u32 slot = overlay_slot_of(cell, epoch);
 
@@ -282,14 +337,14 @@ struct pdr_image {
 };
 ARRAY_MAP(pdr_images, struct pdr_image, 131073, BPF_F_MMAPABLE);
 PERCPU_MAP(pdr_counts, struct counts, 131073);
-ALWAYS u32 pdr_slot_of(u32 cell, u64 epoch)
+static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&pdr_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct pdr_record *pdr_at(u32 cell, u64 epoch)
+static __always_inline struct pdr_record *pdr_at(u32 cell, u64 epoch)
 {
 	u32 slot = pdr_slot_of(cell, epoch);
 
@@ -426,7 +481,7 @@ __noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 			u64 same = (long)((best_priority ^ priority) - 1) >> 63;
 
 			better = (better & same) | (u64)((long)(best_priority - priority) >> 63);
-			OPAQUE(better); /* all ones or 0: a choice without a branch */
+			barrier_var(better); /* all ones or 0: a choice without a branch */
 			best ^= (best ^ rank) & better;
 			best_priority ^= (best_priority ^ priority) & better;
 			cell ^= (cell ^ entry->cell) & better;
@@ -463,14 +518,14 @@ struct far_image {
 };
 ARRAY_MAP(far_images, struct far_image, 8193, BPF_F_MMAPABLE);
 PERCPU_MAP(far_counts, struct counts, 8193);
-ALWAYS u32 far_slot_of(u32 cell, u64 epoch)
+static __always_inline u32 far_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&far_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct far_record *far_at(u32 cell, u64 epoch)
+static __always_inline struct far_record *far_at(u32 cell, u64 epoch)
 {
 	u32 slot = far_slot_of(cell, epoch);
 
@@ -487,14 +542,14 @@ struct lbr_image {
 	u8 octets[168];
 };
 ARRAY_MAP(lbr_images, struct lbr_image, 2049, BPF_F_MMAPABLE);
-ALWAYS u32 lbr_slot_of(u32 cell, u64 epoch)
+static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&lbr_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct lbr_record *lbr_at(u32 cell, u64 epoch)
+static __always_inline struct lbr_record *lbr_at(u32 cell, u64 epoch)
 {
 	u32 slot = lbr_slot_of(cell, epoch);
 
@@ -611,7 +666,7 @@ __noinline u64 lbr_find(u64 epoch, u64 k0)
 		if (entry) {
 			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
 
-			OPAQUE(better); /* all ones or 0: a choice without a branch */
+			barrier_var(better); /* all ones or 0: a choice without a branch */
 			best ^= (best ^ rank) & better;
 			cell ^= (cell ^ entry->cell) & better;
 		}
@@ -658,9 +713,9 @@ struct state {
 	u32 far_slot;
 };
 
-ALWAYS int redirect(struct state *st, u32 port, u32 event)
+static __always_inline int redirect(struct state *st, u32 port, u32 event)
 {
-	if (SELDOM(bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT)) /* the port has gone meanwhile */
+	if (unlikely(bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT)) /* the port has gone meanwhile */
 		return internal();
 	st->scratch->egress = port;
 	return verdict(event, XDP_REDIRECT);
@@ -720,760 +775,78 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (SELDOM(!there(st->user_h)))
+	if (unlikely(!not_null(st->user_h)))
 		return internal();
-	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx)) {
-		return verdict(1, XDP_DROP);
-	}
-	u32 sender = RAW32(st->user_h, 12);
-	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
+	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx))
+		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	u32 sender = load32(st->user_h, 12);
+	u32 quoted = quote(st->user_h);
+	u32 where = st->scratch->user_at;
 	if (!take_answer()) {
-		count_event(49);
-		return verdict(1, XDP_DROP);
+		count_event(EVENT_DROP_ICMP_LIMIT);
+		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 	}
 	{
-		u32 again = 0; /* octets of the tunnel headers that go back */
-		int surplus = (int)(where + quoted) - (int)frame_length(ctx);
+		u32 again = 0;
+		u32 surplus = (int)(where + quoted) - (int)frame_length(ctx);
 		if (st->scratch->link == 14) {
 			void *start = (void *)(long)ctx->data;
-			if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+			if (unlikely(start + 14 > (void *)(long)ctx->data_end))
 				return internal();
-			u64 link_1 = RAW64(start, 0);
-			u32 link_2 = RAW32(start, 8);
-			u16 link_3 = RAW16(start, 12);
-			PUT64(&st->scratch->kept[0], 0, link_1);
-			PUT32(&st->scratch->kept[1], 0, link_2);
-			PUT16(&st->scratch->kept[2], 0, link_3);
-			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+			u64 link_1 = load64(start, 0);
+			u32 link_2 = load32(start, 8);
+			u16 link_3 = load16(start, 12);
+			store64(&st->scratch->kept[0], 0, link_1);
+			store32(&st->scratch->kept[1], 0, link_2);
+			store16(&st->scratch->kept[2], 0, link_3);
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 				return internal();
-			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-			if (SELDOM(data + 14 > end))
+			void *data = (void *)(long)ctx->data;
+			void *end = (void *)(long)ctx->data_end;
+			if (unlikely(data + 14 > end))
 				return internal();
-			PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
-			PUT32(data, 8, RAW32(&st->scratch->kept[1], 0));
-			PUT16(data, 12, RAW16(&st->scratch->kept[2], 0));
+			store64(data, 0, load64(&st->scratch->kept[0], 0));
+			store32(data, 8, load32(&st->scratch->kept[1], 0));
+			store16(data, 12, load16(&st->scratch->kept[2], 0));
 			swap_macs(data);
-			if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
+			if (unlikely(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(3, XDP_TX);
+			return verdict(EVENT_VERDICT_TX, XDP_TX);
 		}
 		if (st->scratch->link == 18) {
 			void *start = (void *)(long)ctx->data;
-			if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
 				return internal();
-			u64 link_4 = RAW64(start, 0);
-			u64 link_5 = RAW64(start, 8);
-			u16 link_6 = RAW16(start, 16);
-			PUT64(&st->scratch->kept[0], 0, link_4);
-			PUT64(&st->scratch->kept[1], 0, link_5);
-			PUT16(&st->scratch->kept[2], 0, link_6);
-			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+			u64 link_4 = load64(start, 0);
+			u64 link_5 = load64(start, 8);
+			u16 link_6 = load16(start, 16);
+			store64(&st->scratch->kept[0], 0, link_4);
+			store64(&st->scratch->kept[1], 0, link_5);
+			store16(&st->scratch->kept[2], 0, link_6);
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
 				return internal();
-			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-			if (SELDOM(data + 18 > end))
+			void *data = (void *)(long)ctx->data;
+			void *end = (void *)(long)ctx->data_end;
+			if (unlikely(data + 18 > end))
 				return internal();
-			PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
-			PUT64(data, 8, RAW64(&st->scratch->kept[1], 0));
-			PUT16(data, 16, RAW16(&st->scratch->kept[2], 0));
+			store64(data, 0, load64(&st->scratch->kept[0], 0));
+			store64(data, 8, load64(&st->scratch->kept[1], 0));
+			store16(data, 16, load16(&st->scratch->kept[2], 0));
 			swap_macs(data);
-			if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
+			if (unlikely(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(3, XDP_TX);
+			return verdict(EVENT_VERDICT_TX, XDP_TX);
 		}
 	}
 	return internal();
 	return XDP_ABORTED;
 }
 
-ALWAYS int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	st->scratch->link = st->link;
 	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
 	return reply_lan_to_user_apart(ctx, a, b);
-}
-ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
-{
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;
-	u64 length = frame_length(ctx);
-	u32 at = 0, limit = length, size, event;
-	u16 fragment = 0;
-	st->epoch = epoch_now();
-	st->length = length;
-	if (SELDOM(p + 14 > end)) {
-		event = 20; /* ethernet: truncated */
-		LEAVE(malformed);
-	}
-	size = 14;
-	st->ethernet_h = p;
-	st->ethernet_at = at;
-	st->link = at + size;
-	if ((bpf_ntohs(RAW16(p, 12)) == 0x8100)) {
-		p += size;
-		at += size;
-		goto node_vlan;
-	}
-	if ((bpf_ntohs(RAW16(p, 12)) == 0x800)) {
-		p += size;
-		at += size;
-		goto node_user;
-	}
-	LEAVE(done);
-
-node_vlan:
-	if (SELDOM(p + 4 > end)) {
-		event = 23; /* vlan: truncated */
-		LEAVE(malformed);
-	}
-	size = 4;
-	st->vlan_h = p;
-	st->vlan_at = at;
-	st->link = at + size;
-	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
-		p += size;
-		at += size;
-		goto node_user;
-	}
-	LEAVE(done);
-
-node_user:
-	if (SELDOM(p + 20 > end)) {
-		event = 32; /* user: truncated */
-		LEAVE(malformed);
-	}
-	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
-		LEAVE(done);
-	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
-	if (SELDOM(size < 20)) {
-		event = 33; /* user: length */
-		LEAVE(malformed);
-	}
-	if (SELDOM(p + size > end)) {
-		event = 32; /* user: truncated */
-		LEAVE(malformed);
-	}
-	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 34; /* user: invalid */
-		LEAVE(malformed);
-	}
-	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 33; /* user: length */
-		LEAVE(malformed);
-	}
-	limit = at + bpf_ntohs(RAW16(p, 2));
-	st->user_h = p;
-	st->user_at = at;
-	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
-	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0))) {
-		if ((RAW8(p, 9) == 6) && (bpf_ntohs(RAW16(p, 6)) & 0x1fff) * 8 < 20)
-			LEAVE(tiny);
-		LEAVE(done);
-	}
-	if ((RAW8(p, 9) == 6)) {
-		p += size;
-		at += size;
-		goto node_tcp;
-	}
-	if ((RAW8(p, 9) == 17)) {
-		p += size;
-		at += size;
-		goto node_udp;
-	}
-	LEAVE(done);
-
-node_tcp:
-	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 35; /* tcp: truncated */
-		LEAVE(cut);
-	}
-	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
-	if (SELDOM(size < 20)) {
-		event = 36; /* tcp: length */
-		LEAVE(malformed);
-	}
-	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 35; /* tcp: truncated */
-		LEAVE(cut);
-	}
-	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
-		event = 37; /* tcp: invalid */
-		LEAVE(malformed);
-	}
-	st->tcp_h = p;
-	st->tcp_at = at;
-	if (!fragment)
-		st->l4 = RAW32(p, 0);
-	LEAVE(done);
-
-node_udp:
-	if (SELDOM(p + 8 > end || at + 8 > limit)) {
-		event = 38; /* udp: truncated */
-		LEAVE(cut);
-	}
-	size = 8;
-	if (!fragment)
-		st->l4 = RAW32(p, 0);
-	LEAVE(done);
-done:
-	return CONTINUE;
-
-	partial: __attribute__((unused));
-	if (fragment)
-		LEAVE(done);
-
-malformed:
-	count_event(event);
-	count_event(4);
-	return verdict(1, XDP_DROP);
-
-	cut: __attribute__((unused));
-	if (!fragment)
-		LEAVE(malformed);
-
-	tiny: __attribute__((unused));
-	count_event(5);
-	return verdict(1, XDP_DROP);
-}
-ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
-{
-	if (!(there(st->user_h))) {
-		u64 first_1 = 0;
-		if (there(st->vlan_h))
-			first_1 = bpf_ntohs(RAW16(st->vlan_h, 2));
-		else if (there(st->ethernet_h))
-			first_1 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-		u8 holds_3 = (first_1 == 0x8100);
-		if (!holds_3) {
-			u64 first_2 = 0;
-			if (there(st->vlan_h))
-				first_2 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_2 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			holds_3 = first_2 == 0x88a8;
-		}
-		u8 holds_5 = (holds_3);
-		if (!holds_5) {
-			u64 first_4 = 0;
-			if (there(st->vlan_h))
-				first_4 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_4 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			holds_5 = first_4 == 0x9100;
-		}
-		u8 holds_7 = (holds_5);
-		if (!holds_7) {
-			u64 first_6 = 0;
-			if (there(st->vlan_h))
-				first_6 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_6 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			holds_7 = first_6 == 0x9200;
-		}
-		if (holds_7) {
-			count_event(45);
-		}
-		else {
-			u64 first_8 = 0;
-			if (there(st->vlan_h))
-				first_8 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			if (first_8 == 0x86dd) {
-				count_event(42);
-			}
-			else {
-				u64 first_9 = 0;
-				if (there(st->vlan_h))
-					first_9 = bpf_ntohs(RAW16(st->vlan_h, 2));
-				else if (there(st->ethernet_h))
-					first_9 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-				u8 holds_11 = (first_9 == 0x8847);
-				if (!holds_11) {
-					u64 first_10 = 0;
-					if (there(st->vlan_h))
-						first_10 = bpf_ntohs(RAW16(st->vlan_h, 2));
-					else if (there(st->ethernet_h))
-						first_10 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					holds_11 = first_10 == 0x8848;
-				}
-				if (holds_11) {
-					count_event(43);
-				}
-				else {
-					u64 first_12 = 0;
-					if (there(st->vlan_h))
-						first_12 = bpf_ntohs(RAW16(st->vlan_h, 2));
-					else if (there(st->ethernet_h))
-						first_12 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					u8 holds_14 = (first_12 == 0x8863);
-					if (!holds_14) {
-						u64 first_13 = 0;
-						if (there(st->vlan_h))
-							first_13 = bpf_ntohs(RAW16(st->vlan_h, 2));
-						else if (there(st->ethernet_h))
-							first_13 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						holds_14 = first_13 == 0x8864;
-					}
-					if (holds_14) {
-						count_event(46);
-					}
-					else {
-						u64 first_15 = 0;
-						if (there(st->vlan_h))
-							first_15 = bpf_ntohs(RAW16(st->vlan_h, 2));
-						else if (there(st->ethernet_h))
-							first_15 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						if (first_15 < 0x600) {
-							count_event(47);
-						}
-					}
-				}
-			}
-		}
-		{
-			return verdict(0, XDP_PASS);
-		}
-	}
-	if (is_local(RAW32(st->user_h, 16))) {
-		{
-			return verdict(0, XDP_PASS);
-		}
-	}
-	if (((bpf_ntohl(RAW32(st->user_h, 12)) < 0x1000000) || (bpf_ntohl(RAW32(st->user_h, 12)) >= 0xe0000000)) || ((bpf_ntohl(RAW32(st->user_h, 12)) >= 0x7f000000) && (bpf_ntohl(RAW32(st->user_h, 12)) < 0x80000000))) {
-		count_event(48);
-		{
-			return verdict(1, XDP_DROP);
-		}
-	}
-	if ((RAW16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		u64 key_16[4] = {};
-		key_16[2] |= (u64)(u8)((u64)1 >> 0) << 32;
-		key_16[0] |= (u64)RAW64(st->user_h, 12);
-		key_16[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_16[2] |= (u64)RAW8(st->user_h, 9) << 48;
-		if (SELDOM(!there(st->ethernet_h)))
-			return internal();
-		key_16[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_16[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_16[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_16[2] |= (u64)(u16)(st->l4 >> 16);
-		if (there(st->vlan_h)) {
-			key_16[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_16[2] |= 0x100000000000000ULL;
-		}
-		u64 found_17 = pdr_find(st->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
-		u32 slot_18 = found_17;
-		st->pdr_slot = slot_18;
-		st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
-		if (!st->pdr_rule) {
-			count_event(18);
-			{
-				return default_action();
-			}
-		}
-		else {
-			count_rule(&pdr_counts, found_17 >> 32, st->length);
-		}
-	}
-	else {
-		u64 key_19[4] = {};
-		key_19[2] |= (u64)(u8)((u64)0 >> 0) << 32;
-		key_19[0] |= (u64)RAW64(st->user_h, 12);
-		key_19[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_19[2] |= (u64)RAW8(st->user_h, 9) << 48;
-		if (SELDOM(!there(st->ethernet_h)))
-			return internal();
-		key_19[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_19[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_19[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_19[2] |= (u64)(u16)(st->l4 >> 16);
-		if (there(st->vlan_h)) {
-			key_19[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_19[2] |= 0x100000000000000ULL;
-		}
-		u64 found_20 = pdr_find(st->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
-		u32 slot_21 = found_20;
-		st->pdr_slot = slot_21;
-		st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
-		if (!st->pdr_rule) {
-			count_event(18);
-			{
-				return default_action();
-			}
-		}
-		else {
-			count_rule(&pdr_counts, found_20 >> 32, st->length);
-		}
-	}
-	return CONTINUE;
-}
-ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
-{
-	if (SELDOM(!there(st->pdr_rule)))
-		return internal();
-	if (st->pdr_rule->target_tag == 1) {
-		u32 cell_1 = st->pdr_rule->target;
-		struct far_record *far_2 = far_at(cell_1, st->epoch);
-		if (SELDOM(!far_2))
-			return internal();
-		count_rule(&far_counts, cell_1, st->length);
-		u64 value_3 = far_2->action;
-		if (value_3 == 3) {
-			{
-				return verdict(1, XDP_DROP);
-			}
-		}
-		else if (value_3 == 2) {
-			{
-				return verdict(0, XDP_PASS);
-			}
-		}
-		else if (value_3 == 1) {
-			if (far_2->interface_tag == 1) {
-				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
-				if (SELDOM(!overlay_5))
-					return internal();
-				count_rule(&overlay_counts, referred_4, st->length);
-				u32 value_6 = overlay_5->local_ip;
-				u32 value_7 = overlay_5->remote_ip;
-				if (SELDOM(!there(st->user_h)))
-					return internal();
-				u8 value_8 = RAW8(st->user_h, 1);
-				u32 value_9 = overlay_5->key;
-				u8 given_10 = overlay_5->has_key;
-				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (SELDOM(!there(st->ethernet_h)))
-						return internal();
-					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(15);
-						return verdict(0, XDP_PASS);
-					}
-					if (is_confined(st->user_h)) {
-						count_event(16);
-						return verdict(0, XDP_PASS);
-					}
-					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(7);
-						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
-					}
-					struct next_hop *hop;
-					struct next_hop own = overlay_5->next_hop;
-					hop = &own;
-					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
-						if (!hop) {
-							count_event(9);
-							count_event(13);
-							return verdict(1, XDP_DROP);
-						}
-						own = *hop;
-						hop = &own;
-					}
-					if (extent + pushed > hop->mtu) {
-						count_event(6);
-						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
-					}
-					u32 from = st->user_at;
-					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
-					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-						tcp_11 = 14 + pushed + (st->tcp_at - from);
-					}
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(8);
-						return verdict(1, XDP_DROP);
-					}
-					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 38 > end))
-						return internal();
-					put_macs(data, hop);
-					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_12 = data + 14;
-					PUT8(outer_12, 0, 0x45);
-					PUT8(outer_12, 1, value_8);
-					PUT16(outer_12, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
-					PUT16(outer_12, 4, bpf_ntohs(0x0));
-					PUT16(outer_12, 6, bpf_ntohs(0x4000));
-					PUT8(outer_12, 8, 0x40);
-					PUT8(outer_12, 9, 0x2f);
-					PUT32(outer_12, 12, value_6);
-					PUT32(outer_12, 16, value_7);
-					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_6)) + ((u64)(u32)(value_7))));
-					void *gre_13 = data + 14 + 20;
-					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
-					PUT16(gre_13, 2, bpf_ntohs(0x800));
-					if (given_10) {
-						void *group_14 = gre_13 + 4;
-						if (SELDOM(group_14 + 4 > end))
-							return internal();
-						PUT32(group_14, 0, value_9);
-					}
-					void *front = packet_at(data, 14 + pushed);
-					if (SELDOM(front + 20 > end))
-						return internal();
-					decrement_ttl(front);
-					if (tcp_11)
-						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
-					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-						return internal();
-					return redirect(st, hop->port, 2);
-				}
-			}
-			else if (far_2->interface_tag == 2) {
-				u32 referred_15 = far_2->interface;
-				{
-					if (SELDOM(!there(st->user_h)))
-						return internal();
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (SELDOM(!there(st->ethernet_h)))
-						return internal();
-					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(15);
-						return verdict(0, XDP_PASS);
-					}
-					if (is_confined(st->user_h)) {
-						count_event(16);
-						return verdict(0, XDP_PASS);
-					}
-					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(7);
-						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
-					}
-					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
-					if (!hop) {
-						count_event(9);
-						return verdict(0, XDP_PASS);
-					}
-					if (extent + pushed > hop->mtu) {
-						count_event(6);
-						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
-					}
-					u32 from = st->user_at;
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(8);
-						return verdict(1, XDP_DROP);
-					}
-					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 34 > end))
-						return internal();
-					put_macs(data, hop);
-					PUT16(data, 12, bpf_htons(0x800));
-					void *front = data + 14;
-					decrement_ttl(front);
-					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-						return internal();
-					return redirect(st, hop->port, 2);
-				}
-			}
-			else {
-				count_event(12);
-				return verdict(1, XDP_DROP);
-			}
-		}
-		else {
-			count_event(12);
-			return verdict(1, XDP_DROP);
-		}
-	}
-	return CONTINUE;
-}
-ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
-{
-	if (SELDOM(!there(st->pdr_rule)))
-		return internal();
-	u32 chosen_1 = 0;
-	st->far_rule = 0;
-	st->far_slot = 0;
-	if (st->pdr_rule->target_tag == 2) {
-		u64 key_2[1] = {};
-		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		if (SELDOM(!there(st->user_h)))
-			return internal();
-		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->epoch, key_2[0]);
-		u32 slot_4 = found_3;
-		struct lbr_record *lbr_5 =
-			slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
-		if (lbr_5) {
-			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
-		}
-	}
-	if (chosen_1) {
-		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
-		st->far_slot = slot_7;
-		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
-	}
-	if (!st->far_rule) {
-		count_event(19);
-		{
-			return default_action();
-		}
-	}
-	else {
-		count_rule(&far_counts, chosen_1, st->length);
-	}
-	u64 value_8 = st->far_rule->action;
-	if (value_8 == 3) {
-		{
-			return verdict(1, XDP_DROP);
-		}
-	}
-	else if (value_8 == 2) {
-		{
-			return verdict(0, XDP_PASS);
-		}
-	}
-	else if (value_8 == 1) {
-		if (st->far_rule->interface_tag == 1) {
-			u32 referred_9 = st->far_rule->interface;
-			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
-			if (SELDOM(!overlay_10))
-				return internal();
-			count_rule(&overlay_counts, referred_9, st->length);
-			u32 value_11 = overlay_10->local_ip;
-			u32 value_12 = overlay_10->remote_ip;
-			if (SELDOM(!there(st->user_h)))
-				return internal();
-			u8 value_13 = RAW8(st->user_h, 1);
-			u32 value_14 = overlay_10->key;
-			u8 given_15 = overlay_10->has_key;
-			{
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (SELDOM(!there(st->ethernet_h)))
-					return internal();
-				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(15);
-					return verdict(0, XDP_PASS);
-				}
-				if (is_confined(st->user_h)) {
-					count_event(16);
-					return verdict(0, XDP_PASS);
-				}
-				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(7);
-					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
-				}
-				struct next_hop *hop;
-				struct next_hop own = overlay_10->next_hop;
-				hop = &own;
-				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
-					if (!hop) {
-						count_event(9);
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
-					own = *hop;
-					hop = &own;
-				}
-				if (extent + pushed > hop->mtu) {
-					count_event(6);
-					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
-				}
-				u32 from = st->user_at;
-				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
-				if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-					tcp_16 = 14 + pushed + (st->tcp_at - from);
-				}
-				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(8);
-					return verdict(1, XDP_DROP);
-				}
-				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 38 > end))
-					return internal();
-				put_macs(data, hop);
-				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_17 = data + 14;
-				PUT8(outer_17, 0, 0x45);
-				PUT8(outer_17, 1, value_13);
-				PUT16(outer_17, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
-				PUT16(outer_17, 4, bpf_ntohs(0x0));
-				PUT16(outer_17, 6, bpf_ntohs(0x4000));
-				PUT8(outer_17, 8, 0x40);
-				PUT8(outer_17, 9, 0x2f);
-				PUT32(outer_17, 12, value_11);
-				PUT32(outer_17, 16, value_12);
-				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_11)) + ((u64)(u32)(value_12))));
-				void *gre_18 = data + 14 + 20;
-				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
-				PUT16(gre_18, 2, bpf_ntohs(0x800));
-				if (given_15) {
-					void *group_19 = gre_18 + 4;
-					if (SELDOM(group_19 + 4 > end))
-						return internal();
-					PUT32(group_19, 0, value_14);
-				}
-				void *front = packet_at(data, 14 + pushed);
-				if (SELDOM(front + 20 > end))
-					return internal();
-				decrement_ttl(front);
-				if (tcp_16)
-					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
-				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-					return internal();
-				return redirect(st, hop->port, 2);
-			}
-		}
-		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_20 = st->far_rule->interface;
-			{
-				if (SELDOM(!there(st->user_h)))
-					return internal();
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (SELDOM(!there(st->ethernet_h)))
-					return internal();
-				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(15);
-					return verdict(0, XDP_PASS);
-				}
-				if (is_confined(st->user_h)) {
-					count_event(16);
-					return verdict(0, XDP_PASS);
-				}
-				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(7);
-					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
-				}
-				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
-				if (!hop) {
-					count_event(9);
-					return verdict(0, XDP_PASS);
-				}
-				if (extent + pushed > hop->mtu) {
-					count_event(6);
-					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
-				}
-				u32 from = st->user_at;
-				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(8);
-					return verdict(1, XDP_DROP);
-				}
-				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 34 > end))
-					return internal();
-				put_macs(data, hop);
-				PUT16(data, 12, bpf_htons(0x800));
-				void *front = data + 14;
-				decrement_ttl(front);
-				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-					return internal();
-				return redirect(st, hop->port, 2);
-			}
-		}
-		else {
-			count_event(12);
-			return verdict(1, XDP_DROP);
-		}
-	}
-	else {
-		count_event(12);
-		return verdict(1, XDP_DROP);
-	}
-	return CONTINUE;
 }
 __noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
@@ -1485,46 +858,49 @@ __noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
-	u32 pushed = 0, from = st->scratch->user_at;
+	u32 pushed = 0;
+	u32 from = st->scratch->user_at;
 	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
-		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+		if (unlikely(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
-		u64 link_1 = RAW64(start, 0);
-		u32 link_2 = RAW32(start, 8);
-		u16 link_3 = RAW16(start, 12);
-		if (SELDOM(bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)))
+		u64 link_1 = load64(start, 0);
+		u32 link_2 = load32(start, 8);
+		u16 link_3 = load16(start, 12);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)))
 			return internal();
-		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (SELDOM(data + 14 > end))
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 14 > end))
 			return internal();
-		PUT64(data, 0, link_1);
-		PUT32(data, 8, link_2);
-		PUT16(data, 12, link_3);
-		PUT16(data, 12, bpf_ntohs(0x800));
+		store64(data, 0, link_1);
+		store32(data, 8, link_2);
+		store16(data, 12, link_3);
+		store_be16(data, 12, 0x800);
 	}
 	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
-		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+		if (unlikely(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
-		u64 link_4 = RAW64(start, 0);
-		u64 link_5 = RAW64(start, 8);
-		u16 link_6 = RAW16(start, 16);
-		if (SELDOM(bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)))
+		u64 link_4 = load64(start, 0);
+		u64 link_5 = load64(start, 8);
+		u16 link_6 = load16(start, 16);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)))
 			return internal();
-		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (SELDOM(data + 18 > end))
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 18 > end))
 			return internal();
-		PUT64(data, 0, link_4);
-		PUT64(data, 8, link_5);
-		PUT16(data, 16, link_6);
-		PUT16(data, 16, bpf_ntohs(0x800));
+		store64(data, 0, link_4);
+		store64(data, 8, link_5);
+		store16(data, 16, link_6);
+		store_be16(data, 16, 0x800);
 	}
 	return XDP_PASS;
 	return XDP_ABORTED;
 }
 
-ALWAYS int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	st->scratch->link = st->link;
 	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
@@ -1541,125 +917,127 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (SELDOM(!there(st->user_h)))
+	if (unlikely(!not_null(st->user_h)))
 		return internal();
-	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx)) {
-		return verdict(1, XDP_DROP);
-	}
-	u32 sender = RAW32(st->user_h, 12);
-	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
+	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx))
+		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	u32 sender = load32(st->user_h, 12);
+	u32 quoted = quote(st->user_h);
+	u32 where = st->scratch->user_at;
 	if (!take_answer()) {
-		count_event(49);
-		return verdict(1, XDP_DROP);
+		count_event(EVENT_DROP_ICMP_LIMIT);
+		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 	}
 	{
 		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-		if (SELDOM(!there(st->outer_h)))
+		if (unlikely(!not_null(st->outer_h)))
 			return internal();
-		PUT32(&st->scratch->kept[0], 0, RAW32(st->outer_h, 16));
-		PUT32(&st->scratch->kept[1], 0, RAW32(st->outer_h, 12));
+		store32(&st->scratch->kept[0], 0, load32(st->outer_h, 16));
+		store32(&st->scratch->kept[1], 0, load32(st->outer_h, 12));
 		st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-		if (SELDOM(!there(st->gre_h)))
+		if (unlikely(!not_null(st->gre_h)))
 			return internal();
-		void *group_1 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_1 + 4 > limit_of(ctx))
+		void *group_1 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+		if (!((load8(st->gre_h, 0) >> 5) & 1) || group_1 + 4 > limit_of(ctx))
 			group_1 = 0;
 		u8 given_2 = group_1 != 0;
-		PUT32(&st->scratch->kept[2], 0, given_2 ? RAW32(group_1, 0) : 0);
-		u32 again = 20 + 4 + (given_2 ? 4 : 0); /* octets of the tunnel headers that go back */
-		int surplus = (int)(where + quoted) - (int)frame_length(ctx);
+		store32(&st->scratch->kept[2], 0, given_2 ? load32(group_1, 0) : 0);
+		u32 again = 20 + (4 + (given_2 ? 4 : 0));
+		u32 surplus = (int)(where + quoted) - (int)frame_length(ctx);
 		if (st->scratch->link == 14) {
 			void *start = (void *)(long)ctx->data;
-			if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+			if (unlikely(start + 14 > (void *)(long)ctx->data_end))
 				return internal();
-			u64 link_3 = RAW64(start, 0);
-			u32 link_4 = RAW32(start, 8);
-			u16 link_5 = RAW16(start, 12);
-			PUT64(&st->scratch->kept[3], 0, link_3);
-			PUT32(&st->scratch->kept[4], 0, link_4);
-			PUT16(&st->scratch->kept[5], 0, link_5);
-			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+			u64 link_3 = load64(start, 0);
+			u32 link_4 = load32(start, 8);
+			u16 link_5 = load16(start, 12);
+			store64(&st->scratch->kept[3], 0, link_3);
+			store32(&st->scratch->kept[4], 0, link_4);
+			store16(&st->scratch->kept[5], 0, link_5);
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 				return internal();
-			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-			if (SELDOM(data + 38 > end))
+			void *data = (void *)(long)ctx->data;
+			void *end = (void *)(long)ctx->data_end;
+			if (unlikely(data + 38 > end))
 				return internal();
-			PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
-			PUT32(data, 8, RAW32(&st->scratch->kept[4], 0));
-			PUT16(data, 12, RAW16(&st->scratch->kept[5], 0));
+			store64(data, 0, load64(&st->scratch->kept[3], 0));
+			store32(data, 8, load32(&st->scratch->kept[4], 0));
+			store16(data, 12, load16(&st->scratch->kept[5], 0));
 			swap_macs(data);
 			void *outer_6 = data + 14;
-			PUT8(outer_6, 0, 0x45);
-			PUT8(outer_6, 1, 0x0);
-			PUT16(outer_6, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
-			PUT16(outer_6, 4, bpf_ntohs(0x0));
-			PUT16(outer_6, 6, bpf_ntohs(0x4000));
-			PUT8(outer_6, 8, 0x40);
-			PUT8(outer_6, 9, 0x2f);
-			PUT32(outer_6, 12, RAW32(&st->scratch->kept[0], 0));
-			PUT32(outer_6, 16, RAW32(&st->scratch->kept[1], 0));
-			PUT16(outer_6, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
-			void *gre_7 = data + 14 + 20;
-			PUT16(gre_7, 0, bpf_ntohs(((u64)given_2 << 13)));
-			PUT16(gre_7, 2, bpf_ntohs(0x800));
+			store8(outer_6, 0, 69);
+			store8(outer_6, 1, 0);
+			store_be16(outer_6, 2, (u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0)))));
+			store_be16(outer_6, 4, 0);
+			store_be16(outer_6, 6, 0x4000);
+			store8(outer_6, 8, 64);
+			store8(outer_6, 9, 47);
+			store32(outer_6, 12, load32(&st->scratch->kept[0], 0));
+			store32(outer_6, 16, load32(&st->scratch->kept[1], 0));
+			store16(outer_6, 10, fold(69 + (u64)(u16)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)load32(&st->scratch->kept[0], 0) + (u64)(u32)load32(&st->scratch->kept[1], 0)));
+			void *gre_7 = data + 34;
+			store_be16(gre_7, 0, (u16)((u64)given_2 << 13));
+			store_be16(gre_7, 2, 0x800);
 			if (given_2) {
 				void *group_8 = gre_7 + 4;
-				if (SELDOM(group_8 + 4 > end))
+				if (unlikely(group_8 + 4 > end))
 					return internal();
-				PUT32(group_8, 0, RAW32(&st->scratch->kept[2], 0));
+				store32(group_8, 0, load32(&st->scratch->kept[2], 0));
 			}
-			if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
+			if (unlikely(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(3, XDP_TX);
+			return verdict(EVENT_VERDICT_TX, XDP_TX);
 		}
 		if (st->scratch->link == 18) {
 			void *start = (void *)(long)ctx->data;
-			if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
 				return internal();
-			u64 link_9 = RAW64(start, 0);
-			u64 link_10 = RAW64(start, 8);
-			u16 link_11 = RAW16(start, 16);
-			PUT64(&st->scratch->kept[3], 0, link_9);
-			PUT64(&st->scratch->kept[4], 0, link_10);
-			PUT16(&st->scratch->kept[5], 0, link_11);
-			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+			u64 link_9 = load64(start, 0);
+			u64 link_10 = load64(start, 8);
+			u16 link_11 = load16(start, 16);
+			store64(&st->scratch->kept[3], 0, link_9);
+			store64(&st->scratch->kept[4], 0, link_10);
+			store16(&st->scratch->kept[5], 0, link_11);
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
 				return internal();
-			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-			if (SELDOM(data + 42 > end))
+			void *data = (void *)(long)ctx->data;
+			void *end = (void *)(long)ctx->data_end;
+			if (unlikely(data + 42 > end))
 				return internal();
-			PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
-			PUT64(data, 8, RAW64(&st->scratch->kept[4], 0));
-			PUT16(data, 16, RAW16(&st->scratch->kept[5], 0));
+			store64(data, 0, load64(&st->scratch->kept[3], 0));
+			store64(data, 8, load64(&st->scratch->kept[4], 0));
+			store16(data, 16, load16(&st->scratch->kept[5], 0));
 			swap_macs(data);
 			void *outer_12 = data + 18;
-			PUT8(outer_12, 0, 0x45);
-			PUT8(outer_12, 1, 0x0);
-			PUT16(outer_12, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
-			PUT16(outer_12, 4, bpf_ntohs(0x0));
-			PUT16(outer_12, 6, bpf_ntohs(0x4000));
-			PUT8(outer_12, 8, 0x40);
-			PUT8(outer_12, 9, 0x2f);
-			PUT32(outer_12, 12, RAW32(&st->scratch->kept[0], 0));
-			PUT32(outer_12, 16, RAW32(&st->scratch->kept[1], 0));
-			PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
-			void *gre_13 = data + 18 + 20;
-			PUT16(gre_13, 0, bpf_ntohs(((u64)given_2 << 13)));
-			PUT16(gre_13, 2, bpf_ntohs(0x800));
+			store8(outer_12, 0, 69);
+			store8(outer_12, 1, 0);
+			store_be16(outer_12, 2, (u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0)))));
+			store_be16(outer_12, 4, 0);
+			store_be16(outer_12, 6, 0x4000);
+			store8(outer_12, 8, 64);
+			store8(outer_12, 9, 47);
+			store32(outer_12, 12, load32(&st->scratch->kept[0], 0));
+			store32(outer_12, 16, load32(&st->scratch->kept[1], 0));
+			store16(outer_12, 10, fold(69 + (u64)(u16)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)load32(&st->scratch->kept[0], 0) + (u64)(u32)load32(&st->scratch->kept[1], 0)));
+			void *gre_13 = data + 38;
+			store_be16(gre_13, 0, (u16)((u64)given_2 << 13));
+			store_be16(gre_13, 2, 0x800);
 			if (given_2) {
 				void *group_14 = gre_13 + 4;
-				if (SELDOM(group_14 + 4 > end))
+				if (unlikely(group_14 + 4 > end))
 					return internal();
-				PUT32(group_14, 0, RAW32(&st->scratch->kept[2], 0));
+				store32(group_14, 0, load32(&st->scratch->kept[2], 0));
 			}
-			if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
+			if (unlikely(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(3, XDP_TX);
+			return verdict(EVENT_VERDICT_TX, XDP_TX);
 		}
 	}
 	return internal();
 	return XDP_ABORTED;
 }
 
-ALWAYS int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	st->scratch->gre_at = st->gre_h ? st->gre_at : ABSENT;
 	st->scratch->link = st->link;
@@ -1667,103 +1045,48 @@ ALWAYS int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32
 	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
 	return reply_wan_outer_gre_to_user_apart(ctx, a, b);
 }
-ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
+static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	void *p = data;
 	u64 length = frame_length(ctx);
-	u32 at = 0, limit = length, size, event;
+	u32 at = 0;
+	u32 limit = length;
+	u32 size;
+	u32 event;
 	u16 fragment = 0;
 	st->epoch = epoch_now();
 	st->length = length;
-	if (SELDOM(p + 14 > end)) {
-		event = 20; /* ethernet: truncated */
+	if (unlikely(p + 14 > end)) {
+		event = EVENT_MALFORMED_ETHERNET_TRUNCATED; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
 	st->ethernet_h = p;
-	st->ethernet_at = at;
 	st->link = at + size;
-	if ((bpf_ntohs(RAW16(p, 12)) == 0x8100)) {
+	if (load_be16(p, 12) == 0x8100) {
 		p += size;
 		at += size;
 		goto node_vlan;
 	}
-	if ((bpf_ntohs(RAW16(p, 12)) == 0x800)) {
+	if (load_be16(p, 12) == 0x800) {
 		p += size;
 		at += size;
-		goto node_outer;
+		goto node_user;
 	}
 	LEAVE(done);
 
 node_vlan:
-	if (SELDOM(p + 4 > end)) {
-		event = 23; /* vlan: truncated */
+	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
+	if (unlikely(p + 4 > end)) {
+		event = EVENT_MALFORMED_VLAN_TRUNCATED; /* vlan: truncated */
 		LEAVE(malformed);
 	}
 	size = 4;
 	st->vlan_h = p;
-	st->vlan_at = at;
 	st->link = at + size;
-	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
-		p += size;
-		at += size;
-		goto node_outer;
-	}
-	LEAVE(done);
-
-node_outer:
-	if (SELDOM(p + 20 > end)) {
-		event = 26; /* outer: truncated */
-		LEAVE(malformed);
-	}
-	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
-		LEAVE(done);
-	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
-	if (SELDOM(size < 20)) {
-		event = 27; /* outer: length */
-		LEAVE(malformed);
-	}
-	if (SELDOM(p + size > end)) {
-		event = 26; /* outer: truncated */
-		LEAVE(malformed);
-	}
-	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 28; /* outer: invalid */
-		LEAVE(malformed);
-	}
-	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 27; /* outer: length */
-		LEAVE(malformed);
-	}
-	limit = at + bpf_ntohs(RAW16(p, 2));
-	st->outer_h = p;
-	st->outer_at = at;
-	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
-	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0))) {
-		LEAVE(done);
-	}
-	if ((RAW8(p, 9) == 47) && (((RAW8(p, 6) >> 5) & 0x1) == 0)) {
-		p += size;
-		at += size;
-		goto node_gre;
-	}
-	LEAVE(done);
-
-node_gre:
-	if (SELDOM(p + 4 > end || at + 4 > limit)) {
-		event = 29; /* gre: truncated */
-		LEAVE(malformed);
-	}
-	if (!((((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)) && (((RAW8(p, 0) >> 2) & 0x3) == 0)))
-		LEAVE(done);
-	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
-	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 29; /* gre: truncated */
-		LEAVE(malformed);
-	}
-	st->gre_h = p;
-	st->gre_at = at;
-	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
+	if (load_be16(p, 2) == 0x800) {
 		p += size;
 		at += size;
 		goto node_user;
@@ -1771,44 +1094,45 @@ node_gre:
 	LEAVE(done);
 
 node_user:
-	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 32; /* user: truncated */
+	/* linx.hp:10: ethernet -> ipv4 as user   when type = 0x0800            ... */
+	if (unlikely(p + 20 > end)) {
+		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
 		LEAVE(malformed);
 	}
-	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
+	if (!((load8(p, 0) >> 4) == 4))
 		LEAVE(done);
-	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
-	if (SELDOM(size < 20)) {
-		event = 33; /* user: length */
+	size = (u64)(load8(p, 0) & 0xf) * 4;
+	if (unlikely(size < 20)) {
+		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
 		LEAVE(malformed);
 	}
-	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 32; /* user: truncated */
+	if (unlikely(p + size > end)) {
+		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
 		LEAVE(malformed);
 	}
-	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 34; /* user: invalid */
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
+		event = EVENT_MALFORMED_USER_INVALID; /* user: invalid */
 		LEAVE(malformed);
 	}
-	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 33; /* user: length */
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
+		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
 		LEAVE(malformed);
 	}
-	limit = at + bpf_ntohs(RAW16(p, 2));
+	limit = at + load_be16(p, 2);
 	st->user_h = p;
 	st->user_at = at;
-	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
-	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0))) {
-		if ((RAW8(p, 9) == 6) && (bpf_ntohs(RAW16(p, 6)) & 0x1fff) * 8 < 20)
+	fragment = load16(p, 6) & bpf_htons(0x3fff);
+	if (!((load_be16(p, 6) & 0x1fff) == 0)) {
+		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
 			LEAVE(tiny);
 		LEAVE(done);
 	}
-	if ((RAW8(p, 9) == 6)) {
+	if (load8(p, 9) == 6) {
 		p += size;
 		at += size;
 		goto node_tcp;
 	}
-	if ((RAW8(p, 9) == 17)) {
+	if (load8(p, 9) == 17) {
 		p += size;
 		at += size;
 		goto node_udp;
@@ -1816,580 +1140,523 @@ node_user:
 	LEAVE(done);
 
 node_tcp:
-	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 35; /* tcp: truncated */
+	/* linx.hp:16: user     -> tcp            when protocol = 6 */
+	if (unlikely(p + 20 > end || at + 20 > limit)) {
+		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
 		LEAVE(cut);
 	}
-	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
-	if (SELDOM(size < 20)) {
-		event = 36; /* tcp: length */
+	size = (u64)(load8(p, 12) >> 4) * 4;
+	if (unlikely(size < 20)) {
+		event = EVENT_MALFORMED_TCP_LENGTH; /* tcp: length */
 		LEAVE(malformed);
 	}
-	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 35; /* tcp: truncated */
+	if (unlikely(p + size > end || at + size > limit)) {
+		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
 		LEAVE(cut);
 	}
-	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
-		event = 37; /* tcp: invalid */
+	if (unlikely(!((load8(p, 12) >> 4) >= 5))) {
+		event = EVENT_MALFORMED_TCP_INVALID; /* tcp: invalid */
 		LEAVE(malformed);
 	}
 	st->tcp_h = p;
 	st->tcp_at = at;
 	if (!fragment)
-		st->l4 = RAW32(p, 0);
+		st->l4 = load32(p, 0);
 	LEAVE(done);
 
 node_udp:
-	if (SELDOM(p + 8 > end || at + 8 > limit)) {
-		event = 38; /* udp: truncated */
+	/* linx.hp:17: user     -> udp            when protocol = 17 */
+	if (unlikely(p + 8 > end || at + 8 > limit)) {
+		event = EVENT_MALFORMED_UDP_TRUNCATED; /* udp: truncated */
 		LEAVE(cut);
 	}
 	size = 8;
 	if (!fragment)
-		st->l4 = RAW32(p, 0);
+		st->l4 = load32(p, 0);
 	LEAVE(done);
 done:
 	return CONTINUE;
 
-	partial: __attribute__((unused));
+partial: __attribute__((unused));
 	if (fragment)
 		LEAVE(done);
 
 malformed:
 	count_event(event);
-	count_event(4);
-	return verdict(1, XDP_DROP);
+	count_event(EVENT_HOOK_MALFORMED);
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 
-	cut: __attribute__((unused));
+cut: __attribute__((unused));
 	if (!fragment)
 		LEAVE(malformed);
 
-	tiny: __attribute__((unused));
-	count_event(5);
-	return verdict(1, XDP_DROP);
+tiny: __attribute__((unused));
+	count_event(EVENT_HOOK_TINY_FRAGMENT);
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 }
-ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
+static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
-	if (!(there(st->user_h))) {
-		if (there(st->outer_h)) {
-			if (((RAW16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0) && (RAW8(st->outer_h, 9) == 47)) {
-				count_event(41);
-			}
-			else {
-				if (RAW8(st->outer_h, 9) == 47) {
-					u64 first_1 = 0;
-					if (there(st->gre_h))
-						first_1 = bpf_ntohs(RAW16(st->gre_h, 2));
-					if (first_1 == 0x86dd) {
-						count_event(42);
-					}
-					else {
-						u64 first_2 = 0;
-						if (there(st->gre_h))
-							first_2 = bpf_ntohs(RAW16(st->gre_h, 2));
-						u8 holds_4 = (first_2 == 0x8847);
-						if (!holds_4) {
-							u64 first_3 = 0;
-							if (there(st->gre_h))
-								first_3 = bpf_ntohs(RAW16(st->gre_h, 2));
-							holds_4 = first_3 == 0x8848;
-						}
-						if (holds_4) {
-							count_event(43);
-						}
-						else {
-							count_event(44);
-						}
-					}
-				}
-			}
-			{
-				return verdict(0, XDP_PASS);
-			}
+	/* linx.hp:112: if not user */
+	if (!not_null(st->user_h)) {
+		/* linx.hp:113: if outer */
+		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
+		u64 first_1 = 0;
+		if (not_null(st->vlan_h))
+			first_1 = load_be16(st->vlan_h, 2);
+		else if (not_null(st->ethernet_h))
+			first_1 = load_be16(st->ethernet_h, 12);
+		u8 holds_3 = first_1 == 0x8100;
+		if (!holds_3) {
+			u64 first_2 = 0;
+			if (not_null(st->vlan_h))
+				first_2 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_2 = load_be16(st->ethernet_h, 12);
+			holds_3 = first_2 == 0x88a8;
 		}
-		u64 first_5 = 0;
-		if (there(st->vlan_h))
-			first_5 = bpf_ntohs(RAW16(st->vlan_h, 2));
-		else if (there(st->ethernet_h))
-			first_5 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-		u8 holds_7 = (first_5 == 0x8100);
+		u8 holds_5 = holds_3;
+		if (!holds_5) {
+			u64 first_4 = 0;
+			if (not_null(st->vlan_h))
+				first_4 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_4 = load_be16(st->ethernet_h, 12);
+			holds_5 = first_4 == 0x9100;
+		}
+		u8 holds_7 = holds_5;
 		if (!holds_7) {
 			u64 first_6 = 0;
-			if (there(st->vlan_h))
-				first_6 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_6 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			holds_7 = first_6 == 0x88a8;
+			if (not_null(st->vlan_h))
+				first_6 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_6 = load_be16(st->ethernet_h, 12);
+			holds_7 = first_6 == 0x9200;
 		}
-		u8 holds_9 = (holds_7);
-		if (!holds_9) {
-			u64 first_8 = 0;
-			if (there(st->vlan_h))
-				first_8 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			holds_9 = first_8 == 0x9100;
-		}
-		u8 holds_11 = (holds_9);
-		if (!holds_11) {
-			u64 first_10 = 0;
-			if (there(st->vlan_h))
-				first_10 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_10 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			holds_11 = first_10 == 0x9200;
-		}
-		if (holds_11) {
-			count_event(45);
+		if (holds_7) {
+			/* linx.hp:128: count qinq */
+			count_event(EVENT_COUNT_QINQ);
 		}
 		else {
-			u64 first_12 = 0;
-			if (there(st->vlan_h))
-				first_12 = bpf_ntohs(RAW16(st->vlan_h, 2));
-			else if (there(st->ethernet_h))
-				first_12 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			if (first_12 == 0x86dd) {
-				count_event(42);
+			/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
+			u64 first_8 = 0;
+			if (not_null(st->vlan_h))
+				first_8 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_8 = load_be16(st->ethernet_h, 12);
+			if (first_8 == 0x86dd) {
+				/* linx.hp:130: count ipv6 */
+				count_event(EVENT_COUNT_IPV6);
 			}
 			else {
-				u64 first_13 = 0;
-				if (there(st->vlan_h))
-					first_13 = bpf_ntohs(RAW16(st->vlan_h, 2));
-				else if (there(st->ethernet_h))
-					first_13 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-				u8 holds_15 = (first_13 == 0x8847);
-				if (!holds_15) {
-					u64 first_14 = 0;
-					if (there(st->vlan_h))
-						first_14 = bpf_ntohs(RAW16(st->vlan_h, 2));
-					else if (there(st->ethernet_h))
-						first_14 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					holds_15 = first_14 == 0x8848;
+				/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan... */
+				u64 first_9 = 0;
+				if (not_null(st->vlan_h))
+					first_9 = load_be16(st->vlan_h, 2);
+				else if (not_null(st->ethernet_h))
+					first_9 = load_be16(st->ethernet_h, 12);
+				u8 holds_11 = first_9 == 0x8847;
+				if (!holds_11) {
+					u64 first_10 = 0;
+					if (not_null(st->vlan_h))
+						first_10 = load_be16(st->vlan_h, 2);
+					else if (not_null(st->ethernet_h))
+						first_10 = load_be16(st->ethernet_h, 12);
+					holds_11 = first_10 == 0x8848;
 				}
-				if (holds_15) {
-					count_event(43);
+				if (holds_11) {
+					/* linx.hp:132: count mpls */
+					count_event(EVENT_COUNT_MPLS);
 				}
 				else {
-					u64 first_16 = 0;
-					if (there(st->vlan_h))
-						first_16 = bpf_ntohs(RAW16(st->vlan_h, 2));
-					else if (there(st->ethernet_h))
-						first_16 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					u8 holds_18 = (first_16 == 0x8863);
-					if (!holds_18) {
-						u64 first_17 = 0;
-						if (there(st->vlan_h))
-							first_17 = bpf_ntohs(RAW16(st->vlan_h, 2));
-						else if (there(st->ethernet_h))
-							first_17 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						holds_18 = first_17 == 0x8864;
+					/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(vlan... */
+					u64 first_12 = 0;
+					if (not_null(st->vlan_h))
+						first_12 = load_be16(st->vlan_h, 2);
+					else if (not_null(st->ethernet_h))
+						first_12 = load_be16(st->ethernet_h, 12);
+					u8 holds_14 = first_12 == 0x8863;
+					if (!holds_14) {
+						u64 first_13 = 0;
+						if (not_null(st->vlan_h))
+							first_13 = load_be16(st->vlan_h, 2);
+						else if (not_null(st->ethernet_h))
+							first_13 = load_be16(st->ethernet_h, 12);
+						holds_14 = first_13 == 0x8864;
 					}
-					if (holds_18) {
-						count_event(46);
+					if (holds_14) {
+						/* linx.hp:134: count pppoe */
+						count_event(EVENT_COUNT_PPPOE);
 					}
 					else {
-						u64 first_19 = 0;
-						if (there(st->vlan_h))
-							first_19 = bpf_ntohs(RAW16(st->vlan_h, 2));
-						else if (there(st->ethernet_h))
-							first_19 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						if (first_19 < 0x600) {
-							count_event(47);
+						/* linx.hp:135: if first(vlan.type, ethernet.type) < 0x0600 */
+						u64 first_15 = 0;
+						if (not_null(st->vlan_h))
+							first_15 = load_be16(st->vlan_h, 2);
+						else if (not_null(st->ethernet_h))
+							first_15 = load_be16(st->ethernet_h, 12);
+						if (first_15 < 0x600) {
+							/* linx.hp:136: count llc */
+							count_event(EVENT_COUNT_LLC);
 						}
 					}
 				}
 			}
 		}
+		/* linx.hp:138: pass */
 		{
-			return verdict(0, XDP_PASS);
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 		}
 	}
-	u64 key_20[2] = {};
-	if (there(st->gre_h)) {
-		void *group_23 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_23 + 4 > limit_of(ctx))
-			group_23 = 0;
-		if (group_23) {
-			key_20[0] |= (u64)RAW32(group_23, 0);
-			key_20[1] |= 0x100000000ULL;
-		}
-	}
-	if (SELDOM(!there(st->outer_h)))
-		return internal();
-	key_20[0] |= (u64)RAW32(st->outer_h, 12) << 32;
-	key_20[1] |= (u64)RAW32(st->outer_h, 16);
-	u64 found_21 = overlay_find(st->epoch, key_20[0], key_20[1]);
-	u32 slot_22 = found_21;
-	st->overlay_slot = slot_22;
-	st->overlay_rule = slot_22 ? bpf_map_lookup_elem(&overlay_records, &slot_22) : 0;
-	if (!st->overlay_rule) {
-		count_event(17);
+	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
+	/* linx.hp:142: if user.dst is local {                         // the hos... */
+	if (is_local(load32(st->user_h, 16))) {
+		/* linx.hp:143: if port is wan { pop to user } */
+		/* linx.hp:144: pass */
 		{
-			return verdict(0, XDP_PASS);
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 		}
 	}
-	else {
-		count_rule(&overlay_counts, found_21 >> 32, st->length);
-	}
-	if (is_local(RAW32(st->user_h, 16))) {
-		u8 met_24 = (RAW8(st->outer_h, 1) & 3);
-		if (met_24 & 1) {
-			if (met_24 == 3 && !(RAW8(st->user_h, 1) & 3)) {
-				count_event(10);
-				return verdict(1, XDP_DROP);
-			}
-			if (met_24 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
-				set_ecn(st->user_h, met_24);
-			}
-		}
+	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
+	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 || (load_be32(st->user_h, 12) >= 0x7f000000 && load_be32(st->user_h, 12) < 0x80000000)) {
+		/* linx.hp:147: count martian */
+		count_event(EVENT_COUNT_MARTIAN);
+		/* linx.hp:148: drop */
 		{
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-				return verdict(1, XDP_DROP);
-			}
-			return verdict(0, XDP_PASS);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 		}
 	}
-	if (((bpf_ntohl(RAW32(st->user_h, 12)) < 0x1000000) || (bpf_ntohl(RAW32(st->user_h, 12)) >= 0xe0000000)) || ((bpf_ntohl(RAW32(st->user_h, 12)) >= 0x7f000000) && (bpf_ntohl(RAW32(st->user_h, 12)) < 0x80000000))) {
-		count_event(48);
-		{
-			return verdict(1, XDP_DROP);
-		}
-	}
-	if ((RAW16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		u64 key_25[4] = {};
-		key_25[2] |= (u64)(u8)((u64)1 >> 0) << 32;
-		key_25[0] |= (u64)RAW64(st->user_h, 12);
-		key_25[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_25[2] |= (u64)RAW8(st->user_h, 9) << 48;
-		if (SELDOM(!there(st->ethernet_h)))
+	/* linx.hp:150: if user is fragment */
+	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
+		/* linx.hp:151: find PDR(fragment = 1) else { default } */
+		u64 key_16[4] = {};
+		key_16[2] |= 0x100000000ULL;
+		key_16[0] |= (u64)load64(st->user_h, 12);
+		key_16[2] |= (u64)load8(st->user_h, 1) << 40;
+		key_16[2] |= (u64)load8(st->user_h, 9) << 48;
+		if (unlikely(!not_null(st->ethernet_h)))
 			return internal();
-		key_25[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_25[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_25[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_25[2] |= (u64)(u16)(st->l4 >> 16);
-		if (there(st->vlan_h)) {
-			key_25[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_25[2] |= 0x100000000000000ULL;
+		key_16[1] |= (u64)load32(st->ethernet_h, 6);
+		key_16[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+		key_16[1] |= (u64)(u16)st->l4 << 48;
+		key_16[2] |= (u64)(u16)(st->l4 >> 16);
+		if (not_null(st->vlan_h)) {
+			key_16[2] |= (u64)load16(st->vlan_h, 0) << 16;
+			key_16[2] |= 0x100000000000000ULL;
 		}
-		u64 found_26 = pdr_find(st->epoch, key_25[0], key_25[1], key_25[2], key_25[3]);
-		u32 slot_27 = found_26;
-		st->pdr_slot = slot_27;
-		st->pdr_rule = slot_27 ? bpf_map_lookup_elem(&pdr_records, &slot_27) : 0;
+		u64 found_17 = pdr_find(st->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
+		u32 slot_18 = found_17;
+		st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
 		if (!st->pdr_rule) {
-			count_event(18);
+			count_event(EVENT_MISS_PDR);
+			/* linx.hp:151: default */
 			{
 				return default_action();
 			}
 		}
-		else {
-			count_rule(&pdr_counts, found_26 >> 32, st->length);
-		}
+		else
+			count_rule(&pdr_counts, found_17 >> 32, st->length);
 	}
 	else {
-		u64 key_28[4] = {};
-		key_28[2] |= (u64)(u8)((u64)0 >> 0) << 32;
-		key_28[0] |= (u64)RAW64(st->user_h, 12);
-		key_28[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_28[2] |= (u64)RAW8(st->user_h, 9) << 48;
-		if (SELDOM(!there(st->ethernet_h)))
+		/* linx.hp:153: find PDR(fragment = 0) else { default } */
+		u64 key_19[4] = {};
+		key_19[2] |= 0;
+		key_19[0] |= (u64)load64(st->user_h, 12);
+		key_19[2] |= (u64)load8(st->user_h, 1) << 40;
+		key_19[2] |= (u64)load8(st->user_h, 9) << 48;
+		if (unlikely(!not_null(st->ethernet_h)))
 			return internal();
-		key_28[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_28[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_28[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_28[2] |= (u64)(u16)(st->l4 >> 16);
-		if (there(st->vlan_h)) {
-			key_28[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_28[2] |= 0x100000000000000ULL;
+		key_19[1] |= (u64)load32(st->ethernet_h, 6);
+		key_19[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+		key_19[1] |= (u64)(u16)st->l4 << 48;
+		key_19[2] |= (u64)(u16)(st->l4 >> 16);
+		if (not_null(st->vlan_h)) {
+			key_19[2] |= (u64)load16(st->vlan_h, 0) << 16;
+			key_19[2] |= 0x100000000000000ULL;
 		}
-		u64 found_29 = pdr_find(st->epoch, key_28[0], key_28[1], key_28[2], key_28[3]);
-		u32 slot_30 = found_29;
-		st->pdr_slot = slot_30;
-		st->pdr_rule = slot_30 ? bpf_map_lookup_elem(&pdr_records, &slot_30) : 0;
+		u64 found_20 = pdr_find(st->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
+		u32 slot_21 = found_20;
+		st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
 		if (!st->pdr_rule) {
-			count_event(18);
+			count_event(EVENT_MISS_PDR);
+			/* linx.hp:153: default */
 			{
 				return default_action();
 			}
 		}
-		else {
-			count_rule(&pdr_counts, found_29 >> 32, st->length);
-		}
+		else
+			count_rule(&pdr_counts, found_20 >> 32, st->length);
 	}
 	return CONTINUE;
 }
-ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
+static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	if (SELDOM(!there(st->user_h)))
-		return internal();
-	if (SELDOM(!there(st->outer_h)))
-		return internal();
-	u8 met_1 = (RAW8(st->outer_h, 1) & 3);
-	if (met_1 & 1) {
-		if (met_1 == 3 && !(RAW8(st->user_h, 1) & 3)) {
-			count_event(10);
-			return verdict(1, XDP_DROP);
-		}
-		if (met_1 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
-			set_ecn(st->user_h, met_1);
-		}
-	}
-	if (SELDOM(!there(st->pdr_rule)))
+	/* linx.hp:158: if port is wan { pop to user } */
+	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
+	if (unlikely(!not_null(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
-		u32 cell_2 = st->pdr_rule->target;
-		struct far_record *far_3 = far_at(cell_2, st->epoch);
-		if (SELDOM(!far_3))
+		u32 cell_1 = st->pdr_rule->target;
+		struct far_record *far_2 = far_at(cell_1, st->epoch);
+		if (unlikely(!far_2))
 			return internal();
-		count_rule(&far_counts, cell_2, st->length);
-		u64 value_4 = far_3->action;
-		if (value_4 == 3) {
+		count_rule(&far_counts, cell_1, st->length);
+		/* linx.hp:159: apply(FAR) */
+		/* linx.hp:93: match FAR.action */
+		u64 value_3 = far_2->action;
+		if (value_3 == 3) {
+			/* linx.hp:94: drop */
 			{
-				return verdict(1, XDP_DROP);
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 			}
 		}
-		else if (value_4 == 2) {
+		else if (value_3 == 2) {
+			/* linx.hp:95: pass */
 			{
-				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-					return verdict(1, XDP_DROP);
-				}
-				return verdict(0, XDP_PASS);
+				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 			}
 		}
-		else if (value_4 == 1) {
-			if (far_3->interface_tag == 1) {
-				u32 referred_5 = far_3->interface;
-				struct overlay_record *overlay_6 = overlay_at(referred_5, st->epoch);
-				if (SELDOM(!overlay_6))
+		else if (value_3 == 1) {
+			/* linx.hp:96: match FAR.interface */
+			if (far_2->interface_tag == 1) {
+				u32 referred_4 = far_2->interface;
+				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
+				if (unlikely(!overlay_5))
 					return internal();
-				count_rule(&overlay_counts, referred_5, st->length);
-				u32 value_7 = overlay_6->local_ip;
-				u32 value_8 = overlay_6->remote_ip;
-				u8 value_9 = RAW8(st->user_h, 1);
-				u32 value_10 = overlay_6->key;
-				u8 given_11 = overlay_6->has_key;
+				count_rule(&overlay_counts, referred_4, st->length);
+				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+				u32 value_6 = overlay_5->local_ip;
+				u32 value_7 = overlay_5->remote_ip;
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				u8 value_8 = load8(st->user_h, 1);
+				u32 value_9 = overlay_5->key;
+				u8 given_10 = overlay_5->has_key;
+				/* linx.hp:99: clamp mss */
+				/* linx.hp:100: forward o.interface via o.remote_ip */
 				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
-					if (SELDOM(!there(st->ethernet_h)))
+					u32 extent = load_be16(st->user_h, 2);
+					u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+					if (unlikely(!not_null(st->ethernet_h)))
 						return internal();
-					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(50);
-						return verdict(1, XDP_DROP);
+					if (load8(st->ethernet_h, 0) & 1) {
+						count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
 					if (is_confined(st->user_h)) {
-						count_event(51);
-						return verdict(1, XDP_DROP);
+						count_event(EVENT_KEPT_LINK_LOCAL);
+						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
-					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(7);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
+					if (load8(st->user_h, 8) <= 1) {
+						count_event(EVENT_HOOK_TTL_EXPIRED);
+						return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
 					}
 					struct next_hop *hop;
-					struct next_hop own = overlay_6->next_hop;
+					struct next_hop own = overlay_5->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
 						if (!hop) {
-							count_event(9);
-							count_event(13);
-							return verdict(1, XDP_DROP);
+							count_event(EVENT_HOOK_UNRESOLVED);
+							count_event(EVENT_DROP_IN_THE_CLEAR);
+							return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 						}
 						own = *hop;
 						hop = &own;
 					}
 					if (extent + pushed > hop->mtu) {
-						count_event(6);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
+						count_event(EVENT_HOOK_TOO_BIG);
+						return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					u32 tcp_12 = 0, tcp_12_headers = 20 + 20;
-					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-						tcp_12 = 14 + pushed + (st->tcp_at - from);
-					}
+					u32 tcp_11 = 0;
+					u32 tcp_11_headers = 40;
+					if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+						tcp_11 = 14 + pushed + (st->tcp_at - from);
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(8);
-						return verdict(1, XDP_DROP);
+						count_event(EVENT_HOOK_NO_HEADROOM);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
-					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 38 > end))
+					void *data = (void *)(long)ctx->data;
+					void *end = (void *)(long)ctx->data_end;
+					if (unlikely(data + 38 > end))
 						return internal();
 					put_macs(data, hop);
-					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_13 = data + 14;
-					PUT8(outer_13, 0, 0x45);
-					PUT8(outer_13, 1, value_9);
-					PUT16(outer_13, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))));
-					PUT16(outer_13, 4, bpf_ntohs(0x0));
-					PUT16(outer_13, 6, bpf_ntohs(0x4000));
-					PUT8(outer_13, 8, 0x40);
-					PUT8(outer_13, 9, 0x2f);
-					PUT32(outer_13, 12, value_7);
-					PUT32(outer_13, 16, value_8);
-					PUT16(outer_13, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_9) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_7)) + ((u64)(u32)(value_8))));
-					void *gre_14 = data + 14 + 20;
-					PUT16(gre_14, 0, bpf_ntohs(((u64)given_11 << 13)));
-					PUT16(gre_14, 2, bpf_ntohs(0x800));
-					if (given_11) {
-						void *group_15 = gre_14 + 4;
-						if (SELDOM(group_15 + 4 > end))
+					store_be16(data, 12, 0x800);
+					void *outer_12 = data + 14;
+					store8(outer_12, 0, 69);
+					store8(outer_12, 1, value_8);
+					store_be16(outer_12, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+					store_be16(outer_12, 4, 0);
+					store_be16(outer_12, 6, 0x4000);
+					store8(outer_12, 8, 64);
+					store8(outer_12, 9, 47);
+					store32(outer_12, 12, value_6);
+					store32(outer_12, 16, value_7);
+					store16(outer_12, 10, fold(69 + ((u64)value_8 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_6 + (u64)(u32)value_7));
+					void *gre_13 = data + 34;
+					store_be16(gre_13, 0, (u16)((u64)given_10 << 13));
+					store_be16(gre_13, 2, 0x800);
+					if (given_10) {
+						void *group_14 = gre_13 + 4;
+						if (unlikely(group_14 + 4 > end))
 							return internal();
-						PUT32(group_15, 0, value_10);
+						store32(group_14, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
-					if (SELDOM(front + 20 > end))
+					if (unlikely(front + 20 > end))
 						return internal();
 					decrement_ttl(front);
-					if (tcp_12)
-						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
-					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					if (tcp_11)
+						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
+					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
-					return redirect(st, hop->port, 2);
+					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 				}
 			}
-			else if (far_3->interface_tag == 2) {
-				u32 referred_16 = far_3->interface;
+			else if (far_2->interface_tag == 2) {
+				u32 referred_15 = far_2->interface;
+				/* linx.hp:102: forward p via user.dst */
 				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (SELDOM(!there(st->ethernet_h)))
+					if (unlikely(!not_null(st->user_h)))
 						return internal();
-					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(50);
-						return verdict(1, XDP_DROP);
+					u32 extent = load_be16(st->user_h, 2);
+					u32 pushed = 0;
+					if (unlikely(!not_null(st->ethernet_h)))
+						return internal();
+					if (load8(st->ethernet_h, 0) & 1) {
+						count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
 					if (is_confined(st->user_h)) {
-						count_event(51);
-						return verdict(1, XDP_DROP);
+						count_event(EVENT_KEPT_LINK_LOCAL);
+						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
-					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(7);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
+					if (load8(st->user_h, 8) <= 1) {
+						count_event(EVENT_HOOK_TTL_EXPIRED);
+						return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_16, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_15, load32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
-						count_event(9);
-						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-							return verdict(1, XDP_DROP);
-						}
-						return verdict(0, XDP_PASS);
+						count_event(EVENT_HOOK_UNRESOLVED);
+						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
-						count_event(6);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
+						count_event(EVENT_HOOK_TOO_BIG);
+						return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(8);
-						return verdict(1, XDP_DROP);
+						count_event(EVENT_HOOK_NO_HEADROOM);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
-					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 34 > end))
+					void *data = (void *)(long)ctx->data;
+					void *end = (void *)(long)ctx->data_end;
+					if (unlikely(data + 34 > end))
 						return internal();
 					put_macs(data, hop);
-					PUT16(data, 12, bpf_htons(0x800));
+					store_be16(data, 12, 0x800);
 					void *front = data + 14;
 					decrement_ttl(front);
-					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
-					return redirect(st, hop->port, 2);
+					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 				}
 			}
 			else {
-				count_event(12);
-				return verdict(1, XDP_DROP);
+				count_event(EVENT_DROP_ABSENT_REFERENCE);
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 			}
 		}
 		else {
-			count_event(12);
-			return verdict(1, XDP_DROP);
+			count_event(EVENT_DROP_ABSENT_REFERENCE);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 		}
 	}
 	return CONTINUE;
 }
-ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
+static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	if (SELDOM(!there(st->pdr_rule)))
+	/* linx.hp:163: choose FAR from PDR.LBR else { default } */
+	if (unlikely(!not_null(st->pdr_rule)))
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
-	st->far_slot = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		if (SELDOM(!there(st->user_h)))
+		if (unlikely(!not_null(st->user_h)))
 			return internal();
-		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
+		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
 		u32 slot_4 = found_3;
-		struct lbr_record *lbr_5 =
-			slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
-		if (lbr_5) {
+		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
+		u32 word_6[4] = { (u32)load32(st->user_h, 12), (u32)load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->l4 << 8) | ((u32)(u8)(u16)(st->l4 >> 16) << 24), (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
+		if (lbr_5)
 			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
-		}
 	}
 	if (chosen_1) {
 		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
-		st->far_slot = slot_7;
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(19);
+		count_event(EVENT_MISS_LBR);
+		/* linx.hp:163: default */
 		{
-			if (default_verdict() == XDP_DROP) {
-				return verdict(1, XDP_DROP);
-			}
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-				return verdict(1, XDP_DROP);
-			}
-			return verdict(0, XDP_PASS);
+			return default_action();
 		}
 	}
-	else {
+	else
 		count_rule(&far_counts, chosen_1, st->length);
-	}
+	/* linx.hp:164: apply(FAR) */
+	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == 3) {
+		/* linx.hp:94: drop */
 		{
-			return verdict(1, XDP_DROP);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 		}
 	}
 	else if (value_8 == 2) {
+		/* linx.hp:95: pass */
 		{
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-				return verdict(1, XDP_DROP);
-			}
-			return verdict(0, XDP_PASS);
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 		}
 	}
 	else if (value_8 == 1) {
+		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == 1) {
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
-			if (SELDOM(!overlay_10))
+			if (unlikely(!overlay_10))
 				return internal();
 			count_rule(&overlay_counts, referred_9, st->length);
+			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
-			if (SELDOM(!there(st->user_h)))
+			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			u8 value_13 = RAW8(st->user_h, 1);
+			u8 value_13 = load8(st->user_h, 1);
 			u32 value_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
+			/* linx.hp:99: clamp mss */
+			/* linx.hp:100: forward o.interface via o.remote_ip */
 			{
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (SELDOM(!there(st->ethernet_h)))
+				u32 extent = load_be16(st->user_h, 2);
+				u32 pushed = 20 + (4 + (given_15 ? 4 : 0));
+				if (unlikely(!not_null(st->ethernet_h)))
 					return internal();
-				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(50);
-					return verdict(1, XDP_DROP);
+				if (load8(st->ethernet_h, 0) & 1) {
+					count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 				}
 				if (is_confined(st->user_h)) {
-					count_event(51);
-					return verdict(1, XDP_DROP);
+					count_event(EVENT_KEPT_LINK_LOCAL);
+					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 				}
-				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(7);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
+				if (load8(st->user_h, 8) <= 1) {
+					count_event(EVENT_HOOK_TTL_EXPIRED);
+					return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
 				}
 				struct next_hop *hop;
 				struct next_hop own = overlay_10->next_hop;
@@ -2397,120 +1664,1024 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (!own.resolved) {
 					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
 					if (!hop) {
-						count_event(9);
-						count_event(13);
-						return verdict(1, XDP_DROP);
+						count_event(EVENT_HOOK_UNRESOLVED);
+						count_event(EVENT_DROP_IN_THE_CLEAR);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
 					own = *hop;
 					hop = &own;
 				}
 				if (extent + pushed > hop->mtu) {
-					count_event(6);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
+					count_event(EVENT_HOOK_TOO_BIG);
+					return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
-				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
-				if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
+				u32 tcp_16 = 0;
+				u32 tcp_16_headers = 40;
+				if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
 					tcp_16 = 14 + pushed + (st->tcp_at - from);
-				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(8);
-					return verdict(1, XDP_DROP);
+					count_event(EVENT_HOOK_NO_HEADROOM);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 				}
-				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 38 > end))
+				void *data = (void *)(long)ctx->data;
+				void *end = (void *)(long)ctx->data_end;
+				if (unlikely(data + 38 > end))
 					return internal();
 				put_macs(data, hop);
-				PUT16(data, 12, bpf_htons(0x800));
+				store_be16(data, 12, 0x800);
 				void *outer_17 = data + 14;
-				PUT8(outer_17, 0, 0x45);
-				PUT8(outer_17, 1, value_13);
-				PUT16(outer_17, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
-				PUT16(outer_17, 4, bpf_ntohs(0x0));
-				PUT16(outer_17, 6, bpf_ntohs(0x4000));
-				PUT8(outer_17, 8, 0x40);
-				PUT8(outer_17, 9, 0x2f);
-				PUT32(outer_17, 12, value_11);
-				PUT32(outer_17, 16, value_12);
-				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_11)) + ((u64)(u32)(value_12))));
-				void *gre_18 = data + 14 + 20;
-				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
-				PUT16(gre_18, 2, bpf_ntohs(0x800));
+				store8(outer_17, 0, 69);
+				store8(outer_17, 1, value_13);
+				store_be16(outer_17, 2, (u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
+				store_be16(outer_17, 4, 0);
+				store_be16(outer_17, 6, 0x4000);
+				store8(outer_17, 8, 64);
+				store8(outer_17, 9, 47);
+				store32(outer_17, 12, value_11);
+				store32(outer_17, 16, value_12);
+				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_11 + (u64)(u32)value_12));
+				void *gre_18 = data + 34;
+				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
+				store_be16(gre_18, 2, 0x800);
 				if (given_15) {
 					void *group_19 = gre_18 + 4;
-					if (SELDOM(group_19 + 4 > end))
+					if (unlikely(group_19 + 4 > end))
 						return internal();
-					PUT32(group_19, 0, value_14);
+					store32(group_19, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
-				if (SELDOM(front + 20 > end))
+				if (unlikely(front + 20 > end))
 					return internal();
 				decrement_ttl(front);
 				if (tcp_16)
 					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
-				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
-				return redirect(st, hop->port, 2);
+				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_20 = st->far_rule->interface;
+			/* linx.hp:102: forward p via user.dst */
 			{
-				if (SELDOM(!there(st->user_h)))
+				if (unlikely(!not_null(st->user_h)))
 					return internal();
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (SELDOM(!there(st->ethernet_h)))
+				u32 extent = load_be16(st->user_h, 2);
+				u32 pushed = 0;
+				if (unlikely(!not_null(st->ethernet_h)))
 					return internal();
-				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(50);
-					return verdict(1, XDP_DROP);
+				if (load8(st->ethernet_h, 0) & 1) {
+					count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 				}
 				if (is_confined(st->user_h)) {
-					count_event(51);
-					return verdict(1, XDP_DROP);
+					count_event(EVENT_KEPT_LINK_LOCAL);
+					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 				}
-				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(7);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
+				if (load8(st->user_h, 8) <= 1) {
+					count_event(EVENT_HOOK_TTL_EXPIRED);
+					return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
-					count_event(9);
-					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-						return verdict(1, XDP_DROP);
-					}
-					return verdict(0, XDP_PASS);
+					count_event(EVENT_HOOK_UNRESOLVED);
+					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
-					count_event(6);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
+					count_event(EVENT_HOOK_TOO_BIG);
+					return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(8);
-					return verdict(1, XDP_DROP);
+					count_event(EVENT_HOOK_NO_HEADROOM);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 				}
-				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 34 > end))
+				void *data = (void *)(long)ctx->data;
+				void *end = (void *)(long)ctx->data_end;
+				if (unlikely(data + 34 > end))
 					return internal();
 				put_macs(data, hop);
-				PUT16(data, 12, bpf_htons(0x800));
+				store_be16(data, 12, 0x800);
 				void *front = data + 14;
 				decrement_ttl(front);
-				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
-				return redirect(st, hop->port, 2);
+				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 			}
 		}
 		else {
-			count_event(12);
-			return verdict(1, XDP_DROP);
+			count_event(EVENT_DROP_ABSENT_REFERENCE);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 		}
 	}
 	else {
-		count_event(12);
-		return verdict(1, XDP_DROP);
+		count_event(EVENT_DROP_ABSENT_REFERENCE);
+		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	}
+	return CONTINUE;
+}
+static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st)
+{
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	void *p = data;
+	u64 length = frame_length(ctx);
+	u32 at = 0;
+	u32 limit = length;
+	u32 size;
+	u32 event;
+	u16 fragment = 0;
+	st->epoch = epoch_now();
+	st->length = length;
+	if (unlikely(p + 14 > end)) {
+		event = EVENT_MALFORMED_ETHERNET_TRUNCATED; /* ethernet: truncated */
+		LEAVE(malformed);
+	}
+	size = 14;
+	st->ethernet_h = p;
+	st->link = at + size;
+	if (load_be16(p, 12) == 0x8100) {
+		p += size;
+		at += size;
+		goto node_vlan;
+	}
+	if (load_be16(p, 12) == 0x800) {
+		p += size;
+		at += size;
+		goto node_outer;
+	}
+	LEAVE(done);
+
+node_vlan:
+	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
+	if (unlikely(p + 4 > end)) {
+		event = EVENT_MALFORMED_VLAN_TRUNCATED; /* vlan: truncated */
+		LEAVE(malformed);
+	}
+	size = 4;
+	st->vlan_h = p;
+	st->link = at + size;
+	if (load_be16(p, 2) == 0x800) {
+		p += size;
+		at += size;
+		goto node_outer;
+	}
+	LEAVE(done);
+
+node_outer:
+	/* linx.hp:12: ethernet -> ipv4 as outer  when type = 0x0800            ... */
+	if (unlikely(p + 20 > end)) {
+		event = EVENT_MALFORMED_OUTER_TRUNCATED; /* outer: truncated */
+		LEAVE(malformed);
+	}
+	if (!((load8(p, 0) >> 4) == 4))
+		LEAVE(done);
+	size = (u64)(load8(p, 0) & 0xf) * 4;
+	if (unlikely(size < 20)) {
+		event = EVENT_MALFORMED_OUTER_LENGTH; /* outer: length */
+		LEAVE(malformed);
+	}
+	if (unlikely(p + size > end)) {
+		event = EVENT_MALFORMED_OUTER_TRUNCATED; /* outer: truncated */
+		LEAVE(malformed);
+	}
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
+		event = EVENT_MALFORMED_OUTER_INVALID; /* outer: invalid */
+		LEAVE(malformed);
+	}
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
+		event = EVENT_MALFORMED_OUTER_LENGTH; /* outer: length */
+		LEAVE(malformed);
+	}
+	limit = at + load_be16(p, 2);
+	st->outer_h = p;
+	st->outer_at = at;
+	fragment = load16(p, 6) & bpf_htons(0x3fff);
+	if (!((load_be16(p, 6) & 0x1fff) == 0))
+		LEAVE(done);
+	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0) {
+		p += size;
+		at += size;
+		goto node_gre;
+	}
+	LEAVE(done);
+
+node_gre:
+	/* linx.hp:14: outer    -> gre            when protocol = 47 and more_fr... */
+	if (unlikely(p + 4 > end || at + 4 > limit)) {
+		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
+		LEAVE(malformed);
+	}
+	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 && ((load8(p, 0) >> 2) & 3) == 0))
+		LEAVE(done);
+	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) + ((load8(p, 0) >> 4) & 1 ? 4 : 0);
+	if (unlikely(p + size > end || at + size > limit)) {
+		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
+		LEAVE(malformed);
+	}
+	st->gre_h = p;
+	st->gre_at = at;
+	if (load_be16(p, 2) == 0x800) {
+		p += size;
+		at += size;
+		goto node_user;
+	}
+	LEAVE(done);
+
+node_user:
+	/* linx.hp:15: gre      -> user           when protocol = 0x0800 */
+	if (unlikely(p + 20 > end || at + 20 > limit)) {
+		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
+		LEAVE(malformed);
+	}
+	if (!((load8(p, 0) >> 4) == 4))
+		LEAVE(done);
+	size = (u64)(load8(p, 0) & 0xf) * 4;
+	if (unlikely(size < 20)) {
+		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
+		LEAVE(malformed);
+	}
+	if (unlikely(p + size > end || at + size > limit)) {
+		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
+		LEAVE(malformed);
+	}
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
+		event = EVENT_MALFORMED_USER_INVALID; /* user: invalid */
+		LEAVE(malformed);
+	}
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
+		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
+		LEAVE(malformed);
+	}
+	limit = at + load_be16(p, 2);
+	st->user_h = p;
+	st->user_at = at;
+	fragment = load16(p, 6) & bpf_htons(0x3fff);
+	if (!((load_be16(p, 6) & 0x1fff) == 0)) {
+		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
+			LEAVE(tiny);
+		LEAVE(done);
+	}
+	if (load8(p, 9) == 6) {
+		p += size;
+		at += size;
+		goto node_tcp;
+	}
+	if (load8(p, 9) == 17) {
+		p += size;
+		at += size;
+		goto node_udp;
+	}
+	LEAVE(done);
+
+node_tcp:
+	/* linx.hp:16: user     -> tcp            when protocol = 6 */
+	if (unlikely(p + 20 > end || at + 20 > limit)) {
+		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
+		LEAVE(cut);
+	}
+	size = (u64)(load8(p, 12) >> 4) * 4;
+	if (unlikely(size < 20)) {
+		event = EVENT_MALFORMED_TCP_LENGTH; /* tcp: length */
+		LEAVE(malformed);
+	}
+	if (unlikely(p + size > end || at + size > limit)) {
+		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
+		LEAVE(cut);
+	}
+	if (unlikely(!((load8(p, 12) >> 4) >= 5))) {
+		event = EVENT_MALFORMED_TCP_INVALID; /* tcp: invalid */
+		LEAVE(malformed);
+	}
+	st->tcp_h = p;
+	st->tcp_at = at;
+	if (!fragment)
+		st->l4 = load32(p, 0);
+	LEAVE(done);
+
+node_udp:
+	/* linx.hp:17: user     -> udp            when protocol = 17 */
+	if (unlikely(p + 8 > end || at + 8 > limit)) {
+		event = EVENT_MALFORMED_UDP_TRUNCATED; /* udp: truncated */
+		LEAVE(cut);
+	}
+	size = 8;
+	if (!fragment)
+		st->l4 = load32(p, 0);
+	LEAVE(done);
+done:
+	return CONTINUE;
+
+partial: __attribute__((unused));
+	if (fragment)
+		LEAVE(done);
+
+malformed:
+	count_event(event);
+	count_event(EVENT_HOOK_MALFORMED);
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+
+cut: __attribute__((unused));
+	if (!fragment)
+		LEAVE(malformed);
+
+tiny: __attribute__((unused));
+	count_event(EVENT_HOOK_TINY_FRAGMENT);
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+}
+static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:112: if not user */
+	if (!not_null(st->user_h)) {
+		/* linx.hp:113: if outer */
+		if (not_null(st->outer_h)) {
+			/* linx.hp:114: if outer is fragment and outer.protocol = 47 */
+			if ((load16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0 && load8(st->outer_h, 9) == 47) {
+				/* linx.hp:115: count fragment */
+				count_event(EVENT_COUNT_FRAGMENT);
+			}
+			else {
+				/* linx.hp:116: if outer.protocol = 47 */
+				if (load8(st->outer_h, 9) == 47) {
+					/* linx.hp:117: if first(gre.protocol) = 0x86dd */
+					u64 first_1 = 0;
+					if (not_null(st->gre_h))
+						first_1 = load_be16(st->gre_h, 2);
+					if (first_1 == 0x86dd) {
+						/* linx.hp:118: count ipv6 */
+						count_event(EVENT_COUNT_IPV6);
+					}
+					else {
+						/* linx.hp:119: if first(gre.protocol) = 0x8847 or first(gre.protocol) = ... */
+						u64 first_2 = 0;
+						if (not_null(st->gre_h))
+							first_2 = load_be16(st->gre_h, 2);
+						u8 holds_4 = first_2 == 0x8847;
+						if (!holds_4) {
+							u64 first_3 = 0;
+							if (not_null(st->gre_h))
+								first_3 = load_be16(st->gre_h, 2);
+							holds_4 = first_3 == 0x8848;
+						}
+						if (holds_4) {
+							/* linx.hp:120: count mpls */
+							count_event(EVENT_COUNT_MPLS);
+						}
+						else {
+							/* linx.hp:122: count other_gre */
+							count_event(EVENT_COUNT_OTHER_GRE);
+						}
+					}
+				}
+			}
+			/* linx.hp:125: pass */
+			{
+				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+			}
+		}
+		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
+		u64 first_5 = 0;
+		if (not_null(st->vlan_h))
+			first_5 = load_be16(st->vlan_h, 2);
+		else if (not_null(st->ethernet_h))
+			first_5 = load_be16(st->ethernet_h, 12);
+		u8 holds_7 = first_5 == 0x8100;
+		if (!holds_7) {
+			u64 first_6 = 0;
+			if (not_null(st->vlan_h))
+				first_6 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_6 = load_be16(st->ethernet_h, 12);
+			holds_7 = first_6 == 0x88a8;
+		}
+		u8 holds_9 = holds_7;
+		if (!holds_9) {
+			u64 first_8 = 0;
+			if (not_null(st->vlan_h))
+				first_8 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_8 = load_be16(st->ethernet_h, 12);
+			holds_9 = first_8 == 0x9100;
+		}
+		u8 holds_11 = holds_9;
+		if (!holds_11) {
+			u64 first_10 = 0;
+			if (not_null(st->vlan_h))
+				first_10 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_10 = load_be16(st->ethernet_h, 12);
+			holds_11 = first_10 == 0x9200;
+		}
+		if (holds_11) {
+			/* linx.hp:128: count qinq */
+			count_event(EVENT_COUNT_QINQ);
+		}
+		else {
+			/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
+			u64 first_12 = 0;
+			if (not_null(st->vlan_h))
+				first_12 = load_be16(st->vlan_h, 2);
+			else if (not_null(st->ethernet_h))
+				first_12 = load_be16(st->ethernet_h, 12);
+			if (first_12 == 0x86dd) {
+				/* linx.hp:130: count ipv6 */
+				count_event(EVENT_COUNT_IPV6);
+			}
+			else {
+				/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan... */
+				u64 first_13 = 0;
+				if (not_null(st->vlan_h))
+					first_13 = load_be16(st->vlan_h, 2);
+				else if (not_null(st->ethernet_h))
+					first_13 = load_be16(st->ethernet_h, 12);
+				u8 holds_15 = first_13 == 0x8847;
+				if (!holds_15) {
+					u64 first_14 = 0;
+					if (not_null(st->vlan_h))
+						first_14 = load_be16(st->vlan_h, 2);
+					else if (not_null(st->ethernet_h))
+						first_14 = load_be16(st->ethernet_h, 12);
+					holds_15 = first_14 == 0x8848;
+				}
+				if (holds_15) {
+					/* linx.hp:132: count mpls */
+					count_event(EVENT_COUNT_MPLS);
+				}
+				else {
+					/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(vlan... */
+					u64 first_16 = 0;
+					if (not_null(st->vlan_h))
+						first_16 = load_be16(st->vlan_h, 2);
+					else if (not_null(st->ethernet_h))
+						first_16 = load_be16(st->ethernet_h, 12);
+					u8 holds_18 = first_16 == 0x8863;
+					if (!holds_18) {
+						u64 first_17 = 0;
+						if (not_null(st->vlan_h))
+							first_17 = load_be16(st->vlan_h, 2);
+						else if (not_null(st->ethernet_h))
+							first_17 = load_be16(st->ethernet_h, 12);
+						holds_18 = first_17 == 0x8864;
+					}
+					if (holds_18) {
+						/* linx.hp:134: count pppoe */
+						count_event(EVENT_COUNT_PPPOE);
+					}
+					else {
+						/* linx.hp:135: if first(vlan.type, ethernet.type) < 0x0600 */
+						u64 first_19 = 0;
+						if (not_null(st->vlan_h))
+							first_19 = load_be16(st->vlan_h, 2);
+						else if (not_null(st->ethernet_h))
+							first_19 = load_be16(st->ethernet_h, 12);
+						if (first_19 < 0x600) {
+							/* linx.hp:136: count llc */
+							count_event(EVENT_COUNT_LLC);
+						}
+					}
+				}
+			}
+		}
+		/* linx.hp:138: pass */
+		{
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+		}
+	}
+	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
+	/* linx.hp:140: find OVERLAY else { pass } */
+	u64 key_20[2] = {};
+	if (not_null(st->gre_h)) {
+		void *group_21 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+		if (!((load8(st->gre_h, 0) >> 5) & 1) || group_21 + 4 > limit_of(ctx))
+			group_21 = 0;
+		if (group_21) {
+			key_20[0] |= (u64)load32(group_21, 0);
+			key_20[1] |= 0x100000000ULL;
+		}
+	}
+	if (unlikely(!not_null(st->outer_h)))
+		return internal();
+	key_20[0] |= (u64)load32(st->outer_h, 12) << 32;
+	key_20[1] |= (u64)load32(st->outer_h, 16);
+	u64 found_22 = overlay_find(st->epoch, key_20[0], key_20[1]);
+	u32 slot_23 = found_22;
+	st->overlay_rule = slot_23 ? bpf_map_lookup_elem(&overlay_records, &slot_23) : 0;
+	if (!st->overlay_rule) {
+		count_event(EVENT_MISS_OVERLAY);
+		/* linx.hp:140: pass */
+		{
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+		}
+	}
+	else
+		count_rule(&overlay_counts, found_22 >> 32, st->length);
+	/* linx.hp:142: if user.dst is local {                         // the hos... */
+	if (is_local(load32(st->user_h, 16))) {
+		/* linx.hp:143: if port is wan { pop to user } */
+		/* linx.hp:143: pop to user */
+		u8 met_24 = load8(st->outer_h, 1) & 3;
+		if (met_24 & 1) {
+			if (met_24 == 3 && !(load8(st->user_h, 1) & 3)) {
+				count_event(EVENT_DROP_ECN);
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			}
+			if (met_24 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_24);
+		}
+		/* linx.hp:144: pass */
+		{
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+		}
+	}
+	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
+	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 || (load_be32(st->user_h, 12) >= 0x7f000000 && load_be32(st->user_h, 12) < 0x80000000)) {
+		/* linx.hp:147: count martian */
+		count_event(EVENT_COUNT_MARTIAN);
+		/* linx.hp:148: drop */
+		{
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		}
+	}
+	/* linx.hp:150: if user is fragment */
+	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
+		/* linx.hp:151: find PDR(fragment = 1) else { default } */
+		u64 key_25[4] = {};
+		key_25[2] |= 0x100000000ULL;
+		key_25[0] |= (u64)load64(st->user_h, 12);
+		key_25[2] |= (u64)load8(st->user_h, 1) << 40;
+		key_25[2] |= (u64)load8(st->user_h, 9) << 48;
+		if (unlikely(!not_null(st->ethernet_h)))
+			return internal();
+		key_25[1] |= (u64)load32(st->ethernet_h, 6);
+		key_25[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+		key_25[1] |= (u64)(u16)st->l4 << 48;
+		key_25[2] |= (u64)(u16)(st->l4 >> 16);
+		if (not_null(st->vlan_h)) {
+			key_25[2] |= (u64)load16(st->vlan_h, 0) << 16;
+			key_25[2] |= 0x100000000000000ULL;
+		}
+		u64 found_26 = pdr_find(st->epoch, key_25[0], key_25[1], key_25[2], key_25[3]);
+		u32 slot_27 = found_26;
+		st->pdr_rule = slot_27 ? bpf_map_lookup_elem(&pdr_records, &slot_27) : 0;
+		if (!st->pdr_rule) {
+			count_event(EVENT_MISS_PDR);
+			/* linx.hp:151: default */
+			{
+				return default_action();
+			}
+		}
+		else
+			count_rule(&pdr_counts, found_26 >> 32, st->length);
+	}
+	else {
+		/* linx.hp:153: find PDR(fragment = 0) else { default } */
+		u64 key_28[4] = {};
+		key_28[2] |= 0;
+		key_28[0] |= (u64)load64(st->user_h, 12);
+		key_28[2] |= (u64)load8(st->user_h, 1) << 40;
+		key_28[2] |= (u64)load8(st->user_h, 9) << 48;
+		if (unlikely(!not_null(st->ethernet_h)))
+			return internal();
+		key_28[1] |= (u64)load32(st->ethernet_h, 6);
+		key_28[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+		key_28[1] |= (u64)(u16)st->l4 << 48;
+		key_28[2] |= (u64)(u16)(st->l4 >> 16);
+		if (not_null(st->vlan_h)) {
+			key_28[2] |= (u64)load16(st->vlan_h, 0) << 16;
+			key_28[2] |= 0x100000000000000ULL;
+		}
+		u64 found_29 = pdr_find(st->epoch, key_28[0], key_28[1], key_28[2], key_28[3]);
+		u32 slot_30 = found_29;
+		st->pdr_rule = slot_30 ? bpf_map_lookup_elem(&pdr_records, &slot_30) : 0;
+		if (!st->pdr_rule) {
+			count_event(EVENT_MISS_PDR);
+			/* linx.hp:153: default */
+			{
+				return default_action();
+			}
+		}
+		else
+			count_rule(&pdr_counts, found_29 >> 32, st->length);
+	}
+	return CONTINUE;
+}
+static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:158: if port is wan { pop to user } */
+	/* linx.hp:158: pop to user */
+	if (unlikely(!not_null(st->user_h)))
+		return internal();
+	if (unlikely(!not_null(st->outer_h)))
+		return internal();
+	u8 met_1 = load8(st->outer_h, 1) & 3;
+	if (met_1 & 1) {
+		if (met_1 == 3 && !(load8(st->user_h, 1) & 3)) {
+			count_event(EVENT_DROP_ECN);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		}
+		if (met_1 == 3 || (load8(st->user_h, 1) & 3) == 2)
+			set_ecn(st->user_h, met_1);
+	}
+	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
+	if (unlikely(!not_null(st->pdr_rule)))
+		return internal();
+	if (st->pdr_rule->target_tag == 1) {
+		u32 cell_2 = st->pdr_rule->target;
+		struct far_record *far_3 = far_at(cell_2, st->epoch);
+		if (unlikely(!far_3))
+			return internal();
+		count_rule(&far_counts, cell_2, st->length);
+		/* linx.hp:159: apply(FAR) */
+		/* linx.hp:93: match FAR.action */
+		u64 value_4 = far_3->action;
+		if (value_4 == 3) {
+			/* linx.hp:94: drop */
+			{
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			}
+		}
+		else if (value_4 == 2) {
+			/* linx.hp:95: pass */
+			{
+				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+			}
+		}
+		else if (value_4 == 1) {
+			/* linx.hp:96: match FAR.interface */
+			if (far_3->interface_tag == 1) {
+				u32 referred_5 = far_3->interface;
+				struct overlay_record *overlay_6 = overlay_at(referred_5, st->epoch);
+				if (unlikely(!overlay_6))
+					return internal();
+				count_rule(&overlay_counts, referred_5, st->length);
+				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+				u32 value_7 = overlay_6->local_ip;
+				u32 value_8 = overlay_6->remote_ip;
+				u8 value_9 = load8(st->user_h, 1);
+				u32 value_10 = overlay_6->key;
+				u8 given_11 = overlay_6->has_key;
+				/* linx.hp:99: clamp mss */
+				/* linx.hp:100: forward o.interface via o.remote_ip */
+				{
+					u32 extent = load_be16(st->user_h, 2);
+					u32 pushed = 20 + (4 + (given_11 ? 4 : 0));
+					if (unlikely(!not_null(st->ethernet_h)))
+						return internal();
+					if (load8(st->ethernet_h, 0) & 1) {
+						count_event(EVENT_DROP_LINK_LAYER_GROUP);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					if (is_confined(st->user_h)) {
+						count_event(EVENT_DROP_LINK_LOCAL);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					if (load8(st->user_h, 8) <= 1) {
+						count_event(EVENT_HOOK_TTL_EXPIRED);
+						return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+					}
+					struct next_hop *hop;
+					struct next_hop own = overlay_6->next_hop;
+					hop = &own;
+					if (!own.resolved) {
+						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
+						if (!hop) {
+							count_event(EVENT_HOOK_UNRESOLVED);
+							count_event(EVENT_DROP_IN_THE_CLEAR);
+							return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+						}
+						own = *hop;
+						hop = &own;
+					}
+					if (extent + pushed > hop->mtu) {
+						count_event(EVENT_HOOK_TOO_BIG);
+						return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+					}
+					u32 from = st->user_at;
+					u32 tcp_12 = 0;
+					u32 tcp_12_headers = 40;
+					if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+						tcp_12 = 14 + pushed + (st->tcp_at - from);
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+						count_event(EVENT_HOOK_NO_HEADROOM);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					void *data = (void *)(long)ctx->data;
+					void *end = (void *)(long)ctx->data_end;
+					if (unlikely(data + 38 > end))
+						return internal();
+					put_macs(data, hop);
+					store_be16(data, 12, 0x800);
+					void *outer_13 = data + 14;
+					store8(outer_13, 0, 69);
+					store8(outer_13, 1, value_9);
+					store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_11 ? 4 : 0)))));
+					store_be16(outer_13, 4, 0);
+					store_be16(outer_13, 6, 0x4000);
+					store8(outer_13, 8, 64);
+					store8(outer_13, 9, 47);
+					store32(outer_13, 12, value_7);
+					store32(outer_13, 16, value_8);
+					store16(outer_13, 10, fold(69 + ((u64)value_9 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_11 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_7 + (u64)(u32)value_8));
+					void *gre_14 = data + 34;
+					store_be16(gre_14, 0, (u16)((u64)given_11 << 13));
+					store_be16(gre_14, 2, 0x800);
+					if (given_11) {
+						void *group_15 = gre_14 + 4;
+						if (unlikely(group_15 + 4 > end))
+							return internal();
+						store32(group_15, 0, value_10);
+					}
+					void *front = packet_at(data, 14 + pushed);
+					if (unlikely(front + 20 > end))
+						return internal();
+					decrement_ttl(front);
+					if (tcp_12)
+						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
+					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+						return internal();
+					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+				}
+			}
+			else if (far_3->interface_tag == 2) {
+				u32 referred_16 = far_3->interface;
+				/* linx.hp:102: forward p via user.dst */
+				{
+					u32 extent = load_be16(st->user_h, 2);
+					u32 pushed = 0;
+					if (unlikely(!not_null(st->ethernet_h)))
+						return internal();
+					if (load8(st->ethernet_h, 0) & 1) {
+						count_event(EVENT_DROP_LINK_LAYER_GROUP);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					if (is_confined(st->user_h)) {
+						count_event(EVENT_DROP_LINK_LOCAL);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					if (load8(st->user_h, 8) <= 1) {
+						count_event(EVENT_HOOK_TTL_EXPIRED);
+						return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+					}
+					struct next_hop *hop;
+					hop = next_hop_of(ctx, referred_16, load32(st->user_h, 16), &st->scratch->hop);
+					if (!hop) {
+						count_event(EVENT_HOOK_UNRESOLVED);
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+							return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+					}
+					if (extent + pushed > hop->mtu) {
+						count_event(EVENT_HOOK_TOO_BIG);
+						return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+					}
+					u32 from = st->user_at;
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+						count_event(EVENT_HOOK_NO_HEADROOM);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					void *data = (void *)(long)ctx->data;
+					void *end = (void *)(long)ctx->data_end;
+					if (unlikely(data + 34 > end))
+						return internal();
+					put_macs(data, hop);
+					store_be16(data, 12, 0x800);
+					void *front = data + 14;
+					decrement_ttl(front);
+					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+						return internal();
+					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+				}
+			}
+			else {
+				count_event(EVENT_DROP_ABSENT_REFERENCE);
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			}
+		}
+		else {
+			count_event(EVENT_DROP_ABSENT_REFERENCE);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		}
+	}
+	return CONTINUE;
+}
+static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:163: choose FAR from PDR.LBR else { default } */
+	if (unlikely(!not_null(st->pdr_rule)))
+		return internal();
+	u32 chosen_1 = 0;
+	st->far_rule = 0;
+	if (st->pdr_rule->target_tag == 2) {
+		u64 key_2[1] = {};
+		key_2[0] = bpf_htonl(st->pdr_rule->target);
+		if (unlikely(!not_null(st->user_h)))
+			return internal();
+		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
+		u64 found_3 = lbr_find(st->epoch, key_2[0]);
+		u32 slot_4 = found_3;
+		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
+		u32 word_6[4] = { (u32)load32(st->user_h, 12), (u32)load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->l4 << 8) | ((u32)(u8)(u16)(st->l4 >> 16) << 24), (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
+		if (lbr_5)
+			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
+	}
+	if (chosen_1) {
+		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
+		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
+	}
+	if (!st->far_rule) {
+		count_event(EVENT_MISS_LBR);
+		/* linx.hp:163: default */
+		{
+			if (default_verdict() == XDP_DROP)
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+		}
+	}
+	else
+		count_rule(&far_counts, chosen_1, st->length);
+	/* linx.hp:164: apply(FAR) */
+	/* linx.hp:93: match FAR.action */
+	u64 value_8 = st->far_rule->action;
+	if (value_8 == 3) {
+		/* linx.hp:94: drop */
+		{
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		}
+	}
+	else if (value_8 == 2) {
+		/* linx.hp:95: pass */
+		{
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+		}
+	}
+	else if (value_8 == 1) {
+		/* linx.hp:96: match FAR.interface */
+		if (st->far_rule->interface_tag == 1) {
+			u32 referred_9 = st->far_rule->interface;
+			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
+			if (unlikely(!overlay_10))
+				return internal();
+			count_rule(&overlay_counts, referred_9, st->length);
+			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+			u32 value_11 = overlay_10->local_ip;
+			u32 value_12 = overlay_10->remote_ip;
+			if (unlikely(!not_null(st->user_h)))
+				return internal();
+			u8 value_13 = load8(st->user_h, 1);
+			u32 value_14 = overlay_10->key;
+			u8 given_15 = overlay_10->has_key;
+			/* linx.hp:99: clamp mss */
+			/* linx.hp:100: forward o.interface via o.remote_ip */
+			{
+				u32 extent = load_be16(st->user_h, 2);
+				u32 pushed = 20 + (4 + (given_15 ? 4 : 0));
+				if (unlikely(!not_null(st->ethernet_h)))
+					return internal();
+				if (load8(st->ethernet_h, 0) & 1) {
+					count_event(EVENT_DROP_LINK_LAYER_GROUP);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				}
+				if (is_confined(st->user_h)) {
+					count_event(EVENT_DROP_LINK_LOCAL);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				}
+				if (load8(st->user_h, 8) <= 1) {
+					count_event(EVENT_HOOK_TTL_EXPIRED);
+					return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+				}
+				struct next_hop *hop;
+				struct next_hop own = overlay_10->next_hop;
+				hop = &own;
+				if (!own.resolved) {
+					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					if (!hop) {
+						count_event(EVENT_HOOK_UNRESOLVED);
+						count_event(EVENT_DROP_IN_THE_CLEAR);
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					}
+					own = *hop;
+					hop = &own;
+				}
+				if (extent + pushed > hop->mtu) {
+					count_event(EVENT_HOOK_TOO_BIG);
+					return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+				}
+				u32 from = st->user_at;
+				u32 tcp_16 = 0;
+				u32 tcp_16_headers = 40;
+				if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+					tcp_16 = 14 + pushed + (st->tcp_at - from);
+				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+					count_event(EVENT_HOOK_NO_HEADROOM);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				}
+				void *data = (void *)(long)ctx->data;
+				void *end = (void *)(long)ctx->data_end;
+				if (unlikely(data + 38 > end))
+					return internal();
+				put_macs(data, hop);
+				store_be16(data, 12, 0x800);
+				void *outer_17 = data + 14;
+				store8(outer_17, 0, 69);
+				store8(outer_17, 1, value_13);
+				store_be16(outer_17, 2, (u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
+				store_be16(outer_17, 4, 0);
+				store_be16(outer_17, 6, 0x4000);
+				store8(outer_17, 8, 64);
+				store8(outer_17, 9, 47);
+				store32(outer_17, 12, value_11);
+				store32(outer_17, 16, value_12);
+				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_11 + (u64)(u32)value_12));
+				void *gre_18 = data + 34;
+				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
+				store_be16(gre_18, 2, 0x800);
+				if (given_15) {
+					void *group_19 = gre_18 + 4;
+					if (unlikely(group_19 + 4 > end))
+						return internal();
+					store32(group_19, 0, value_14);
+				}
+				void *front = packet_at(data, 14 + pushed);
+				if (unlikely(front + 20 > end))
+					return internal();
+				decrement_ttl(front);
+				if (tcp_16)
+					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
+				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					return internal();
+				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+			}
+		}
+		else if (st->far_rule->interface_tag == 2) {
+			u32 referred_20 = st->far_rule->interface;
+			/* linx.hp:102: forward p via user.dst */
+			{
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				u32 extent = load_be16(st->user_h, 2);
+				u32 pushed = 0;
+				if (unlikely(!not_null(st->ethernet_h)))
+					return internal();
+				if (load8(st->ethernet_h, 0) & 1) {
+					count_event(EVENT_DROP_LINK_LAYER_GROUP);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				}
+				if (is_confined(st->user_h)) {
+					count_event(EVENT_DROP_LINK_LOCAL);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				}
+				if (load8(st->user_h, 8) <= 1) {
+					count_event(EVENT_HOOK_TTL_EXPIRED);
+					return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+				}
+				struct next_hop *hop;
+				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16), &st->scratch->hop);
+				if (!hop) {
+					count_event(EVENT_HOOK_UNRESOLVED);
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+				}
+				if (extent + pushed > hop->mtu) {
+					count_event(EVENT_HOOK_TOO_BIG);
+					return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+				}
+				u32 from = st->user_at;
+				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+					count_event(EVENT_HOOK_NO_HEADROOM);
+					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				}
+				void *data = (void *)(long)ctx->data;
+				void *end = (void *)(long)ctx->data_end;
+				if (unlikely(data + 34 > end))
+					return internal();
+				put_macs(data, hop);
+				store_be16(data, 12, 0x800);
+				void *front = data + 14;
+				decrement_ttl(front);
+				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					return internal();
+				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+			}
+		}
+		else {
+			count_event(EVENT_DROP_ABSENT_REFERENCE);
+			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		}
+	}
+	else {
+		count_event(EVENT_DROP_ABSENT_REFERENCE);
+		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 	}
 	return CONTINUE;
 }

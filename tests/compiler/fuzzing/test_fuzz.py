@@ -10,7 +10,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.fuzzing.session import ask, new_book
 from helioc.compiler.fuzzing.shrink import smallest
+from helioc.compiler.ir.expr import Binary, Cast, Expr, Number, swap
+from helioc.compiler.ir.types import U16, raw
 from helioc.compiler.lower import fields, lookup, parser, values
 from helioc.compiler.lower.site import Site
 from helioc.compiler.model import Field, Node
@@ -176,9 +177,12 @@ def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
     """Four bits of a header length are three."""
     field_value = fields.field_value
 
-    def lossy(pointer: str, f: Field, base: int = 0) -> fields.Value:
+    def lossy(pointer: Expr, f: Field, base: int = 0) -> fields.Value:
         found = field_value(pointer, f, base)
-        return replace(found, text=found.text.replace("& 0xf)", "& 0x7)"))
+        match found.expr:
+            case Binary("&", octet, Number(0xF)):
+                return found.holding(octet & 0x7)
+        return found
 
     patch.setattr(values, "field_value", lossy)
 
@@ -187,7 +191,7 @@ def missing_bound(patch: pytest.MonkeyPatch) -> None:
     """An IPv4 header's total length is believed."""
     damage = parser._damage
 
-    def trusting(site: Site, broken: str, node: Node, reason: str, *label: str) -> None:
+    def trusting(site: Site, broken: Expr, node: Node, reason: str, *label: str) -> None:
         if reason != "length":
             damage(site, broken, node, reason, *label)
 
@@ -196,7 +200,7 @@ def missing_bound(patch: pytest.MonkeyPatch) -> None:
 
 def swapped_bytes(patch: pytest.MonkeyPatch) -> None:
     """16-bit numbers are compared as they stand."""
-    patch.setitem(fields.SWAP, 2, "(u16)")
+    patch.setattr(fields, "swap", lambda v: Cast(U16, v) if v.type == raw(16) else swap(v))
 
 
 FAULTS = [wrong_offset, lost_mask_bit, missing_bound, swapped_bytes]

@@ -10,9 +10,11 @@ from helioc.compiler.backend import effort
 from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.effort import estimated, followed, too_much
 from helioc.compiler.backend.emit import emit
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
-from helioc.compiler.lower.lowered import Function, Writer
-from helioc.compiler.lower.unit import Join, lower
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, lowered, run
+from helioc.compiler.ir.builder import Builder
+from helioc.compiler.ir.expr import Name, There, not_
+from helioc.compiler.lower.site import pointer_to
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.runtime.kernel.figures import figures
 
@@ -32,7 +34,7 @@ def hostile() -> Pipeline:
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_it_loads(join: Join) -> None:
     """As other pipelines are built it would not."""
-    usual = lower(hostile(), "p.hp", join)
+    usual = run(hostile(), lowered(hostile(), join))
     assert too_much(usual)
     as_usual = figures(compile_c(emit(usual, lines=True), "p", hostile().span))
     assert "Argument list too long" in as_usual.refused  # E2BIG
@@ -48,14 +50,15 @@ def test_it_loads(join: Join) -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
     for traced in (False, True):
-        assert not too_much(lower(check_file(path), path.name, join, traced))
+        pipeline = check_file(path)
+        assert not too_much(run(pipeline, lowered(pipeline, join, traced)))
 
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("path", [*SHIPPED, SIZED], ids=lambda p: p.stem)
 def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
     pipeline = check_file(path)
-    unit = lower(pipeline, "p.hp", "fused")
+    unit = run(pipeline, lowered(pipeline, "fused"))
     measured = figures(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
     for program in unit.programs:
         verified = measured.programs[program.name].verified
@@ -67,16 +70,25 @@ def test_what_is_long_leaves_no_pointers_in_registers(monkeypatch: pytest.Monkey
     pipeline = check_file(ROOT / "pipelines/srv6_edge.hp")
     monkeypatch.setattr(effort, "MOST_FOLLOWED", 500_000)
     unit = lower_pipeline(pipeline, "fused")
-    assert unit == lower(pipeline, unit.source, "fused", in_memory=True)
+    assert unit == run(pipeline, lowered(pipeline, "fused"), in_memory=True)
 
 
 def test_each_pointer_that_may_be_null_doubles_the_ways() -> None:
     """For as long as it is used."""
-    w = Writer()
-    w.put("one;", "st->a_h = header_at(ctx, 1, 1);")  # 1, 2
-    with w.nest("if (there(st->a_h)) {"):  # 1: it is there
-        w.put("one;", "st->b_h = header_at(ctx, 2, 1);", "two;")  # 1, 2, 2
-    w.put("two;")  # with the brace 2, 2: of the block's own pointer nothing is left
-    w.put("st->b_h = header_at(ctx, 2, 1);", "two;")  # 4, 2: it is not used
-    w.never("!there(st->a_h)")  # 1, 1
-    assert followed(Function("f", "s", "lan", w.body)) == 1 + 2 + 1 + 5 + 4 + 6 + 2
+    w, a, b = Builder(), pointer_to("a"), pointer_to("b")
+
+    def other() -> None:
+        w.set(Name("other"), 0)
+
+    other()  # 1
+    w.set(a, Name("found"))  # 2
+    with w.when(There(a)):  # 1: it is there
+        other()  # 1
+        w.set(b, Name("found"))  # 2
+        other()  # 1: it is not used
+        w.set(b, Name("found"))  # 2
+    other()  # with the brace 2, 2: of the block's own pointer nothing is left
+    w.set(b, Name("found"))  # 4
+    other()  # 2: it is not used
+    w.never(not_(There(a)))  # 1, 1
+    assert followed(w.body) == 1 + 2 + 1 + 1 + 2 + 2 + 2 + 4 + 4 + 2 + 2

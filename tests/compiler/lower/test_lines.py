@@ -27,7 +27,7 @@ def test_the_verifier_quotes_the_pipeline() -> None:
     """A bound left out of the generated C: the refusal names the edge that reads too far."""
     pipeline = check_file(LINX)
     c = emit(lower_pipeline(pipeline), lines=True)
-    broken = c.replace("(SELDOM(p + 20 > end || at + 20 > limit))", "(SELDOM(at + 20 > limit))")
+    broken = c.replace("(unlikely(p + 20 > end || at + 20 > limit))", "(unlikely(at + 20 > limit))")
     assert broken != c
     with (
         Object.open(compile_c(broken, "linx", pipeline.span)) as loading,

@@ -74,5 +74,5 @@ def test_steps_behind_headers_of_many_parts_are_bounded() -> None:
     """Where clang keeps their size on the stack, Linux 5.10 and 6.1 forget how large it may be: a
     larger pipeline with this header was refused there."""
     text = emit(lower_pipeline(check(parse(Source("p.hp", PARTS)))), lines=False)
-    assert text.count("+ ({ u32 octets = size; OPAQUE(octets); octets & 31; })") == 1
-    assert text.count("p += ({ u32 octets = size; OPAQUE(octets); octets & 31; });") == 1
+    assert text.count("p + (opaque(size) & 0x1f)") == 1
+    assert text.count("p += opaque(size) & 0x1f;") == 1

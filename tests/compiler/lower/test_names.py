@@ -9,7 +9,7 @@ import pytest
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
-from helioc.compiler.lower.lowered import function_name
+from helioc.compiler.ir.names import function_name
 from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.lexer import NAME_MOST
 from helioc.lang.syntax.parser import parse

@@ -8,12 +8,12 @@ import pytest
 from helioc.commands.explanations import all_explanations
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, compile_for_card
-from helioc.compiler.lower.layout import tables
 from helioc.compiler.lower.reads import reads
-from helioc.compiler.lower.tables import maps_of, offloaded
 from helioc.compiler.nfp.judging import judged
 from helioc.compiler.nfp.nfp import own_maps
 from helioc.compiler.nfp.object_file import read_object
+from helioc.compiler.tables.layout import tables
+from helioc.compiler.tables.offloaded import maps_of, offloaded
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source

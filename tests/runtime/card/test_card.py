@@ -14,9 +14,9 @@ from helioc.compiler.driver import check_file, compile_for_card
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.interpret.packet import Interpreter
-from helioc.compiler.lower.tables import MASKS_MOST
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
+from helioc.compiler.tables.offloaded import MASKS_MOST
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.contract.rules.spread import jhash

@@ -1,0 +1,171 @@
+"""Statements of the intermediate representation as C, in the kernel's style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...lang.text.source import Span
+from ..ir import nodes as n
+from ..ir.expr import Expr, Swap
+from ..ir.types import Array, Pointer, Struct, Type, c_type
+from .c_expr import text_of
+
+Lines = Iterator["Line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of C at a nesting depth; `span` is the `.hp` text it carries out."""
+
+    depth: int
+    text: str
+    span: Span | None
+
+    def __str__(self) -> str:
+        return "\t" * (self.depth + 1) + self.text if self.text else ""
+
+
+class _Margin(Line):
+    """A label: it stands at the margin, as in kernel C."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def lines_of(body: n.Body, depth: int = 0) -> Lines:
+    for statement in body:
+        yield from _statement(statement, depth)
+
+
+def _statement(s: n.Statement, depth: int) -> Lines:
+    match s:
+        case n.If():
+            yield from _if(s, depth, "")
+        case n.Block(body):
+            yield Line(depth, "{", s.span)
+            yield from lines_of(body, depth + 1)
+            yield Line(depth, "}", s.span)
+        case n.AssumeNot(test):
+            yield Line(depth, f"if (unlikely({text_of(test)}))", s.span)
+            yield Line(depth + 1, "return internal();", s.span)
+        case n.Step():
+            yield from _step(s, depth)
+        case n.Label():
+            yield _Margin(depth, _simple(s), s.span)
+        case n.Trace(point, words):
+            for call in _traced(point, words):
+                yield Line(depth, call, s.span)
+        case _:
+            yield Line(depth, _simple(s), s.span)
+
+
+def _step(s: n.Step, depth: int) -> Lines:
+    """What the following lines carry out, as the `.hp` file says it."""
+    if s.span is not None:
+        first = s.span.text.split("\n")[0].rstrip(" {").replace("*/", "* /")
+        text = first if len(first) <= 60 else f"{first[:57]}..."
+        yield Line(depth, f"/* {s.span.source.file}:{s.span.line}: {text} */", s.span)
+
+
+def _if(s: n.If, depth: int, before: str) -> Lines:
+    """A chain of tests; of one statement without braces, as in the kernel."""
+    test = f"unlikely({text_of(s.test)})" if s.seldom else text_of(s.test)
+    yield from _arm(f"{before}if ({test})", s.then, depth, s)
+    match s.otherwise:
+        case ():
+            return
+        case (n.If() as inner,):
+            yield from _if(inner, depth, "else ")
+        case _:
+            yield from _arm("else", s.otherwise, depth, s)
+
+
+def _arm(head: str, body: n.Body, depth: int, s: n.If) -> Lines:
+    plain = len(body) == 1 and isinstance(body[0], _SINGLE)
+    yield Line(depth, head if plain else f"{head} {{", s.span)
+    yield from lines_of(body, depth + 1)
+    if not plain:
+        yield Line(depth, "}", s.span)
+
+
+#: What stands alone behind a test: a line of C.
+_SINGLE = (
+    n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Verdict, n.Return, n.Internal, n.Goto,
+)  # fmt: skip
+
+
+def _simple(s: n.Statement) -> str:
+    """A statement of one line."""
+    match s:
+        case n.Let(name, value):
+            return f"{declared(name.type, name.name)}{_assigned(value)};"
+        case n.LetArray(name, values):
+            assert isinstance(name.type, Array)
+            inside = f" {', '.join(map(text_of, values))} " if values else ""
+            return f"{c_type(name.type)} {name.name}[{name.type.count}] = {{{inside}}};"
+        case n.LetStruct(name, value):
+            return f"{c_type(name.type)} {name.name}{_assigned(value) or ' = {}'};"
+        case n.Set(place, value, operator, note):
+            said = f" /* {note} */" if note else ""
+            return f"{text_of(place)} {operator}= {text_of(value)};{said}"
+        case n.Store(base, at, bits, value):
+            return _store(base, at, bits, value)
+        case n.Do(call):
+            return f"{text_of(call)};"
+        case n.Count(event):
+            return f"count_event({text_of(event)});"
+        case n.CountRule(table, cell, length, sized):
+            by = "sized" if sized else "rule"
+            return f"count_{by}(&{table}_counts, {text_of(cell)}, {text_of(length)});"
+        case n.Verdict(event, action):
+            return f"return verdict({text_of(event)}, XDP_{action.upper()});"
+        case n.Return(value):
+            return f"return {text_of(value) if value is not None else 'CONTINUE'};"
+        case n.Internal():
+            return "return internal();"
+        case n.Label(name, seldom):
+            return f"{name}: __attribute__((unused));" if seldom else f"{name}:"
+        case n.Goto(label, leaves):
+            return f"LEAVE({label});" if leaves else f"goto {label};"
+        case n.Forget():
+            return "barrier();"
+        case n.Opaque(name, why):
+            return f"barrier_var({name.name});" + (f" /* {why} */" if why else "")
+        case n.Clear(pointer, count):
+            return f"__builtin_memset({text_of(pointer)}, 0, {count});"
+        case n.TraceRule(table, point, cell, epoch):
+            return f"{table}_traced({point}, {text_of(cell)}, {text_of(epoch)});"
+        case n.Blank():
+            return ""
+    raise AssertionError(s)
+
+
+def _store(base: Expr, at: Expr, bits: int, value: Expr) -> str:
+    """A number of the host's is swapped as it is stored."""
+    place = f"{text_of(base)}, {text_of(at)}"
+    if isinstance(value, Swap):
+        return f"store_be{bits}({place}, {text_of(value.operand)});"
+    return f"store{bits}({place}, {text_of(value)});"
+
+
+def declared(type_: Type, name: str) -> str:
+    if isinstance(type_, Pointer | Struct):
+        return f"{c_type(type_)}{'' if isinstance(type_, Pointer) else ' '}{name}"
+    return f"{c_type(type_)} {name}"
+
+
+def _assigned(value: Expr | None) -> str:
+    return "" if value is None else f" = {text_of(value)}"
+
+
+_AT_ONCE = 4  # words that a call of `trace_step` takes
+
+
+def _traced(point: int, words: tuple[Expr, ...]) -> Iterator[str]:
+    """Calls of `trace_step`, as many as it takes."""
+    every = [str(point), *map(text_of, words)]
+    for at in range(0, len(every), _AT_ONCE):
+        some = every[at : at + _AT_ONCE]
+        filled = [*some, *["0"] * (_AT_ONCE - len(some))]
+        yield f"trace_step({len(some)}, {', '.join(filled)});"

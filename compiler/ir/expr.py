@@ -1,0 +1,474 @@
+"""Expressions: values without effects, each with its type. Operators of Python build them, and fold
+what is known: `site.offset(node) + 8`.
+
+Integers follow the rules of C: narrower operands are widened to 32 bits.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...lang.text.frozen import Frozen
+from .types import BYTES, U32, U64, Array, Int, Pointer, Type, bits_of, is_network, raw
+
+Operator = Literal[
+    "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>",
+    "==", "!=", "<", "<=", ">", ">=", "&&", "||",
+]  # fmt: skip
+COMPARISONS = {"==", "!=", "<", "<=", ">", ">=", "&&", "||"}
+
+
+class Expr(Frozen):
+    """What all expressions can do. Numbers of Python may stand on either side of an operator."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def type(self) -> Type: ...
+
+    def __add__(self, other: Operand) -> Expr:
+        return binary("+", self, other)
+
+    def __radd__(self, other: int) -> Expr:
+        return binary("+", number(other), self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return binary("-", self, other)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return binary("*", self, other)
+
+    def __and__(self, other: Operand) -> Expr:
+        return binary("&", self, other)
+
+    def __or__(self, other: Operand) -> Expr:
+        return binary("|", self, other)
+
+    def __lshift__(self, other: Operand) -> Expr:
+        return binary("<<", self, other)
+
+    def __rshift__(self, other: Operand) -> Expr:
+        return binary(">>", self, other)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return binary("<", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return binary("<=", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return binary(">", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return binary(">=", self, other)
+
+    def __invert__(self) -> Expr:
+        return Unary("~", self)
+
+    def is_(self, other: Operand) -> Expr:
+        """`==`."""
+        return binary("==", self, other)
+
+    def is_not(self, other: Operand) -> Expr:
+        """`!=`."""
+        return binary("!=", self, other)
+
+
+Operand = Expr | int
+
+
+# ---- leaves ---------------------------------------------------------------------------------
+
+
+class Number(Expr):
+    """Known when the program is compiled."""
+
+    value: int
+    type: Int = U32
+
+
+class Name(Expr):
+    """What is there under a name of C: a local variable, an argument, the context, a constant."""
+
+    name: str
+    type: Type = U32
+
+
+class Event(Expr):
+    """The index of a counter in the map `events`; `symbol`: its name in C."""
+
+    index: int
+    group: str
+    reason: str
+    symbol: str
+
+    @property
+    def type(self) -> Type:
+        return U32
+
+
+class State(Expr):
+    """A member of what is known of a packet: `st->member`, or where stages that come later find it,
+    `st->scratch->member`."""
+
+    member: str
+    type: Type = U32
+    scratch: bool = False
+
+
+class Kept(Expr):
+    """A pointer that is kept in the state, at `place`; where that is not so, it can be made
+    `again`. It may be null, but for one that is `sure`: there the checker saw that it is not."""
+
+    place: State
+    again: Expr
+    sure: bool = False
+
+    @property
+    def type(self) -> Type:
+        return self.place.type
+
+
+CTX = Name("ctx", Pointer("struct xdp_md"))
+ST = Name("st", Pointer("struct state"))
+
+
+# ---- memory ---------------------------------------------------------------------------------
+
+
+class Load(Expr):
+    """So many bits from byte `at` behind a pointer on, as they stand there."""
+
+    base: Expr
+    at: Expr
+    bits: int
+
+    @property
+    def type(self) -> Type:
+        return raw(self.bits)
+
+
+class Frame(Expr):
+    """Where the packet's bytes begin ("data") or end ("data_end"), as the context says it now."""
+
+    edge: Literal["data", "data_end"]
+
+    @property
+    def type(self) -> Type:
+        return BYTES
+
+
+class Member(Expr):
+    """A member of the structure that a pointer leads to, or that a name stands for."""
+
+    base: Expr
+    member: str
+    type: Type = U32
+
+
+class Element(Expr):
+    """An element of an array."""
+
+    array: Expr
+    index: Expr
+    type: Int = U64
+
+
+class Deref(Expr):
+    """What a pointer leads to, as a whole."""
+
+    pointer: Expr
+    type: Type
+
+
+class Address(Expr):
+    """Of a place in memory."""
+
+    place: Expr
+
+    @property
+    def type(self) -> Type:
+        return BYTES
+
+
+# ---- operators ------------------------------------------------------------------------------
+
+
+class Binary(Expr):
+    operator: Operator
+    left: Expr
+    right: Expr
+
+    @property
+    def type(self) -> Type:
+        return _type_of(self.operator, self.left.type, self.right.type)
+
+
+class Unary(Expr):
+    """`!` of anything, which is 0 or 1; `~` and `-` of integers."""
+
+    operator: Literal["!", "~", "-"]
+    operand: Expr
+
+    @property
+    def type(self) -> Type:
+        return U32 if self.operator == "!" else self.operand.type
+
+
+class Swap(Expr):
+    """The other byte order."""
+
+    operand: Expr
+
+    @property
+    def type(self) -> Type:
+        of = self.operand.type
+        return Int(bits_of(of), not is_network(of))
+
+
+class Cast(Expr):
+    """Cut off or filled up to a type. `signed`: as C's `int` of 32 bits."""
+
+    type: Type
+    operand: Expr
+    signed: bool = False
+
+
+class Choice(Expr):
+    """`test ? then : otherwise`."""
+
+    test: Expr
+    then: Expr
+    otherwise: Expr
+
+    @property
+    def type(self) -> Type:
+        return _wider(self.then.type, self.otherwise.type)
+
+
+class There(Expr):
+    """Whether a pointer is not null, by a branch that clang joins with no other; of a place in
+    memory also read anew."""
+
+    pointer: Expr
+
+    @property
+    def type(self) -> Type:
+        return U32
+
+
+class Call(Expr):
+    """A function of the runtime header, or of the unit's tables: see `functions.py`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: Type = U32
+
+
+class TableCall(Expr):
+    """What a rule kind's table is asked. `find`: cell (upper half) and slot of the best rule for an
+    epoch and a key; on a card, the entry for a key. `slot_of`, `at`: slot and record of a cell for
+    an epoch."""
+
+    table: str
+    what: Literal["find", "slot_of", "at"]
+    arguments: tuple[Expr, ...]
+    type: Type
+
+
+class RecordOf(Expr):
+    """The pointer to a rule's record by the place that holds its slot; null if there is none."""
+
+    table: str
+    slot: Expr
+
+    @property
+    def type(self) -> Type:
+        return Pointer(f"struct {self.table}_record")
+
+
+class StateCall(Expr):
+    """What a state's table is asked, or told: the entry of a key; that an entry belongs to a
+    key."""
+
+    state: str
+    what: Literal["recall", "remember"]
+    arguments: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Type:
+        return Pointer(f"struct {self.state}_entry")
+
+
+class HelperCall(Expr):
+    """What a function of the same role returns for two numbers."""
+
+    function: str
+    a: Expr
+    b: Expr
+
+    @property
+    def type(self) -> Type:
+        return U32
+
+
+# ---- builders -------------------------------------------------------------------------------
+
+
+def number(value: int, bits: int = 32) -> Number:
+    return Number(value, Int(max(bits, 64 if value >> 32 else 32, 128 if value >> 64 else 0)))
+
+
+def expr(value: Operand) -> Expr:
+    return number(value) if isinstance(value, int) else value
+
+
+ZERO, ONE = number(0), number(1)
+
+_FOLDS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "*": operator.mul, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+}  # fmt: skip
+_TURNED: dict[Operator, Operator] = {
+    "<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="
+}  # fmt: skip
+_NEUTRAL = {"+": 0, "-": 0, "<<": 0, ">>": 0, "|": 0}
+
+
+def binary(op: Operator, left: Operand, right: Operand) -> Expr:
+    """Of two numbers the result, where that fits into 64 bits; `x + 0` is x; numbers that are added
+    one after the other are one."""
+    a, b = expr(left), expr(right)
+    if isinstance(b, Number) and isinstance(a, Number) and op in _FOLDS:
+        found = _FOLDS[op](a.value, b.value)
+        if found < 1 << 64:
+            return number(found)
+    if isinstance(b, Number) and _NEUTRAL.get(op) == b.value:
+        return a
+    if isinstance(a, Number) and op in ("+", "|") and not a.value:
+        return b
+    if isinstance(a, Number) and op in _TURNED:
+        return Binary(_TURNED[op], b, a)
+    if op == "+" and isinstance(b, Number):
+        match a:
+            case Binary("+", left, Number(known)):
+                return Binary("+", left, number(known + b.value))
+    return Binary(op, a, b)
+
+
+def total(parts: Iterable[Operand]) -> Expr:
+    """Their sum; numbers are one, where the first of them stands."""
+    found = list(map(expr, parts))
+    known = [part.value for part in found if isinstance(part, Number)]
+    if known:
+        first = next(i for i, part in enumerate(found) if isinstance(part, Number))
+        found = [
+            number(sum(known)) if i == first else part
+            for i, part in enumerate(found)
+            if i == first or not isinstance(part, Number)
+        ]
+    return reduce(lambda a, b: binary("+", a, b), found, expr(0))
+
+
+def both(operands: Iterable[Expr]) -> Expr:
+    """Whether all of them hold; of none, 1."""
+    return _chain("&&", list(operands), ONE)
+
+
+def either(operands: Iterable[Expr]) -> Expr:
+    """Whether one of them holds; of none, 0."""
+    return _chain("||", list(operands), ZERO)
+
+
+def _chain(op: Literal["&&", "||"], operands: list[Expr], nothing: Expr) -> Expr:
+    return reduce(lambda a, b: Binary(op, a, b), operands) if operands else nothing
+
+
+def bits_joined(operands: Iterable[Expr]) -> Expr:
+    """`|` of all."""
+    return reduce(lambda a, b: binary("|", a, b), operands)
+
+
+def not_(operand: Expr) -> Expr:
+    return Unary("!", operand)
+
+
+def load(base: Expr, at: Operand, bits: int) -> Load:
+    return Load(base, expr(at), bits)
+
+
+def element(array: Expr, index: Operand) -> Element:
+    of = array.type.of if isinstance(array.type, Array) else U64
+    if isinstance(array.type, Pointer):
+        of = Int(int(array.type.to.removeprefix("u")))
+    return Element(array, expr(index), of)
+
+
+def swap(operand: Expr) -> Expr:
+    """The other byte order; one byte has none."""
+    return operand if bits_of(operand.type) == 8 else Swap(operand)
+
+
+def to_network(operand: Expr, bits: int) -> Expr:
+    """A number of the host's as `bits` bits stand in a packet."""
+    if bits == 8:
+        return operand
+    if isinstance(operand, Number):
+        return Swap(Number(operand.value, Int(bits)))
+    return Swap(operand if bits_of(operand.type) == bits else Cast(Int(bits), operand))
+
+
+def choose(test: Expr, then: Operand, otherwise: Operand) -> Expr:
+    if isinstance(test, Number):
+        return expr(then if test.value else otherwise)
+    return Choice(test, expr(then), expr(otherwise))
+
+
+def wide(operand: Expr) -> Expr:
+    """With 64 bits."""
+    return operand if bits_of(operand.type) == 64 else Cast(U64, operand)
+
+
+def low_bits(operand: Expr, width: int) -> Expr:
+    return operand & ((1 << width) - 1)
+
+
+def members(x: Frozen) -> list[Any]:
+    """The values of a node's fields, in order."""
+    return [getattr(x, name) for name in x.__match_args__]
+
+
+def children(x: Expr) -> Iterator[Expr]:
+    """The expressions that one is made of, directly."""
+    for part in members(x):
+        if isinstance(part, Expr):
+            yield part
+        elif isinstance(part, tuple):
+            yield from part
+
+
+def reads(x: Expr, part: Expr) -> bool:
+    """Whether an expression contains another."""
+    return x == part or any(reads(child, part) for child in children(x))
+
+
+def _type_of(op: Operator, left: Type, right: Type) -> Type:
+    if op in COMPARISONS:
+        return U32
+    if isinstance(left, Pointer):
+        return U64 if isinstance(right, Pointer) else left
+    if isinstance(right, Pointer):
+        return right
+    bits = max(32, bits_of(left), 0 if op in ("<<", ">>") else bits_of(right))
+    return Int(bits, op in ("&", "|", "^") and is_network(left) and is_network(right))
+
+
+def _wider(left: Type, right: Type) -> Type:
+    if not (isinstance(left, Int) and isinstance(right, Int)):
+        return right if isinstance(left, Int) else left
+    if left.network or right.network:
+        return left if left.network else right
+    return left if left.bits >= right.bits else right

@@ -1,0 +1,251 @@
+"""Statements of the intermediate representation, and the functions that they make up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Self
+
+from ...lang.text.frozen import Frozen
+from ...lang.text.source import NOWHERE, Span
+from .expr import Event, Expr, Kept, Name, State
+
+#: A verdict, by the name of its counter.
+Action = Literal["pass", "drop", "tx"]
+
+
+class Statement(Frozen):
+    """Every statement's last member is `span`: the text of the `.hp` file that it carries out."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def span(self) -> Span | None: ...
+
+    def spanned(self, span: Span | None) -> Self:
+        """The statement, just made, as one that carries out this text."""
+        self.__dict__["span"] = span
+        return self
+
+
+class Let(Statement):
+    """A local variable, known to the end of its block; without a value it is undefined."""
+
+    name: Name
+    value: Expr | None
+    span: Span | None = None
+
+
+class LetArray(Statement):
+    """An array in local memory: of these values, or of zeros where there are none."""
+
+    name: Name
+    values: tuple[Expr, ...] = ()
+    span: Span | None = None
+
+
+class LetStruct(Statement):
+    """A structure in local memory: a copy, or zeros."""
+
+    name: Name
+    value: Expr | None
+    span: Span | None = None
+
+
+class Set(Statement):
+    """`place` becomes the value, or with `operator` what both come to. `note` says what a number
+    stands for."""
+
+    place: Expr
+    value: Expr
+    operator: Literal["", "+", "|"] = ""
+    note: str = ""
+    span: Span | None = None
+
+
+class Store(Statement):
+    """The value, as it stands in a packet, into so many bits from byte `at` behind a pointer on."""
+
+    base: Expr
+    at: Expr
+    bits: int
+    value: Expr
+    span: Span | None = None
+
+
+class Do(Statement):
+    """A call for its effect."""
+
+    call: Expr
+    span: Span | None = None
+
+
+class If(Statement):
+    """`seldom`: hardly a packet comes to `then`."""
+
+    test: Expr
+    then: Body
+    otherwise: Body = ()
+    seldom: bool = False
+    span: Span | None = None
+
+
+class Block(Statement):
+    """Statements with names of their own."""
+
+    body: Body
+    span: Span | None = None
+
+
+class AssumeNot(Statement):
+    """The checker saw that the test never holds, which the verifier cannot see: if it does, the
+    packet is dropped, and counted as an internal error."""
+
+    test: Expr
+    span: Span | None = None
+
+
+class Count(Statement):
+    """One more of an event; of the one that a variable says, where it is no `Event`."""
+
+    event: Expr
+    span: Span | None = None
+
+
+class CountRule(Statement):
+    """One more packet, of so many bytes, by the rule of a cell; `sized`: by its size as well."""
+
+    table: str
+    cell: Expr
+    length: Expr
+    sized: bool = False
+    span: Span | None = None
+
+
+class Verdict(Statement):
+    """The packet's way ends here, counted."""
+
+    event: Event
+    action: Action
+    span: Span | None = None
+
+
+class Return(Statement):
+    """The function ends. `value` None: the next stage goes on."""
+
+    value: Expr | None
+    span: Span | None = None
+
+
+class Internal(Statement):
+    """An internal error: the packet is dropped, counted as such."""
+
+    span: Span | None = None
+
+
+class Label(Statement):
+    """Where jumps lead to. `seldom`: perhaps none does."""
+
+    name: str
+    seldom: bool = False
+    span: Span | None = None
+
+
+class Goto(Statement):
+    """`leaves`: what prepares the jump stays behind the test in front of it."""
+
+    label: str
+    leaves: bool = False
+    span: Span | None = None
+
+
+class Forget(Statement):
+    """A barrier: behind it nothing is known of what is in memory, for clang and the verifier."""
+
+    span: Span | None = None
+
+
+class Opaque(Statement):
+    """A variable is from here on a number of which clang knows nothing. `why` says to what end."""
+
+    name: Name
+    why: str = ""
+    span: Span | None = None
+
+
+class Clear(Statement):
+    """So many bytes of memory become 0."""
+
+    pointer: Expr
+    count: int
+    span: Span | None = None
+
+
+class Trace(Statement):
+    """A step of a traced packet: the number of its point, and words that go with it."""
+
+    point: int
+    words: tuple[Expr, ...] = ()
+    span: Span | None = None
+
+
+class TraceRule(Statement):
+    """The step of a traced packet that the rule of a cell is bound."""
+
+    table: str
+    point: int
+    cell: Expr
+    epoch: Expr
+    span: Span | None = None
+
+
+class Step(Statement):
+    """A statement of the `.hp` file begins. Nothing local is needed from one to the next, but what
+    was captured."""
+
+    span: Span | None = None
+
+
+class Make(Statement):
+    """A pointer is made here, for all ways that begin behind this."""
+
+    pointer: Kept
+    span: Span | None = None
+
+
+class Known(Statement):
+    """From here on, to the end of the block, these pointers are known not to be null: a test in
+    front saw it."""
+
+    places: tuple[State, ...]
+    span: Span | None = None
+
+
+class Only(Statement):
+    """Done only where the state is in memory (`memory`), or only where it is in registers: which of
+    both it is `place_state` decides."""
+
+    memory: bool
+    body: Body
+    span: Span | None = None
+
+
+class Blank(Statement):
+    """An empty line, for people."""
+
+    span: Span | None = None
+
+
+Body = tuple[Statement, ...]
+
+
+class Function(Frozen):
+    """A stage on one port role. Returns an XDP verdict, or CONTINUE if it falls out of its end.
+    With an empty `stage` it is called by stages of its role with two numbers `a` and `b`, and finds
+    what it needs in the scratch record: `takes` are the members that its callers have to put there
+    first."""
+
+    name: str
+    stage: str
+    role: str
+    body: Body
+    span: Span = NOWHERE
+    takes: tuple[str, ...] = ()

@@ -1,0 +1,197 @@
+"""The intermediate representation as text, for people and golden tests: one statement a line, with
+the line of the `.hp` file that it carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...lang.text.source import Span
+from . import expr as e
+from . import nodes as n
+from .types import Array, Int, Pointer, Struct, Type
+from .unit import Unit
+
+_Lines = Iterator[tuple[int, str, Span | None]]
+
+
+def print_unit(unit: Unit) -> str:
+    out = [f"unit {unit.name} ({unit.join})"]
+    out += [f"  node {node.name}" for node in unit.nodes]
+    out += [f"  bound {name}" for name in unit.bound]
+    for record in unit.records:
+        out.append(f"  record {record.table}")
+        out += [f"    {member.declaration}" for member in record.members]
+    for function in unit.functions:
+        out += print_function(function)
+    for p in unit.programs:
+        parts = " ".join(f.name for f in p.functions)
+        out.append(f"  program {p.name} [slot {p.slot}, next {p.next}]: {parts}")
+    out += [f"  counter {c.index}: {c.group}: {c.reason}" for c in unit.counters]
+    return "\n".join(out) + "\n"
+
+
+def print_function(function: n.Function) -> list[str]:
+    out = [f"  function {function.name}"]
+    if function.takes:
+        out.append(f"    takes {', '.join(function.takes)}")
+    return out + print_body(function.body)
+
+
+def print_body(body: n.Body) -> list[str]:
+    found = []
+    for depth, text, span in _body(body, 0):
+        where = f"{span.line:>4} " if span else "     "
+        found.append(f"  {where}{'  ' * depth}{text}")
+    return found
+
+
+# ---- statements -----------------------------------------------------------------------------
+
+
+def _body(body: n.Body, depth: int) -> _Lines:
+    for s in body:
+        match s:
+            case n.If():
+                yield from _if(s, depth, "if")
+            case n.Block(inner):
+                yield depth, "block", s.span
+                yield from _body(inner, depth + 1)
+            case n.Blank() | n.Step():
+                pass
+            case n.Only(memory, inner):
+                yield depth, f"only in {'memory' if memory else 'registers'}", s.span
+                yield from _body(inner, depth + 1)
+            case _:
+                yield depth, _simple(s), s.span
+
+
+def _if(s: n.If, depth: int, word: str) -> _Lines:
+    seldom = " seldom" if s.seldom else ""
+    yield depth, f"{word}{seldom} {print_expr(s.test)}", s.span
+    yield from _body(s.then, depth + 1)
+    match s.otherwise:
+        case ():
+            return
+        case (n.If() as inner,):
+            yield from _if(inner, depth, "else if")
+        case _:
+            yield depth, "else", s.span
+            yield from _body(s.otherwise, depth + 1)
+
+
+def _simple(s: n.Statement) -> str:
+    match s:
+        case n.Let(name, value) | n.LetStruct(name, value):
+            said = "" if value is None else f" = {print_expr(value)}"
+            return f"let {name.name}: {print_type(name.type)}{said}"
+        case n.LetArray(name, values):
+            return f"let {name.name}: {print_type(name.type)} = [{_listed(values)}]"
+        case n.Set(place, value, operator):
+            return f"{print_expr(place)} {operator}= {print_expr(value)}"
+        case n.Store(base, at, bits, value):
+            return f"store {_place(base, at, bits)} = {print_expr(value)}"
+        case n.Do(call):
+            return f"do {print_expr(call)}"
+        case n.AssumeNot(test):
+            return f"never {print_expr(test)}"
+        case n.Count(event):
+            return f"count {print_expr(event)}"
+        case n.CountRule(table, cell, length, sized):
+            by = " by size" if sized else ""
+            return f"count {table} {print_expr(cell)}, {print_expr(length)} bytes{by}"
+        case n.Verdict(_, action):
+            return f"verdict {action}"
+        case n.Return(value):
+            return "continue" if value is None else f"return {print_expr(value)}"
+        case n.Internal():
+            return "internal error"
+        case n.Label(name):
+            return f"{name}:"
+        case n.Goto(label):
+            return f"goto {label}"
+        case n.Make(pointer):
+            return f"make {print_expr(pointer)}"
+        case n.Known(places):
+            return f"known {_listed(places)}"
+        case n.Forget():
+            return "barrier"
+        case n.Opaque(name):
+            return f"opaque {name.name}"
+        case n.Clear(pointer, count):
+            return f"clear {print_expr(pointer)}, {count} bytes"
+        case n.Trace(point, words):
+            return f"trace {point} [{_listed(words)}]"
+        case n.TraceRule(table, point, cell):
+            return f"trace {point} {table} {print_expr(cell)}"
+    raise AssertionError(s)
+
+
+# ---- expressions ----------------------------------------------------------------------------
+
+
+def print_expr(x: e.Expr) -> str:
+    match x:
+        case e.Number(value):
+            return str(value) if value < 256 else f"{value:#x}"
+        case e.Name(name):
+            return name
+        case e.Event(_, group, reason):
+            return f'"{group}: {reason}"'
+        case e.State(member, _, scratch):
+            return f"{'scratch' if scratch else 'state'}.{member}"
+        case e.Kept(place, _, sure):
+            return f"{'' if sure else '?'}{print_expr(place)}"
+        case e.Load(base, at, bits):
+            return f"load {_place(base, at, bits)}"
+        case e.Frame(edge):
+            return f"frame.{edge}"
+        case e.Member(base, member):
+            return f"{print_expr(base)}.{member}"
+        case e.Element(array, index):
+            return f"{print_expr(array)}[{print_expr(index)}]"
+        case e.Deref(pointer):
+            return f"*{print_expr(pointer)}"
+        case e.Address(place):
+            return f"&{print_expr(place)}"
+        case e.There(pointer):
+            return f"there {print_expr(pointer)}"
+        case e.Binary(operator, left, right):
+            return f"({print_expr(left)} {operator} {print_expr(right)})"
+        case e.Unary(operator, operand):
+            return f"{operator}{print_expr(operand)}"
+        case e.Swap(operand):
+            return f"swap({print_expr(operand)})"
+        case e.Cast(type_, operand, signed):
+            return f"{'int' if signed else print_type(type_)}({print_expr(operand)})"
+        case e.Choice(test, then, otherwise):
+            return f"({print_expr(test)} ? {print_expr(then)} : {print_expr(otherwise)})"
+        case e.RecordOf(table, slot):
+            return f"{table}.record({print_expr(slot)})"
+        case e.TableCall(table, what, arguments) | e.StateCall(table, what, arguments):
+            return f"{table}.{what}({_listed(arguments)})"
+        case e.HelperCall(function, a, b):
+            return f"{function}({print_expr(a)}, {print_expr(b)})"
+        case e.Call(function, arguments):
+            return f"{function}({_listed(arguments)})"
+    raise AssertionError(x)
+
+
+def print_type(type_: Type) -> str:
+    match type_:
+        case Int(bits, network):
+            return f"{'be' if network else 'u'}{bits}"
+        case Pointer(to):
+            return "ptr" if to == "void" else f"ptr {to.removeprefix('struct ')}"
+        case Struct(name):
+            return name
+        case Array(of, count):
+            return f"{print_type(of)}[{count}]"
+
+
+def _listed(values: Sequence[e.Expr]) -> str:
+    return ", ".join(map(print_expr, values))
+
+
+def _place(base: e.Expr, at: e.Expr, bits: int) -> str:
+    offset = "" if at == e.ZERO else f"+{print_expr(at)}"
+    return f"{bits} {print_expr(base)}{offset}"

@@ -1,0 +1,63 @@
+"""Functions rewritten, expression by expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from ...lang.text.frozen import Frozen
+from .expr import Expr
+from .nodes import Block, Body, If, Only, Statement
+
+Change = Callable[[Expr], Expr]
+Node = TypeVar("Node", bound=Frozen)
+
+
+def rebuilt(x: Expr, change: Change) -> Expr:
+    """An expression, inner ones changed first."""
+    return change(_with(x, lambda part: rebuilt(part, change)))
+
+
+def with_expressions(s: Statement, change: Change) -> Statement:
+    """A statement with its own expressions changed, each from the inside; not those of statements
+    within it."""
+    return _with(s, lambda part: rebuilt(part, change))
+
+
+def _with(node: Node, change: Change) -> Node:
+    """A node whose expressions are changed."""
+    changed: dict[str, Any] = {}
+    for name in node.__match_args__:
+        part = getattr(node, name)
+        if isinstance(part, Expr):
+            made: Any = change(part)
+        elif isinstance(part, tuple) and part and isinstance(part[0], Expr):
+            made = tuple(map(change, part))
+            if all(a is b for a, b in zip(made, part, strict=True)):
+                made = part
+        else:
+            continue
+        if made is not part:
+            changed[name] = made
+    if not changed:
+        return node
+    whole: Any = node
+    return cast(Node, replace(whole, **changed))
+
+
+def rewritten(body: Body, change: Change) -> Body:
+    """All expressions of a body changed, inner ones first."""
+    return tuple(_statement(s, change) for s in body)
+
+
+def _statement(s: Statement, change: Change) -> Statement:
+    s = with_expressions(s, change)
+    match s:
+        case If(_, then, otherwise):
+            return replace(
+                s, then=rewritten(then, change), otherwise=rewritten(otherwise, change)
+            )
+        case Block(body) | Only(_, body):
+            return replace(s, body=rewritten(body, change))
+    return s

@@ -1,0 +1,65 @@
+"""Types of values: integers by width and byte order, pointers, and what lies in local memory."""
+
+from __future__ import annotations
+
+from ...lang.text.frozen import Frozen
+
+
+class Int(Frozen):
+    """An unsigned integer of 8, 16, 32, 64 or 128 bits. `network`: its bytes are in network order,
+    as they stand in a packet; a number only after `Swap`."""
+
+    bits: int
+    network: bool = False
+
+
+class Pointer(Frozen):
+    """To a packet's bytes ("void"), or to what C calls `to`."""
+
+    to: str = "void"
+
+
+class Struct(Frozen):
+    """`struct name`, in local memory."""
+
+    name: str
+
+
+class Array(Frozen):
+    """`count` integers, in local memory."""
+
+    of: Int
+    count: int
+
+
+Type = Int | Pointer | Struct | Array
+
+U8, U16, U32, U64, U128 = map(Int, (8, 16, 32, 64, 128))
+BYTES = Pointer()
+
+
+def raw(bits: int) -> Int:
+    """The type of so many bits as they stand in a packet. One byte has no order."""
+    return Int(bits, network=bits > 8)
+
+
+def bits_of(type_: Type) -> int:
+    """Width of an integer or a pointer, in bits."""
+    return type_.bits if isinstance(type_, Int) else 64
+
+
+def is_network(type_: Type) -> bool:
+    return isinstance(type_, Int) and type_.network
+
+
+def c_type(type_: Type) -> str:
+    """The type's name in C; of an array that of its elements."""
+    match type_:
+        case Int(bits):
+            return f"u{bits}"
+        case Pointer(to):
+            return f"{to} *"
+        case Struct(name):
+            return f"struct {name}"
+        case Array(of):
+            return f"u{of.bits}"

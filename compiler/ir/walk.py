@@ -1,0 +1,93 @@
+"""What functions are made of: all statements, all expressions, and what these use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expr import Call, Expr, HelperCall, RecordOf, StateCall, TableCall, children, members
+from .nodes import Block, Body, CountRule, Function, If, Only, Statement, TraceRule
+
+
+def statements(body: Body) -> Iterator[Statement]:
+    """All of a body, outer ones first."""
+    for s in body:
+        yield s
+        for inner in blocks(s):
+            yield from statements(inner)
+
+
+def blocks(s: Statement) -> tuple[Body, ...]:
+    """The bodies within a statement."""
+    match s:
+        case If(_, then, otherwise):
+            return then, otherwise
+        case Block(body) | Only(_, body):
+            return (body,)
+    return ()
+
+
+def own_expressions(s: Statement) -> Iterator[Expr]:
+    """All of a statement, but of statements within it."""
+    for part in members(s):
+        if isinstance(part, Expr):
+            yield from below(part)
+        elif isinstance(part, tuple):
+            for each in part:
+                if isinstance(each, Expr):
+                    yield from below(each)
+
+
+def below(x: Expr) -> Iterator[Expr]:
+    """An expression, and all that it is made of."""
+    yield x
+    for child in children(x):
+        yield from below(child)
+
+
+def expressions(body: Body) -> Iterator[Expr]:
+    for s in statements(body):
+        yield from own_expressions(s)
+
+
+def operations(function: Function) -> int:
+    """How many statements and expressions it is made of: some one and a half instructions each."""
+    return sum(1 + sum(1 for _ in own_expressions(s)) for s in statements(function.body))
+
+
+#: Functions of the runtime header that change nothing.
+PURE = {
+    "arrival_port", "epoch_now", "fold", "folded", "forgotten", "frame_length", "header_at",
+    "jhash_words", "leading", "limit_of", "moved", "opaque", "packet_at", "times",
+}  # fmt: skip
+
+
+def has_effects(x: Expr) -> bool:
+    """Whether to compute it changes anything, or asks a table."""
+    return any(
+        isinstance(part, TableCall | StateCall | HelperCall | RecordOf)
+        or (isinstance(part, Call) and part.function not in PURE)
+        for part in below(x)
+    )
+
+
+def helpers_of(function: Function) -> set[str]:
+    """Names of the functions that it calls."""
+    return {x.function for x in expressions(function.body) if isinstance(x, HelperCall)}
+
+
+def tables_of(function: Function) -> set[str]:
+    """Prefixes of the rule kinds whose maps it uses."""
+    found = {s.table for s in statements(function.body) if isinstance(s, CountRule | TraceRule)}
+    uses = (x for x in expressions(function.body) if isinstance(x, TableCall | RecordOf))
+    return found | {x.table for x in uses}
+
+
+def states_of(function: Function) -> set[str]:
+    """Prefixes of the states whose maps it uses."""
+    return {x.state for x in expressions(function.body) if isinstance(x, StateCall)}
+
+
+def looked_up_in(function: Function) -> set[str]:
+    """Prefixes of the rule kinds in which it looks for the best rule."""
+    uses = (x for x in expressions(function.body) if isinstance(x, TableCall))
+    return {x.table for x in uses if x.what == "find"}

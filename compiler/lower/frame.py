@@ -1,0 +1,36 @@
+"""The bytes of the frame as it is now, and a function's pointers to where they begin and end."""
+
+from __future__ import annotations
+
+from ..ir.builder import Builder
+from ..ir.expr import CTX, Call, Cast, Expr, Frame, Name
+from ..ir.types import BYTES, U32, U64
+
+DATA, END = Name("data", BYTES), Name("end", BYTES)
+LENGTH = Call("frame_length", (CTX,), U64)
+
+
+def let_edges(w: Builder) -> None:
+    """Let the block know DATA and END as they are now."""
+    w.let(BYTES, DATA.name, Frame("data"))
+    w.let(BYTES, END.name, Frame("data_end"))
+
+
+def packet_at(base: Expr, at: Expr) -> Expr:
+    """A place in the packet, within bounds that the verifier sees."""
+    return Call("packet_at", (base, at), BYTES)
+
+
+def move_head(by: Expr) -> Expr:
+    """The frame starts so many octets later; not 0 if it cannot."""
+    return Call("bpf_xdp_adjust_head", (CTX, by))
+
+
+def set_length(size: Expr) -> Expr:
+    """The frame has so many octets from now on; not 0 if it cannot."""
+    return Call("bpf_xdp_adjust_tail", (CTX, signed(size) - signed(LENGTH)))
+
+
+def signed(octets: Expr) -> Expr:
+    """A number of octets as one that may be less than 0."""
+    return Cast(U32, octets, signed=True)
