@@ -16,6 +16,7 @@ import click
 
 from ..lang.text.command import Finite, complain, run
 from ..lang.text.stopping import stop_in_order
+from .explain import explain
 
 if TYPE_CHECKING:
     from ..compiler.decoding.replay import Replayed
@@ -334,20 +335,7 @@ def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool)
         raise click.exceptions.Exit(1)
 
 
-# ---- explain --------------------------------------------------------------------------------
-
-
-@cli.command()
-@click.argument("code", required=False)
-def explain(code: str | None) -> None:
-    """Tell what an error code means, with an example and its mend."""
-    from .explanations import explanation, titles
-
-    if code is None:
-        for known, title in titles():
-            click.echo(f"{known}  {title}")
-        return
-    click.echo(explanation(code), nl=False)
+cli.add_command(explain)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import click
 
 from ..lang.text.command import run
 from . import backup, certificates, intents, loading, looking, repair, rules
+from .explain import explain
 from .saying import PATH
 
 
@@ -47,19 +48,7 @@ def cli(context: click.Context, name: str, agent: str, identity: Path | None, lo
 for room in (loading, rules, looking, intents, certificates, repair, backup):
     for command in room.COMMANDS:
         cli.add_command(command)
-
-
-@cli.command()
-@click.argument("code", required=False)
-def explain(code: str | None) -> None:
-    """Tell what an error code means, with an example and its mend."""
-    from .explanations import explanation, titles
-
-    if code is None:
-        for known, title in titles():
-            click.echo(f"{known}  {title}")
-        return
-    click.echo(explanation(code), nl=False)
+cli.add_command(explain)
 
 
 if __name__ == "__main__":

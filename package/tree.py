@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 HOME = "usr/lib/helio"
-_SOURCES = ("lang", "compiler", "runtime", "commands", "templates", "pipelines")
+_SOURCES = ("lang", "compiler", "runtime", "commands", "errors", "templates", "pipelines")
 _FILES = ("setup.cfg", "pyproject.toml", "README.md", "__init__.py", "py.typed")
 _LAUNCHER = """\
 #!/{home}/bin/python -I

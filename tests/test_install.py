@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CODE = ("lang", "compiler", "runtime", "commands")
-DATA = ("templates", "pipelines")
+DATA = ("errors", "templates", "pipelines")
 
 
 def belongs(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.explain import Explanation
 
 LINK_TYPES = {
     0: "BSD loopback",
@@ -59,36 +58,3 @@ def foreign_link(name: str, link: int) -> Diagnostic:
 def link_name(link: int) -> str:
     known = LINK_TYPES.get(link)
     return f"link type {link} ({known})" if known else f"link type {link}"
-
-
-EXPLANATIONS: dict[str, Explanation] = {
-    "H0801": Explanation(
-        "a file that is no capture",
-        "Captures are read as pcap (microseconds or nanoseconds, either byte order) and as pcapng, "
-        "as tcpdump, dumpcap and Wireshark write them. The file begins like neither.",
-    ),
-    "H0802": Explanation(
-        "a capture that is compressed",
-        "gzip is unpacked while it is read, whatever the file is called. Other compressions are "
-        "not: let their own tool write to a pipe, and read that as `-`.",
-    ),
-    "H0803": Explanation(
-        "a capture that ends too early",
-        "The file ends in the middle of a record, as one does that is still being written, or was "
-        "copied in part. All whole packets in front of that were read.",
-    ),
-    "H0804": Explanation(
-        "a capture that is damaged",
-        "The octets at this place of the file cannot be what they should be there: a length beyond "
-        "all measure (over 262,144 octets for a packet, 16 MiB for a block), a block whose two "
-        "lengths differ, a packet of an interface that was not described, gzip data whose check "
-        "fails. What follows cannot be found any more. All packets in front of it were read.",
-    ),
-    "H0805": Explanation(
-        "a capture of something else than Ethernet or IP",
-        "What a pipeline parses begins with an Ethernet header. For packets of Linux cooked "
-        "captures (on `any`; link types 113 and 276) and of raw IP (12, 14, 101, 228, 229) one is "
-        "made; of others, as of Wi-Fi in monitor mode, nothing could be said. In a pcapng file "
-        "only the packets of such interfaces are left out, each with the result `foreign`.",
-    ),
-}

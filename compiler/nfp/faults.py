@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...lang.text.diagnostics import Diagnostic, Label
-from ...lang.text.explain import Explanation
 from ...lang.text.source import Span
 from ..lower import limits
 
@@ -122,79 +121,3 @@ def instruction(span: Span, why: str) -> Diagnostic:
         "H0361", f"a card would not run this rightly: {why}", (span, "compiled from here"),
         help="write it another way; if it looks harmless, it is helioc's fault: please report it",
     )  # fmt: skip
-
-
-EXPLANATIONS: dict[str, Explanation] = {
-    "H0350": Explanation(
-        "a card cannot send packets out by other ports",
-        "A program on a network card (`--target nfp`) has three ways out: drop, pass to the "
-        "host, and back out by the port that the packet came in by. What redirects drops there,"
-        " without a word. `pass` the packet: the host's programs, which are compiled beside, "
-        "may forward it.",
-    ),
-    "H0351": Explanation(
-        "a card cannot find rules by parts of keys",
-        "A card's maps are hash tables and arrays: no prefixes and no ranges. Rules whose "
-        "elements are `exact` or `optional` are found by whole keys, under each mask that is in "
-        "use: of a kind with more than two `optional` elements 16 of these at a time.",
-        "match src_ip lpm user.src",
-        "match src_ip optional user.src",
-    ),
-    "H0352": Explanation(
-        "a card's program cannot write tables",
-        "The firmware lets programs read maps and add to counters, and nothing else; nor is "
-        "there a clock, which the age of entries needs. So `remember`, and with it `recall`, is"
-        " the host's.",
-    ),
-    "H0353": Explanation(
-        "a card has no room for a group's slots",
-        "`choose` picks a member out of 256 slots that lie in the group's record: 1,024 octets."
-        " An element of a card's map has 64, key and value together. A kind of rules that is "
-        "found by a few bits of a hash does the same: one rule for each slot.",
-    ),
-    "H0354": Explanation(
-        "priorities need several rules of one key",
-        "A card's map holds one rule for each key. Of rules that are less specific than others "
-        "the more specific wins, as ever.",
-    ),
-    "H0355": Explanation(
-        "a card cannot tell the port of arrival",
-        "Of a packet's context a program on a card reads where the packet begins and ends. Each"
-        " port role has a program of its own, so `if port is ROLE` costs nothing and works.",
-    ),
-    "H0356": Explanation(
-        "a rule does not fit an element of a card's map",
-        "Key and value have 56 octets each at most, and 64 together, each rounded up to 8. The "
-        "key is what the kind matches, with 2 octets for the mask; the value what stages read "
-        "of the rule, and 4 octets for its place. A kind that is found `by hash` has a key of 4"
-        " octets and the whole key in the value.",
-    ),
-    "H0357": Explanation(
-        "there is no room for so many rules",
-        "A card has room for 2,048,000 entries in at most 128 maps. A kind of rules takes its "
-        "capacity, once more if it counts, and once more if other rules refer to it.",
-    ),
-    "H0358": Explanation(
-        "a card does not see so much of a packet",
-        "The first 1,888 octets are in the memory that programs reach. Where the MTU is larger,"
-        " a program that might look further is not attached. Headers with options count with "
-        "the most that their size can say.",
-    ),
-    "H0359": Explanation(
-        "the program is too long for a card",
-        "A card's program has 2,560 instructions. `helioc compile --target nfp` counts them as "
-        "the kernel's driver will, stage by stage, and shows the lines that take most. The "
-        "stack has 512 octets.",
-    ),
-    "H0360": Explanation(
-        "something that is not for cards",
-        "Checksums over a packet's payload, for instance, are summed by the kernel's help, "
-        "which a card does not have.",
-    ),
-    "H0361": Explanation(
-        "an instruction that a card does not translate rightly",
-        "The compiled program is held against what the kernel's driver takes, and against what "
-        "it takes but carries out wrongly: multiplications of more than 32 bits, places on the "
-        "stack that vary, words that are read and counted in, verdicts beyond XDP_TX.",
-    ),
-}

@@ -6,7 +6,6 @@ import os
 import re
 
 from ...lang.text.diagnostics import Diagnostic
-from ...lang.text.explain import Explanation
 
 #: What the verifier says, what that means, and what to do.
 _SIGNS = (
@@ -42,14 +41,3 @@ def too_old(program: str, log: str) -> Diagnostic | None:
             title = f"this kernel cannot run `{program}`: {why.format(*found.groups())}"
             return Diagnostic("H0728", title, (), f"{mend}; this one is {os.uname().release}")
     return None
-
-
-KERNELS = {
-    "H0728": Explanation(
-        "the kernel is too old for a program",
-        "The verifier of this kernel refuses what a newer one takes: an instruction or a function "
-        "that it does not know, a stack that it counts more strictly, a program whose ways it "
-        "cannot all follow. The pipelines that ship load on Linux 5.10 and later: "
-        "docs/kernels.md.",
-    ),
-}

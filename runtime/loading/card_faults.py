@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic
-from ...lang.text.explain import Explanation
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.rules import Rule
@@ -50,40 +49,3 @@ def other_rules(name: str) -> Diagnostic:
         "H0755", f"the rules of `{name}` are not kept as the new programs expect them", (),
         "unload it, and load the new bundle with its rules",
     )  # fmt: skip
-
-
-EXPLANATIONS: dict[str, Explanation] = {
-    "H0750": Explanation(
-        "two rules of a card have one hash",
-        "Rules of a kind that is found `by hash` are kept by a hash of 32 bits, and what was found "
-        "is compared with all that it matches: so a packet whose hash is another rule's gains "
-        "nothing. But of two rules with the same hash only one can be there. Among 10,000 rules "
-        "there is such a pair in one of 86 cases.",
-    ),
-    "H0751": Explanation(
-        "a bundle of the host cannot be offloaded",
-        "`helioctl load --offload` takes what `helioc compile --target nfp` makes: other programs "
-        "and maps than those of the host.",
-    ),
-    "H0752": Explanation(
-        "a bundle of a card is not for the host",
-        "A card's program chooses receive queues in a way that the host's kernel does not take. "
-        "What does the same on the host lies in the bundle's folder `host`.",
-    ),
-    "H0753": Explanation(
-        "a card's program belongs to one port",
-        "The kernel binds a program to the device that it was loaded for. Each port role has a "
-        "program, so each role names one port.",
-    ),
-    "H0754": Explanation(
-        "an interface takes no program for its card",
-        "The reason is the kernel's or the driver's: an interface without a card that runs "
-        "programs, firmware that does not, a program attached already, maps that are too large "
-        "together with those of others.",
-    ),
-    "H0755": Explanation(
-        "programs on a card cannot be replaced by these",
-        "Programs are replaced while packets flow, and find the rules that are there. So the kinds "
-        "of rules, what they match and give, and their capacities must be those of before.",
-    ),
-}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...lang.contract.rules.ie_values import Fault
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
-from ...lang.text.explain import Explanation
 from ...lang.text.source import Span
 from ..rules.report import table
 from .schema import SchemaChange, Usage
@@ -91,50 +90,3 @@ def same_twice(first: Span, second: Span, name: str) -> Diagnostic:
 
 def bad_default(where: Span, fault: Fault) -> Diagnostic:
     return Diagnostic(fault.code, fault.args[0], (Label(where, fault.text),), fault.help)
-
-
-UPGRADES: dict[str, Explanation] = {
-    "H0790": Explanation(
-        "a new build has no place for rules that are in force",
-        "An upgrade keeps the rules. Where they say something that the new build does not know, or "
-        "lack what it matches exactly or must be given, somebody has to decide what becomes of "
-        "them: a mapping file (`helioctl upgrade --mapping FILE`) names what is called otherwise, "
-        "gives up what is to go (`~`), and says what rules get that lack an element. The table "
-        "shows all that differs; what no rule says is no hindrance. The running build goes on "
-        "untouched.",
-        "elements: {PDR.tos: dscp}",
-        "elements: {PDR.tos: ~}",
-    ),
-    "H0791": Explanation(
-        "a rule cannot be said in the words of a new build",
-        "A value that does not fit a narrower element, a prefix where the new build matches "
-        "exactly, a rule that would match the same as another one once an element is given up. "
-        "Change or delete the rule first, or let a mapping file give up what stands in the way. "
-        "The running build goes on untouched.",
-    ),
-    "H0792": Explanation(
-        "a port does not take a new build",
-        "The kernel refused to put the new build's program in the place of the running one on an "
-        "interface. Ports that had it were switched back, and no packet was lost. What packets "
-        "counted in the new build meanwhile is not counted.",
-    ),
-    "H0796": Explanation(
-        "upgrades are for pipelines that the host carries out",
-        "A card's programs are replaced by `helioctl load --offload --replace`; its maps stay as "
-        "they are, so only other stages may come.",
-    ),
-    "H0793": Explanation(
-        "a mapping file names what is not there",
-        "`kinds`, `elements` and `ports` have names of the running build in front of the colon and "
-        "of the new one behind it; `defaults` are of the new build: `KIND.ELEMENT`.",
-        "kinds: {FAR: PDR2}",
-        "kinds: {PDR: PDR2}",
-    ),
-    "H0794": Explanation(
-        "a mapping file makes one of two",
-        "Rules of two kinds may have the same ids, and ports of two roles do not do the same. So "
-        "each name of the new build has one of the running build at most.",
-        "kinds: {PDR: FLOW, LBR: FLOW}",
-        "kinds: {PDR: FLOW, LBR: ~}",
-    ),
-}

@@ -5,44 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
+from functools import cache
 
 from google.protobuf.message import DecodeError
 
 from ...lang.contract.request.request import IE, Request, RuleItem
+from ...lang.text import errors
 from ...lang.text.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.text.source import REQUEST, Source, Span
 from ..base.collecting import no_collecting
 from ..http2.codes import Code
 from . import control_pb2 as pb
 
-#: By the diagnostic's code, or what it begins with; the longest fits.
-_CODES = {
-    "H0": Code.INVALID_ARGUMENT,
-    "H030": Code.INTERNAL, "H033": Code.RESOURCE_EXHAUSTED,
-    "H0441": Code.FAILED_PRECONDITION, "H045": Code.FAILED_PRECONDITION,
-    "H0458": Code.INVALID_ARGUMENT,
-    "H0459": Code.INVALID_ARGUMENT, "H046": Code.FAILED_PRECONDITION,
-    "H0705": Code.ALREADY_EXISTS, "H0706": Code.NOT_FOUND, "H0709": Code.UNAVAILABLE,
-    "H0710": Code.DATA_LOSS, "H0711": Code.FAILED_PRECONDITION,
-    "H0714": Code.DATA_LOSS, "H0716": Code.FAILED_PRECONDITION,
-    "H072": Code.FAILED_PRECONDITION, "H073": Code.FAILED_PRECONDITION,
-    "H0743": Code.NOT_FOUND, "H0745": Code.RESOURCE_EXHAUSTED,
-    "H075": Code.FAILED_PRECONDITION, "H0750": Code.ALREADY_EXISTS,
-    "H0760": Code.ABORTED, "H0765": Code.FAILED_PRECONDITION, "H0766": Code.DEADLINE_EXCEEDED,
-    "H0832": Code.NOT_FOUND, "H0833": Code.FAILED_PRECONDITION,
-    "H0831": Code.FAILED_PRECONDITION, "H0834": Code.FAILED_PRECONDITION,
-    "H0835": Code.RESOURCE_EXHAUSTED,
-    "H086": Code.FAILED_PRECONDITION, "H0860": Code.INVALID_ARGUMENT,
-    "H0768": Code.UNAVAILABLE, "H0770": Code.RESOURCE_EXHAUSTED,
-    "H0773": Code.PERMISSION_DENIED, "H0774": Code.UNAVAILABLE,
-    "H0776": Code.PERMISSION_DENIED, "H0777": Code.UNAVAILABLE,
-    "H0779": Code.CANCELLED,
-    "H078": Code.FAILED_PRECONDITION, "H0781": Code.DATA_LOSS, "H0783": Code.DATA_LOSS,
-    "H0787": Code.DATA_LOSS,
-    "H079": Code.FAILED_PRECONDITION, "H0793": Code.INVALID_ARGUMENT,
-    "H0794": Code.INVALID_ARGUMENT, "H0799": Code.PERMISSION_DENIED,
-    "H9": Code.INTERNAL,
-}  # fmt: skip
 _TRAILER = "grpc-status-details-bin"
 #: Characters of a text that are sent whole, and where room is short on each side of what is meant.
 _LONG, _AROUND = 16_384, 200
@@ -55,9 +29,16 @@ _PACKED_ROW = re.compile(r"\w+, rule (\d+)(?:, (\w+))?")
 Item = RuleItem | IE
 
 
+@cache
+def status_codes() -> dict[str, Code]:
+    """By a diagnostic's code, of those that have a status (`errors/`). Read from disk once: the
+    agent does it before it serves, since a refusal may say that there are no descriptors left."""
+    return {code: Code[status] for code, status in errors.statuses().items()}
+
+
 def status_code(code: str) -> Code:
     """gRPC's kind of error for a diagnostic's code."""
-    return _CODES[max((known for known in _CODES if code.startswith(known)), key=len)]
+    return status_codes().get(code, Code.INVALID_ARGUMENT)
 
 
 # ---- to the wire ----------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from ..http2 import nghttp2
 from ..loading.posted import post
 from .audit import Audit
 from .callers import Caller, Refusal, caller_of
+from .failures import status_codes
 from .guard import HEALTH, REFLECTION, Guard, Limits
 from .health import NOT_SERVING, SERVING, Health
 from .methods import SERVICES, path_of
@@ -89,6 +90,7 @@ class Server:
         self._front.listen(listen(address))
 
     def start(self) -> None:
+        status_codes()
         for name in ("", *(service.full_name for service in SERVICES)):
             self._health.set(name, SERVING)
         self._say_journal()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from check_frame import checked, framed
 from conftest import Golden
-from helioc.compiler.check.faults import EXPLANATIONS
+from explained import explained
 from helioc.lang.text.render import render
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.hp"))
@@ -38,7 +38,7 @@ def test_exactly_the_marked_errors_come(case: Path, golden: Golden) -> None:
 
 def test_every_code_with_a_short_example_has_a_case() -> None:
     marked = {code for case in CASES for _, code in _expected(case.read_text())}
-    assert {code for code, e in EXPLANATIONS.items() if e.wrong} <= marked
+    assert {code for code, e in explained("check").items() if e.wrong} <= marked
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: p.stem)

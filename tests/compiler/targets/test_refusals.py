@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.commands.explanations import all_explanations
+from explained import explained
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, compile_for_card
 from helioc.compiler.lower.reads import reads
@@ -96,7 +96,7 @@ def test_refused_at_the_line(code: str, rules: str, stage: str, tmp_path: Path) 
     assert (code, marked[0]) in said, said
     assert {c for c, _ in said} == {code}, said
     assert all(d.help for d in refused.value.diagnostics)
-    assert code in all_explanations()
+    assert code in explained("card")
 
 
 def test_a_tag_popped(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from agreement import quick
+from explained import explained
 from helioc.compiler.driver import compile_pipeline
 from helioc.compiler.lower.trace import schema_nodes
 from helioc.lang.contract.trace.decode import Decoder, Recorded
-from helioc.lang.contract.trace.explanations import EXPLANATIONS
 from helioc.lang.contract.trace.filter_text import read_filter
 from helioc.lang.contract.trace.filters import Filter, passes
 from helioc.lang.contract.trace.steps import Trace
@@ -112,16 +112,16 @@ def test_what_is_no_filter(text: str, said: str) -> None:
         read_filter(text, NODES)
     (found,) = refused.value.diagnostics
     assert said in render_all([found])
-    assert found.code in EXPLANATIONS and found.labels
+    assert found.code in explained("trace") and found.labels
 
 
 def test_the_examples_get_their_codes() -> None:
-    for code, explained in EXPLANATIONS.items():
-        if explained.wrong:
+    for code, found in explained("trace").items():
+        if found.wrong:
             with pytest.raises(Refused) as refused:
-                read_filter(explained.wrong, NODES)
+                read_filter(found.wrong, NODES)
             assert [d.code for d in refused.value.diagnostics] == [code]
-            read_filter(explained.mended, NODES)
+            read_filter(found.right, NODES)
 
 
 # ---- in the data path -----------------------------------------------------------------------
