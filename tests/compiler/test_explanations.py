@@ -66,3 +66,12 @@ def test_what_the_agent_answers_with_has_a_status() -> None:
 def test_an_unknown_code_is_answered(code: str) -> None:
     with pytest.raises(Refused, match=f"there is no code {code}"):
         explanation(code)
+
+
+def test_every_example_is_tried() -> None:
+    """By a test of what reads such a text; but for those that need a kernel or much memory."""
+    tried = "syntax check request card trace edge agent intent upgrade wanted".split()
+    shown = {code: found.met for code, found in explained().items() if found.wrong or found.right}
+    assert {code for code, met in shown.items() if met not in (*tried, "packet test")} == {
+        "H0330", "H0730",
+    }  # fmt: skip

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+from explained import examples
 from helioc.commands.heliod import serve
 from helioc.commands.settings import keys_of, read_settings
 from helioc.lang.text.diagnostics import Refused
@@ -90,3 +91,10 @@ def test_what_does_not_go_with_the_others_has_a_place(
     by_hand = [f"--{text.splitlines()[-1].replace(': ', '=')}", "--state", str(state)]
     with pytest.raises(click.UsageError, match="it goes with"):
         serve.main(by_hand, standalone_mode=False)
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("agent"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
+    with pytest.raises(Refused, match=code):
+        read(wrong)
+    read(right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from explained import examples
 from helioc.lang.contract.request.request import request_text
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rule_text import format_rule
@@ -124,3 +125,10 @@ def test_a_state_that_cannot_be_is_refused_with_its_place(wanted: str, code: str
     assert found.code == code and found.span is not None
     assert at in found.span.text or found.span.text in at
     assert found.span.source.name == "wanted"
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("wanted"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
+    with pytest.raises(Refused, match=code):
+        differ(world(), wrong)
+    differ(world(), right)

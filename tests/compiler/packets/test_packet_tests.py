@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from explained import explained
+from explained import examples
 from helioc.commands.helioc import cli
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, Run, run_case, run_tests
@@ -127,11 +127,43 @@ WRONG = [
 def test_a_mistake_is_said_with_its_place(text: str, code: str, place: str) -> None:
     (found,) = refused(text)
     assert found.code == code
-    assert code in explained("packet test")
     assert found.span is not None
     if place:
         assert found.span.text == place
         assert found.span.source.text == text
+
+
+EXPECT = "{verdict: redirect, port: WAN1}"
+FRAMES = (
+    "%s",
+    HEAD + "%s",
+    HEAD + CASE.replace(f"expect: {EXPECT}", "%s"),
+    HEAD + CASE.replace(EXPECT, "{verdict: redirect, port: WAN1, %s}"),
+    HEAD + CASE.replace("user: {src: 10.1.0.9, dst: 10.2.0.9}", "%s"),
+    HEAD + CASE.replace("port: LAN", "%s"),
+)  # fmt: skip
+
+
+def codes_of(text: str) -> set[str]:
+    try:
+        read(text)
+    except Refused as error:
+        return {found.code for found in error.diagnostics}
+    return set()
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("packet test"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
+    """In a file that is sound without them; or, of what is no YAML or a part of a packet, is not
+    wrong for the same reason."""
+    fitting = [f for f in FRAMES if not codes_of(f % right)]
+    if code == "H0501":
+        fitting = ["%s"]
+    elif code == "H0508":
+        fitting = [HEAD + CASE.replace("packet: [{eth", "packet: %s\n    before: [{eth")]
+        wrong, right = wrong.removeprefix("- "), right.removeprefix("- ")
+    assert code in {c for f in fitting for c in codes_of(f % wrong)}, fitting
+    assert code not in {c for f in fitting for c in codes_of(f % right)}
 
 
 def test_names_are_suggested() -> None:

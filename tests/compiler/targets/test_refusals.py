@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from explained import explained
+from explained import examples, explained
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, compile_for_card
 from helioc.compiler.lower.reads import reads
@@ -97,6 +97,16 @@ def test_refused_at_the_line(code: str, rules: str, stage: str, tmp_path: Path) 
     assert {c for c, _ in said} == {code}, said
     assert all(d.help for d in refused.value.diagnostics)
     assert code in explained("card")
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("card"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str, tmp_path: Path) -> None:
+    path, rule = tmp_path / "p.hp", "match src_ip exact user.src"
+    path.write_text(FRAME.format(edges="", rules=FLOW.replace(rule, wrong), stage=FIND))
+    with pytest.raises(Refused, match=code):
+        compile_for_card(check_file(path))
+    path.write_text(FRAME.format(edges="", rules=FLOW.replace(rule, right), stage=FIND))
+    compile_for_card(check_file(path))
 
 
 def test_a_tag_popped(tmp_path: Path) -> None:

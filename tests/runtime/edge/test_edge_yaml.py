@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Golden
+from explained import examples
 from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
+from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.world.environment import Limit
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.render import render_all
@@ -170,6 +172,23 @@ def test_mistakes(name: str, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:
         read(BAD[name])
     golden(f"edge-yaml/{name}.txt", f"{BAD[name]}\n{render_all(refused.value.diagnostics)}")
+
+
+def codes_of(text: str, manifest: Manifest) -> set[str]:
+    try:
+        read_config(Source("edge.yaml", text), manifest, HOST)
+    except Refused as refused:
+        return {found.code for found in refused.diagnostics}
+    return set()
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("edge"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
+    manifest = bundle().manifest
+    if code == "H0620":  # of a pipeline that asks for congestion
+        manifest = Fuzzed(check_file(HP.with_name("slice.hp"))).manifest
+    assert code in codes_of(wrong, manifest)
+    assert code not in codes_of(right, manifest)
 
 
 def test_too_deep_is_said_where_it_becomes_so() -> None:

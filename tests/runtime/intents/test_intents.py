@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Golden
+from explained import examples
 from helioc.commands.intent_text import intent_rows, moment
 from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest, from_json
@@ -199,6 +200,25 @@ def test_mistakes(name: str, golden: Golden) -> None:
     with pytest.raises(Refused) as error:
         rules(BAD[name], "whole" if name in WHOLE else "slice")
     golden(f"intents/{name}.txt", f"{BAD[name]}\n{render_all(error.value.diagnostics)}")
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("intent"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
+    """They show a line of an intent: the others are of one that is sound."""
+    found = [codes_of(with_line(line)) for line in (wrong, right)]
+    assert code in found[0] and code not in found[1], found
+
+
+def with_line(line: str) -> str:
+    return yaml.safe_dump({**yaml.safe_load(GOOD), **yaml.safe_load(line)}, sort_keys=False)
+
+
+def codes_of(text: str) -> set[str]:
+    try:
+        rules(text)
+    except Refused as error:
+        return {found.code for found in error.diagnostics}
+    return set()
 
 
 @settings(max_examples=300, deadline=None)

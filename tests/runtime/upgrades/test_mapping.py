@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from explained import examples
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.mapping import read_mapping
 from helioc.runtime.loading.schema import Answers
+from linx_manifest import linx
 from schemas import PORTS, one
 
 OLD = one()
@@ -76,3 +80,17 @@ def test_two_kinds_do_not_become_one() -> None:
         read_mapping(Source("m.yaml", "kinds: {R: FLOW, S: FLOW}"), old, NEW, PORTS)
     (found,) = error.value.diagnostics
     assert found.code == "H0794" and len(found.labels) == 2
+
+
+@pytest.mark.parametrize(("code", "wrong", "right"), examples("upgrade"))
+def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
+    """H0790 is of rules in force: its examples are answers to it, in test_upgrade.py."""
+    pdr, lbr = linx().rule("PDR"), linx().rule("LBR")
+    old, new = linx((pdr, lbr)), linx((replace(pdr, name="PDR2"), replace(pdr, name="FLOW")))
+    if code == "H0790":
+        old = new = linx()
+        read_mapping(Source("m.yaml", wrong), old, new, PORTS)
+    else:
+        with pytest.raises(Refused, match=code):
+            read_mapping(Source("m.yaml", wrong), old, new, PORTS)
+    read_mapping(Source("m.yaml", right), old, new, PORTS)
