@@ -282,7 +282,7 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
         return too_old(error.program, error.log) or verifier(error.program, error.log)
     if error.errno in (EPERM, EACCES):
         return no_privilege(doing)
-    if error.errno == ENOTDIR or "bpf file system" in str(error):
+    if error.errno == ENOTDIR:
         return no_bpffs(error.mend)
     if error.errno in (EMFILE, ENFILE) and (limit := limit_reached(error.errno)):
         return limit

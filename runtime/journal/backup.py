@@ -18,7 +18,8 @@ from typing import Any, BinaryIO
 
 from ..base.faults import refused, unreadable, unwritable
 from . import faults
-from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, why, write_whole
+from .disk import why
+from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, write_whole
 from .state import Item
 
 MAGIC = b"HELIOBACKUP1"

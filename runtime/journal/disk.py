@@ -1,4 +1,4 @@
-"""The disk below a path, for people who are to mend it."""
+"""The disk below a path, for people who are to fix it; and why a file could not be used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import EIO, EROFS
+from errno import EDQUOT, EIO, ENOSPC, EROFS
 from pathlib import Path
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -47,29 +47,30 @@ def disk_of(path: Path) -> Disk | None:
     return None
 
 
-def mend_of(path: Path, why: str) -> str:
-    """What is to be done about a disk on which `path` could not be written, for that reason."""
+def why(error: OSError) -> str:
+    """In the system's words."""
+    return (error.strerror or str(error)).lower()
+
+
+def fix_of(path: Path, errno: int) -> str:
+    """What is to be done about a disk on which `path` could not be written: `errno` says why, 0
+    where it was not the system that refused it."""
     disk = disk_of(path)
     if disk is None:
         return "Mend the disk"
     it = f"The file system at `{disk.mount}` ({disk.what})"
     # After an error ext4 refuses to write (emergency_ro), and its flags do not say so.
-    if disk.read_only or why == _said(EROFS):
+    if disk.read_only or errno == EROFS:
         return (f"{it} is read-only: `dmesg` may say why; `mount -o remount,rw {disk.mount}`, or "
                 "where an error made it so `umount`, `fsck` and `mount` it")  # fmt: skip
-    if why == _said(EIO):
+    if errno == EIO:
         return f"{it} fails: `dmesg` says why"
-    if disk.full or re.search("space|full|quota", why):
+    if disk.full or errno in (ENOSPC, EDQUOT):
         left = f"{disk.free >> 10:,} of {disk.size >> 10:,} KiB are free"
         if not disk.files_left:
             left = "no files are free"
         return f"{it} is full, {left}: make room (`du -xh {disk.mount} | sort -h`)"
     return f"{it} does not take it: let the agent write there (`namei -l {path}`), or mend it"
-
-
-def _said(errno: int) -> str:
-    """As `files.why` has it."""
-    return os.strerror(errno).lower()
 
 
 def _mounted_at(mount: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic
-from .disk import mend_of
+from .disk import fix_of, why
 
 if TYPE_CHECKING:
     from .state import Loss
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 CANNOT_WRITE = "H0780"
 
 
-def cannot_write(path: str, why: str, for_good: bool = False) -> Diagnostic:
+def cannot_write(path: str, reason: OSError | str, for_good: bool = False) -> Diagnostic:
     """`for_good`: until another agent begins."""
-    mend, then = mend_of(Path(path), why), "then `heliod` goes on by itself"
+    said, errno = (reason, 0) if isinstance(reason, str) else (why(reason), reason.errno or 0)
+    fix, then = fix_of(Path(path), errno), "then `heliod` goes on by itself"
     if for_good:
-        mend, then = "what the disk has lost nobody knows", "start `heliod` again on a sound disk"
-    return Diagnostic(CANNOT_WRITE, f"the journal `{path}` cannot be written: {why}", (),
-                      f"nothing was changed; what is in force stays in force. {mend}; {then}"
+        fix, then = "what the disk has lost nobody knows", "start `heliod` again on a sound disk"
+    return Diagnostic(CANNOT_WRITE, f"the journal `{path}` cannot be written: {said}", (),
+                      f"nothing was changed; what is in force stays in force. {fix}; {then}"
                       )  # fmt: skip
 
 
@@ -97,11 +98,11 @@ def not_durable(path: str, why: str) -> Diagnostic:
                       "started again on a sound disk")  # fmt: skip
 
 
-def doubtful(directory: str, why: str) -> Diagnostic:
+def doubtful(directory: str, error: OSError) -> Diagnostic:
     """Of a change of the list."""
-    title = f"in force, but perhaps not on the disk: the list in `{directory}`: {why}"
-    mend = mend_of(Path(directory), why)
-    help_ = (f"a reboot may bring back what was there before. {mend}; then `heliod` writes it "
+    title = f"in force, but perhaps not on the disk: the list in `{directory}`: {why(error)}"
+    fix = fix_of(Path(directory), error.errno or 0)
+    help_ = (f"a reboot may bring back what was there before. {fix}; then `heliod` writes it "
              "again by itself. Until then it takes no requests")  # fmt: skip
     return Diagnostic("H0783", title, (), help_)
 

@@ -15,6 +15,7 @@ from typing import BinaryIO, NamedTuple, NoReturn
 from ...lang.text.diagnostics import Refused
 from ..base.faults import refused
 from . import faults
+from .disk import why
 
 DIGEST_SIZE = 16
 #: A file that is being written, and whatever is left of one.
@@ -105,7 +106,7 @@ def write_twice(paths: Sequence[Path], content: bytes) -> None:
         sync_directory(paths[0].parent)
     except OSError as error:
         if changed:
-            raise Doubtful([faults.doubtful(str(paths[0].parent), why(error))]) from None
+            raise Doubtful([faults.doubtful(str(paths[0].parent), error)]) from None
         _give_up(paths[0], error, *fresh.values())
 
 
@@ -124,7 +125,7 @@ def _give_up(path: Path, error: OSError, *begun: Path) -> NoReturn:
     for each in begun:
         with suppress(OSError):
             each.unlink(missing_ok=True)
-    raise refused(faults.cannot_write(str(path), why(error))) from None
+    raise refused(faults.cannot_write(str(path), error)) from None
 
 
 def sync_directory(directory: Path) -> None:
@@ -133,7 +134,3 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

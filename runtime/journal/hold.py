@@ -45,8 +45,7 @@ def hold(directory: Path) -> Iterator[None]:
                 held.callback(os.close, file)
                 _lock(file, directory)
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise refused(faults.cannot_write(str(directory), why)) from None
+            raise refused(faults.cannot_write(str(directory), error)) from None
         _lock(locked, directory)
         yield
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from ..base.faults import refused
 from . import faults
-from .files import sync_directory, why
+from .disk import why
+from .files import sync_directory
 from .heads import HEADS, NOT_BEGUN, Head
 from .records import Entry, encode
 
@@ -88,7 +89,7 @@ class Log:
                 done += os.pwrite(self._file, memoryview(record)[done:], at + done)
         except OSError as error:
             self.withdraw(self.mark)
-            raise refused(faults.cannot_write(str(self.path), why(error))) from None
+            raise refused(faults.cannot_write(str(self.path), error)) from None
         self.mark = Mark(self.mark.size + len(record), entry.revision)
         self._written += 1
 
@@ -175,7 +176,7 @@ class Log:
                             self._make_ready()
                         self._write_head(ended=1)
             except OSError as error:
-                raise refused(faults.cannot_write(str(path), why(error))) from None
+                raise refused(faults.cannot_write(str(path), error)) from None
             if self._file >= 0:
                 with suppress(OSError):  # on a full disk the new one needs what this one has left
                     os.ftruncate(self._file, HEADS + self.mark.size)
@@ -217,7 +218,7 @@ class Log:
                 try:
                     self._make_ready()
                 except OSError as error:
-                    raise refused(faults.cannot_write(str(self.path), why(error))) from None
+                    raise refused(faults.cannot_write(str(self.path), error)) from None
             self._syncing = True
         self._sync()
 
@@ -285,5 +286,5 @@ def open_new(path: Path, whose: tuple[bytes, int, int]) -> int:
             os.close(descriptor)
             with suppress(OSError):
                 path.unlink()
-        raise refused(faults.cannot_write(str(path), why(error))) from None
+        raise refused(faults.cannot_write(str(path), error)) from None
     return descriptor

@@ -18,7 +18,8 @@ from typing import Any
 from ..base.faults import refused
 from . import faults
 from .backup import Contents, Pipeline, Source
-from .files import sync_directory, why
+from .disk import why
+from .files import sync_directory
 from .records import decode
 from .state import Build, read_build
 

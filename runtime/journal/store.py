@@ -26,7 +26,8 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.faults import refused
 from . import faults, format1, kept_in
 from .backup import Pipeline, Received, Taken
-from .files import Doubtful, Unsound, read_sound, sync_directory, why, write_whole
+from .disk import why
+from .files import Doubtful, Unsound, read_sound, sync_directory, write_whole
 from .files import Mark as File
 from .heads import Head
 from .hold import hold, keep_private
@@ -127,7 +128,7 @@ class Store:
         try:  # who was killed may have renamed the list, and not have waited for the disk
             sync_directory(self.directory)
         except OSError as error:
-            self.doubt = (faults.doubtful(str(self.directory), why(error)),)
+            self.doubt = (faults.doubtful(str(self.directory), error),)
         with suppress(Refused):  # the findings say so
             self._save(self._state)
 
@@ -170,7 +171,7 @@ class Store:
             os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK))
         except OSError as error:
             if error.errno in (EROFS, EIO):  # another is no matter of the disk's
-                self.findings = (faults.cannot_write(str(path), why(error)),)
+                self.findings = (faults.cannot_write(str(path), error),)
                 raise Refused(self.findings) from None
 
     def need_place(self) -> None:
@@ -266,7 +267,7 @@ class Store:
                 continue
             except OSError as error:
                 place = str(self.directory / "aside")
-                raise refused(faults.cannot_write(place, why(error))) from None
+                raise refused(faults.cannot_write(place, error)) from None
         self._unsound.clear()
 
     # ---- losses -----------------------------------------------------------------------------
@@ -509,7 +510,7 @@ class Store:
         try:
             path = Path(mkdtemp(prefix=_RECEIVED, dir=self.directory))
         except OSError as error:
-            raise refused(faults.cannot_write(str(self.directory), why(error))) from None
+            raise refused(faults.cannot_write(str(self.directory), error)) from None
         try:
             yield path
         finally:
@@ -566,7 +567,7 @@ class Store:
             received.path(mark).rename(self.directory / name)
         except OSError as error:
             path = str(self.directory / name)
-            raise refused(faults.cannot_write(path, why(error))) from None
+            raise refused(faults.cannot_write(path, error)) from None
         return mark._replace(name=name)
 
     def _begin_log(self, pipeline: int, number: int, revision: int) -> None:

@@ -43,18 +43,19 @@ class BpfError(Exception):
     """The kernel or libbpf refused `operation`.
 
     `errno` is positive, `log` what the verifier (or else libbpf) said, `mend` what the user can do,
-    `program` the program that was refused, `damaged` that an object is none that can be loaded, and
-    `done` the elements of a batch done before the error.
+    `program` the program that was refused, `map` the name of the map whose element was not taken,
+    `damaged` that an object is none that can be loaded, and `done` the elements of a batch done
+    before the error.
     """
 
     def __init__(
         self, operation: str, errno: int, log: str = "", *,
-        mend: str = "", program: str = "", damaged: bool = False,
+        mend: str = "", program: str = "", map: str = "", damaged: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(operation, errno, log)
         self.operation, self.errno, self.log = operation, errno, log
         self.mend = mend or _mend_of(errno)
-        self.program, self.damaged, self.done = program, damaged, 0
+        self.program, self.map, self.damaged, self.done = program, map, damaged, 0
 
     @property
     def reason(self) -> str:

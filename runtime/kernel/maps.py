@@ -329,7 +329,7 @@ class Map(Descriptor):
             ENODEV: "there is no such interface",
         }
         what = f"{verb} map `{self.name}`"
-        error = BpfError(what, errno, mend=mends.get(errno, ""))
+        error = BpfError(what, errno, mend=mends.get(errno, ""), map=self.name)
         error.done = done
         return error
 

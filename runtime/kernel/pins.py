@@ -133,15 +133,16 @@ def _pin(fd: int, path: Path) -> None:
     with libbpf.captured() as said:
         result = libbpf.lib().bpf_obj_pin(fd, os.fsencode(path))
     if result < 0:
-        what = f"pin at `{path}`"
-        raise BpfError(what, -result, "\n".join(said), mend=_pin_mend(path.parent))
+        raise _not_pinned(path, -result, "\n".join(said))
 
 
-def _pin_mend(directory: Path) -> str:
-    # The kernel says EPERM to a foreign file system and to a missing privilege alike.
+def _not_pinned(path: Path, errno: int, log: str) -> BpfError:
+    what, directory, mend = f"pin at `{path}`", path.parent, ""
     if not directory.is_dir():
-        return f"the directory `{directory}` does not exist"
-    return "" if is_bpffs(directory) else f"`{directory}` is not in a bpf file system: {MOUNT}"
+        mend = f"the directory `{directory}` does not exist"
+    elif not is_bpffs(directory):  # the kernel says EPERM, as to a missing privilege
+        errno, mend = ENOTDIR, f"`{directory}` is not in a bpf file system: {MOUNT}"
+    return BpfError(what, errno, log, mend=mend)
 
 
 def open_pin(path: Path) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from errno import E2BIG
 
 from ...lang.contract.manifest.manifest import RuleKind
 from ...lang.text.diagnostics import Diagnostic
 from ..base.faults import of_kernel
+from ..kernel.libbpf import BpfError
 from .directory import DirectoryFull
 from .images import TooLong
 from .tables import NoRoom
+
+#: Characters of a map's name that the kernel keeps.
+_NAME = 15
 
 
 def table_full(kind: RuleKind) -> Diagnostic:
@@ -58,9 +61,9 @@ def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
         return name_too_long(str(error))
     if isinstance(error, LookupError):
         return dangling(*error.args)
-    named = re.search(r"`(\w+)_entries?`?|`(\w+)`", getattr(error, "operation", ""))
-    name = (named[1] or named[2] or "") if named else ""
-    kind = next((k for k in kinds.values() if name and k.prefix.startswith(name[:8])), None)
-    if kind is not None and getattr(error, "errno", 0) == E2BIG:
-        return table_full(kind)
+    if isinstance(error, BpfError) and error.errno == E2BIG and error.map:
+        # The kernel cuts names of maps.
+        of_map = [k for k in kinds.values() if error.map.startswith(f"{k.prefix}_"[:_NAME])]
+        if of_map:
+            return table_full(max(of_map, key=lambda kind: len(kind.prefix)))
     return of_kernel(error, "change a table")

@@ -6,10 +6,12 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EACCES, EDQUOT, EIO, ENOSPC, EROFS
 from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.journal.faults import cannot_write
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
 from journal_world import begin, build, fold, the, write
@@ -156,3 +158,20 @@ def test_a_read_only_disk_is_read_and_recovers(small_disk: Path) -> None:
 
 def remount(disk: Path, how: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "help_"),
+    [
+        (OSError(ENOSPC, "no room, in another language"), "is full, "),
+        (OSError(EDQUOT, ""), "is full, "),
+        (OSError(EROFS, ""), "is read-only"),
+        (OSError(EIO, ""), "fails: `dmesg` says why"),
+        (OSError(EACCES, "no space"), "does not take it"),
+        ("the disk is full of snow", "does not take it"),
+    ],
+)
+def test_the_number_decides_what_is_to_be_done(
+    error: OSError | str, help_: str, tmp_path: Path
+) -> None:
+    assert help_ in cannot_write(str(tmp_path / "log"), error).help

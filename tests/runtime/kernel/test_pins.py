@@ -6,6 +6,7 @@ from errno import ENOTDIR, EPERM
 from pathlib import Path
 
 import pytest
+from helioc.runtime.base.faults import of_kernel
 from helioc.runtime.kernel import pins as module
 from helioc.runtime.kernel.handles import (
     BpfError,
@@ -59,8 +60,9 @@ def test_pins_are_refused_in_words(table: Map, pins: Path, tmp_path: Path) -> No
     with pytest.raises(BpfError, match="may not contain a dot") as error:
         table.pin(pins / "a.b")
     assert error.value.errno == EPERM
-    with pytest.raises(BpfError, match="is not in a bpf file system: mount -t bpf"):
+    with pytest.raises(BpfError, match="is not in a bpf file system: mount -t bpf") as error:
         table.pin(tmp_path / "table")
+    assert error.value.errno == ENOTDIR and of_kernel(error.value, "pin it").code == "H0721"
     with pytest.raises(BpfError, match="directory .* does not exist"):
         table.pin(pins / "absent" / "table")
 
