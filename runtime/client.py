@@ -31,7 +31,7 @@ from .base.outcome import Outcome
 from .base.places import SOCKET
 from .channel.channel import Channel
 from .channel.connect import Tls
-from .channel.failures import Failed, Stopped
+from .channel.failures import Failed, Stopped, call_failed, unreachable
 from .http2 import nghttp2
 from .http2.codes import Code
 from .http2.sockets import failure
@@ -392,9 +392,9 @@ class Client:
         said = error.says or error.code.name.lower()
         if error.code == Code.UNAVAILABLE:
             closed = _closed(self.address)
-            found = faults.unreachable(self.address, said, self._tls is not None, closed)
+            found = unreachable(self.address, said, self._tls is not None, closed, error.tls)
         else:
-            found = faults.call_failed(self.address, said)
+            found = call_failed(self.address, said)
         return Rejected([found], error.code)
 
 
@@ -419,7 +419,8 @@ def _channel(address: str, tls: Tls | None) -> Channel:
     except ValueError:
         raise refused(faults.bad_address(address)) from None
     except OSError as error:
-        raise refused(faults.unreachable(address, failure(error), True, False)) from None
+        why = failure(error)
+        raise refused(unreachable(address, why, True, False, why.tls)) from None
 
 
 def _closed(address: str) -> bool:
@@ -483,7 +484,7 @@ class Stream:
         except Failed as error:
             raise self._client._rejected(error) from None
         if answer is None:
-            raise refused(faults.call_failed(self._client.address, "it ended"))
+            raise refused(call_failed(self._client.address, "it ended"))
         reply = reply_of("Stream", answer)
         if reply.HasField("failed"):
             failed = reply.failed

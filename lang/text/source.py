@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 
-#: What the text of a request is called that was not read from a file.
-REQUEST = "<request>"
+#: What the text of a request is called that was not read from a file, and packed rules.
+REQUEST, PACKED = "<request>", "<columns>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,21 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         return Span(self, start, max(start, end))
+
+
+@dataclass(frozen=True, eq=False)
+class Row(Source):
+    """All there is to show of a row (from 0) of packed rules: its text says which it is, and the
+    column if one is meant."""
+
+    kind: str = ""
+    row: int = 0
+    column: str = ""
+
+    @classmethod
+    def of(cls, name: str, kind: str, row: int, column: str) -> Row:
+        text = f"{kind}, rule {row + 1}" + (f", {column}" if column else "")
+        return cls(name, text, None, kind, row, column)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from errno import EACCES, EADDRINUSE, ENOENT, EPERM
 from typing import TYPE_CHECKING
 
@@ -24,42 +23,6 @@ def key_reused(key: str) -> Diagnostic:
 
 def bad_message(what: str, help_: str) -> Diagnostic:
     return Diagnostic("H0762", what, (), help_)
-
-
-#: What comes of a failure of TLS, by what OpenSSL says of it; the first that fits.
-_TLS = {
-    "refused: certificate has expired": "the agent's certificate has ended, or a clock is wrong: "
-    "another takes the place of the files that `heliod --identity` names, without a restart",
-    "refused: certificate is not yet valid": "a clock is wrong, here or where it was made",
-    "mismatch|not valid for": "the agent's certificate does not name this host: make one by "
-    "`helioctl certs agent DIRECTORY NAME --host HOST`",
-    "refused: .*(self-signed|issuer|signature)": "another authority has signed the agent's "
-    "certificate than the `ca.pem` beside `--identity`: take that of the agent's authority",
-    "alert .*(ca|certificate)": "the agent refuses this client's certificate: it has ended, or "
-    "another authority signed it than the agent knows: ask who runs the agent for another",
-    "wrong version|http request|unknown protocol|record layer": "what listens there speaks no TLS: "
-    "another program, or an agent by `--insecure-tcp`, for which `--identity` is left out",
-}
-
-
-def unreachable(address: str, why: str, identity: bool, closed: bool) -> Diagnostic:
-    """`closed`: its socket is, to this user."""
-    help_ = "is `heliod` running? `helioctl --local` works without it"
-    if closed:
-        why = "its socket is closed to this user"
-        help_ = ("run `helioctl` as root, or as a member of the agent's group: `adduser USER "
-                 "helio`")  # fmt: skip
-    if not address.startswith("unix:"):
-        help_ = "is `heliod` running, and was it told to listen there (`--tcp`)?"
-        help_ = next((then for said, then in _TLS.items() if re.search(said, why)), help_)
-        if not identity:
-            help_ += " By TCP both sides show certificates: `helioctl --identity PATH`"
-    return Diagnostic("H0763", f"no agent answers at `{address}`: {why}", (), help_)
-
-
-def call_failed(address: str, why: str) -> Diagnostic:
-    help_ = "with an idempotency key the request can be sent again without harm"
-    return Diagnostic("H0764", f"the agent at `{address}` did not finish: {why}", (), help_)
 
 
 def other_build() -> Diagnostic:

@@ -110,7 +110,8 @@ class Channel:
         try:
             made = Link(self._connect(_left(until)))
         except OSError as error:
-            raise Failed(Code.UNAVAILABLE, failure(error)) from None
+            why = failure(error)
+            raise Failed(Code.UNAVAILABLE, why, tls=why.tls) from None
         except ValueError as error:  # a name that can be none
             raise Failed(Code.UNAVAILABLE, str(error)) from None
         self._links = (*(link for link in self._links if link.there), made)

@@ -19,7 +19,7 @@ from ..http2 import nghttp2 as ng
 from ..http2.client import ClientSession
 from ..http2.codes import Code
 from ..http2.session import Broken, Closed, Ended, Event, Fields
-from ..http2.sockets import AGAIN, failure, receive
+from ..http2.sockets import AGAIN, Why, failure, receive
 from .failures import Failed, Stopped
 from .waiters import Waiter, Waiters
 
@@ -242,7 +242,8 @@ class Link:
             self._lose("the server ended it")
 
     def _lose(self, why: str, kind: type[Failed] = Failed, code: Code = Code.UNAVAILABLE) -> None:
-        self._lost = self._lost or partial(kind, code, f"the connection is lost: {why}")
+        tls = why.tls if isinstance(why, Why) else None
+        self._lost = self._lost or partial(kind, code, f"the connection is lost: {why}", tls=tls)
         self._sweep()
 
     def _sweep(self) -> None:

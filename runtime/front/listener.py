@@ -147,7 +147,7 @@ class Handshake:
             except ssl.SSLWantWriteError:
                 return WRITE
             except OSError as error:  # ssl.SSLError is one
-                why = failure(error)
+                why: str = failure(error)
             else:
                 self._over, why = True, ""
         if why:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from functools import cache
@@ -12,7 +11,7 @@ from google.protobuf.message import DecodeError
 from ...lang.contract.request.request import IE, Request, RuleItem
 from ...lang.text import errors
 from ...lang.text.diagnostics import Diagnostic, Label, Refused, Severity
-from ...lang.text.source import REQUEST, Source, Span
+from ...lang.text.source import PACKED, REQUEST, Row, Source, Span
 from ..base.collecting import no_collecting
 from ..http2.codes import Code
 from . import control_pb2 as pb
@@ -24,7 +23,6 @@ _LONG, _AROUND = 16_384, 200
 _CALLED = 200
 #: Octets of a trailer: gRPC's own clients take 8 KiB of metadata for sure.
 _ROOM = 6_000
-_PACKED_ROW = re.compile(r"\w+, rule (\d+)(?:, (\w+))?")
 
 Item = RuleItem | IE
 
@@ -157,9 +155,9 @@ def _line_end(source: Source, offset: int) -> int:
 
 def _blame(span: Span, into: pb.Finding, texts: _Texts) -> None:
     """Which rule and element a place in a request's text is of."""
-    if packed := _PACKED_ROW.fullmatch(span.source.text):
-        into.path.append(int(packed[1]) - 1)
-        into.rule, into.element = span.source.text.split(",")[0], packed[2] or ""
+    if isinstance(at := span.source, Row):
+        into.path.append(at.row)
+        into.rule, into.element = at.kind, at.column
         return
     if span.source.name != REQUEST:  # an intent's, or a configuration's
         return
@@ -217,9 +215,7 @@ def diagnostic_of(found: pb.Finding, request: Request | None = None) -> Diagnost
     for label in found.labels:
         # Lines that were left out are empty, so that the others have their numbers.
         before = "\n" * max(0, label.line - 1)
-        source = sources.setdefault(
-            (label.source, label.text), Source(label.source, before + label.text)
-        )
+        source = sources.setdefault((label.source, label.text), _source(found, label, before))
         span = source.span(len(before) + label.start, len(before) + label.end)
         # Of a part of a text nobody knows what stood before it.
         own = _own(span, request) if not label.line else None
@@ -228,6 +224,12 @@ def diagnostic_of(found: pb.Finding, request: Request | None = None) -> Diagnost
         labels.append(Label(own or span, label.says))
     severity: Severity = "warning" if found.warning else "error"
     return Diagnostic(found.code, found.title, tuple(labels), found.help, severity)
+
+
+def _source(found: pb.Finding, label: pb.Label, before: str) -> Source:
+    if label.source == PACKED and len(found.path) == 1:
+        return Row.of(PACKED, found.rule, found.path[0], found.element)
+    return Source(label.source, before + label.text)
 
 
 def _own(span: Span, request: Request | None) -> Span | None:

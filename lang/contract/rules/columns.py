@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -36,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...text.diagnostics import Diagnostic, Label, Refused
-from ...text.source import Source, Span
+from ...text.source import PACKED, Row, Source, Span
 
 Array = npt.NDArray[Any]
 ColumnKind = Literal["matcher", "value", "reference", "id"]
@@ -46,9 +45,6 @@ VERSION = 2
 _DIGEST = 16
 _BEGIN = 8 + _DIGEST  # of what the digest covers
 _MOST_ROWS = 1 << 26
-#: The source of what is said of a row whose CSV is not known; its text: the row, the column.
-_PACKED = "<columns>"
-_ROW = re.compile(r"\w+, rule (\d+)(?:, (.+))?")
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -98,24 +94,23 @@ class Columns:
     columns: tuple[Column, ...]
     source: Source | None = None
     warnings: tuple[Diagnostic, ...] = ()
-    name: str = _PACKED
+    name: str = PACKED
 
     def place(self, row: int, column: str) -> Label:
         """Where a row's cell stands, or which row it is."""
         names = [c.name for c in self.columns]
         index = names.index(column) if column in names else None
         if self.source is None:
-            text = f"{self.kind}, rule {row + 1}" + (f", {column}" if column else "")
-            return Label(Source(self.name, text).span(0, len(text)))
+            at = Row.of(self.name, self.kind, row, column)
+            return Label(at.span(0, len(at.text)))
         return Label(cell(self.source, row, index))
 
     def placed(self, found: Diagnostic) -> Diagnostic:
         """The same at its place in the CSV, or in the file, where it is about packed rules."""
-        span = found.span
-        said = _ROW.fullmatch(span.source.text) if span and span.source.name == _PACKED else None
-        if said is None:
+        at = found.span.source if found.span else None
+        if not isinstance(at, Row) or at.name != PACKED:
             return found
-        place = self.place(int(said[1]) - 1, said[2] or "").span
+        place = self.place(at.row, at.column).span
         return replace(found, labels=(Label(place, found.labels[0].text),))
 
 
@@ -166,7 +161,7 @@ def _digest(content: bytes | memoryview) -> bytes:
     return hashlib.blake2b(content, digest_size=_DIGEST).digest()
 
 
-def load(data: bytes, name: str = _PACKED) -> Columns:
+def load(data: bytes, name: str = PACKED) -> Columns:
     """Read a `.hpr` file. Raises `Refused` (H0472) for anything that `dump` did not write."""
     try:
         return replace(_load(data), name=name)

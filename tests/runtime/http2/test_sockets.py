@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from helioc.runtime.base.certs import make_authority
-from helioc.runtime.http2.sockets import receive
+from helioc.runtime.http2.sockets import Tls, failure, receive
 
 MOST = 64 << 10
 
@@ -60,3 +60,29 @@ def test_the_end_comes_behind_the_rest(pair: tuple[socket.socket, socket.socket]
     data, ended = receive(server, MOST)
     assert data == b"last"
     assert ended or receive(server, MOST)[1]
+
+
+@pytest.mark.parametrize(
+    ("reason", "tls"),
+    [
+        ("TLSV1_ALERT_UNKNOWN_CA", Tls.REFUSED_HERE),
+        ("SSLV3_ALERT_CERTIFICATE_EXPIRED", Tls.REFUSED_HERE),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", Tls.REFUSED_HERE),
+        ("TLSV1_ALERT_INTERNAL_ERROR", None),
+        ("WRONG_VERSION_NUMBER", Tls.NONE),
+        ("UNEXPECTED_EOF_WHILE_READING", None),
+    ],
+)
+def test_how_tls_failed_is_told_by_its_number(reason: str, tls: Tls | None) -> None:
+    error = ssl.SSLError(ssl.SSL_ERROR_SSL, "in whatever words")
+    error.reason = reason
+    found = failure(error)
+    assert found.tls == tls and found == f"TLS: {reason.lower().replace('_', ' ')}"
+
+
+@pytest.mark.parametrize(("number", "tls"), [(10, Tls.ENDED), (64, Tls.OTHER_NAME), (1, None)])
+def test_why_a_certificate_is_refused_is_told_by_its_number(number: int, tls: Tls | None) -> None:
+    error = ssl.SSLCertVerificationError(ssl.SSL_ERROR_SSL, "certificate is not yet valid")
+    error.verify_code, error.verify_message = number, "certificate is not yet valid"
+    assert failure(error).tls == tls
+    assert failure(OSError(5, "expired")).tls is None
