@@ -145,7 +145,8 @@ class ReadBack(NamedTuple):
         def right(contents: Contents) -> bool:
             return bool(test_holds(test, contents, unknown(test.ahead)))
 
-        self.report(w, test.field, rest[0], read_by(edge, test), never, right)
+        where, hexadecimal = read_by(edge, test), in_hexadecimal(edge, test)
+        self.report(w, test.field, rest[0], where, never, right, hexadecimal)
         return ((),)
 
     def reading(self, edges: Sequence[model.Edge], rest: tuple[Contents, ...]) -> Ways:
@@ -247,7 +248,8 @@ class ReadBack(NamedTuple):
             return bool(test_holds(test, contents, begin_with((other, *rest[1:]), test.ahead)))
 
         name = _culprit(following, rest[0], ahead)
-        self.report(following, name, rest[0], read_by(edge, test), never, right)
+        where, hexadecimal = read_by(edge, test), in_hexadecimal(edge, test)
+        self.report(following, name, rest[0], where, never, right, hexadecimal)
 
     def report(
         self,
@@ -257,9 +259,10 @@ class ReadBack(NamedTuple):
         where: tuple[Span, str],
         never: bool,
         right: Callable[[Contents], bool],
+        hexadecimal: bool = False,
     ) -> None:
         """`right`: whether the header would be read if it held that."""
-        write = partial(shown, w.header.field(name), "= 0x" in where[1])
+        write = partial(shown, w.header.field(name), hexadecimal)
         span, says = self.said_of(w, name, contents, write)
         unsaid = w.unsaid(name) if name in w.spans else None
         if unsaid is not None and not right(contents.but_for(name, (unsaid, unsaid))):
@@ -333,6 +336,10 @@ def _holds(condition: model.Condition, contents: Contents) -> bool:
 
 def read_by(edge: model.Edge, test: model.Test) -> tuple[Span, str]:
     return edge.span, f"this edge reads it where `{test.field} = {_as_written(edge, test)}`"
+
+
+def in_hexadecimal(edge: model.Edge, test: model.Test) -> bool:
+    return _as_written(edge, test).startswith("0x")
 
 
 def _as_written(edge: model.Edge, test: model.Test) -> str:

@@ -10,7 +10,7 @@ from . import faults_changes as faults
 from .contents import Interval
 from .flow import Scope
 from .ranges import narrowed
-from .read_back import ReadBack, read_by, same_bits, shown
+from .read_back import ReadBack, in_hexadecimal, read_by, same_bits, shown
 from .stage_names import Program
 from .written import Written, came, contents_of
 
@@ -40,9 +40,10 @@ def taken_over(
                 continue
             failing = [(e, reader.first_failing(e.tests, contents, rest[1:])) for e in edges]
             where = front.header.field(name).span, f"`{front.name}` says by this what follows it"
-            where = next((read_by(e, found[0]) for e, found in failing if found), where)
+            read = next(((e, found[0]) for e, found in failing if found), None)
+            where = read_by(*read) if read else where
             never = most < low or high < least
-            hexadecimal = "= 0x" in where[1] or (
+            hexadecimal = (read is not None and in_hexadecimal(*read)) or (
                 name in w.values and "0x" in w.values[name].span.text
             )
             says = reader.said_of(w, name, contents, partial(shown, field, hexadecimal))
