@@ -60,7 +60,7 @@ def lowered(
         unit = lower(pipeline, pipeline.span.source.file, join, traced, target)
     except Unsupported as error:
         if target != "host":
-            from .nfp.faults import not_on_a_card
+            from .nfp.nfp import not_on_a_card  # only where a card is the target
 
             raise Refused([not_on_a_card(error.span or pipeline.span, str(error))]) from error
         label = Label(error.span or pipeline.span, "not compiled yet")

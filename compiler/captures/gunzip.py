@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 
-from . import faults
+from ...lang.text.diagnostics import Diagnostic
+from . import errors
 from .packets import AT_ONCE, Readable
 
 MAGIC = b"\x1f\x8b"
@@ -33,7 +34,7 @@ class Gunzip:
             elif self._member.eof:
                 return b""
             elif not self._packed:
-                raise faults.refused(faults.cut_off(self._name, self._at, "what gzip packed"))
+                raise errors.refused(errors.cut_off(self._name, self._at, "what gzip packed"))
             if data := self._unpacked(size):
                 return data
 
@@ -41,6 +42,14 @@ class Gunzip:
         try:
             data = self._member.decompress(self._packed, size)
         except zlib.error as error:
-            raise faults.refused(faults.not_unpacked(self._name, self._at, str(error))) from None
+            raise errors.refused(_not_unpacked(self._name, self._at, str(error))) from None
         self._packed = self._member.unconsumed_tail or self._member.unused_data
         return data
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_unpacked(name: str, at: int, why: str) -> Diagnostic:
+    title = f"{name} is damaged in front of byte {at:,}: gzip cannot unpack it ({why})"
+    return Diagnostic("H0804", title, (), "what stands in front of it was read")

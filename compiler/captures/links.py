@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..interpret.octets import updated
-from .faults import link_name
 from .packets import ETHERNET, Captured
 
 _IPV4, _IPV6, _TAGS = 0x0800, 0x86DD, (0x8100, 0x88A8)
@@ -102,3 +101,23 @@ def _with_total_length(packet: Captured) -> Captured:
 
 def _word(octets: bytes, at: int) -> int:
     return int.from_bytes(octets[at : at + 2], "big")
+
+
+LINK_TYPES = {
+    0: "BSD loopback",
+    12: "raw IP",
+    14: "raw IP",
+    101: "raw IP",
+    105: "IEEE 802.11",
+    113: "Linux cooked",
+    127: "radiotap",
+    220: "USB",
+    228: "raw IPv4",
+    229: "raw IPv6",
+    276: "Linux cooked, version 2",
+}
+
+
+def link_name(link: int) -> str:
+    known = LINK_TYPES.get(link)
+    return f"link type {link} ({known})" if known else f"link type {link}"

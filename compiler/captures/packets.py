@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, Protocol
 
-from . import faults
+from . import errors
 
 Order = Literal["<", ">"]
 ETHERNET = 1  # LINKTYPE_ETHERNET
@@ -61,7 +61,7 @@ class Stream:
         began = self.at if since is None else since
         data = self.maybe(count)
         if len(data) < count:
-            raise faults.refused(faults.cut_off(self.name, began, what))
+            raise errors.refused(errors.cut_off(self.name, began, what))
         return data
 
     def maybe(self, count: int) -> bytes:

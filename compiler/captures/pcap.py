@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from . import faults
-from .links import READABLE
+from ...lang.text.diagnostics import Diagnostic
+from . import errors
+from .links import READABLE, link_name
 from .packets import ETHERNET, LARGEST_PACKET, Captured, Order, Stream
 
 #: The first four octets: byte order, and nanoseconds in a unit of a time's fraction.
@@ -28,7 +29,7 @@ def read_pcap(stream: Stream, magic: bytes) -> Iterator[Captured]:
     (link,) = struct.unpack_from(order + "I", head, 16)
     link &= 0xFFFF  # above it is what is known of a frame check sequence
     if link not in READABLE:
-        raise faults.refused(faults.foreign_link(stream.name, link))
+        raise errors.refused(_foreign_link(stream.name, link))
     record = struct.Struct(order + "4I")
     number = 0
     while True:
@@ -38,11 +39,11 @@ def read_pcap(stream: Stream, magic: bytes) -> Iterator[Captured]:
             return
         what = f"packet {number}"
         if len(head) < record.size:
-            raise faults.refused(faults.cut_off(stream.name, start, what))
+            raise errors.refused(errors.cut_off(stream.name, start, what))
         seconds, fraction, kept, length = record.unpack(head)
         if kept > LARGEST_PACKET:
             words = f"{what} would have {kept:,} octets"
-            raise faults.refused(faults.damaged(stream.name, start, words))
+            raise errors.refused(errors.damaged(stream.name, start, words))
         octets = stream.take(kept, what, since=start)
         time = seconds * _SECOND + fraction * unit
         yield Captured(number, octets, max(length, kept), link, time=time)
@@ -61,3 +62,12 @@ class PcapWriter:
         on_wire = len(frame) if length is None else length
         head = struct.pack("<4I", seconds & 0xFFFFFFFF, rest, len(frame), on_wire)
         self._file.write(head + frame)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _foreign_link(name: str, link: int) -> Diagnostic:
+    title = f"the packets of {name} are neither Ethernet frames nor IP packets: {link_name(link)}"
+    help_ = "capture on an Ethernet or tun interface, or on `any`"
+    return Diagnostic("H0805", title, (), help_)

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import faults
+from . import errors
 from .packets import LARGEST_PACKET, Captured, Order, Stream
 
 MAGIC = b"\x0a\x0d\x0d\x0a"  # also the type of a section's header, in either byte order
@@ -46,7 +46,7 @@ class _Reader:
         kind = MAGIC
         while kind:
             if len(kind) < 4:
-                raise faults.refused(faults.cut_off(self._stream.name, self._start, "a block"))
+                raise errors.refused(errors.cut_off(self._stream.name, self._start, "a block"))
             number = _SECTION if kind == MAGIC else self._number(kind)
             body = self._body(number)
             if number == _SECTION:
@@ -66,7 +66,7 @@ class _Reader:
         return self._stream.take(count, "a block", since=self._start)
 
     def _damaged(self, what: str) -> Exception:
-        return faults.refused(faults.damaged(self._stream.name, self._start, what))
+        return errors.refused(errors.damaged(self._stream.name, self._start, what))
 
     def _body(self, kind: int) -> bytes:
         """What stands between a block's lengths (of a section's header: behind its magic)."""

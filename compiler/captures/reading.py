@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import faults, gunzip, pcap, pcapng
+from ...lang.text.diagnostics import Diagnostic
+from . import errors, gunzip, pcap, pcapng
 from .links import as_frame
 from .packets import Captured, Readable, Stream
 
@@ -48,5 +49,19 @@ def _packets(stream: Stream, magic: bytes) -> Iterator[Captured]:
         return pcap.read_pcap(stream, magic)
     for start, how in _PACKED.items():
         if magic.startswith(start):
-            raise faults.refused(faults.compressed(stream.name, *how))
-    raise faults.refused(faults.no_capture(stream.name, magic))
+            raise errors.refused(_compressed(stream.name, *how))
+    raise errors.refused(_no_capture(stream.name, magic))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_capture(name: str, start: bytes) -> Diagnostic:
+    said = f"it begins with {start[:4].hex(' ')}" if start else "it is empty"
+    help_ = "pcap begins with a1 b2 c3 d4 in either byte order, pcapng with 0a 0d 0d 0a"
+    return Diagnostic("H0801", f"{name} is no capture: {said}", (), help_)
+
+
+def _compressed(name: str, how: str, tool: str) -> Diagnostic:
+    help_ = f"unpack it before: {tool} -c CAPTURE | helioc decode PIPELINE.hp -"
+    return Diagnostic("H0802", f"{name} is compressed by {how}", (), help_)

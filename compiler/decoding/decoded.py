@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
-from ..captures.faults import link_name
+from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret.octets import Value
 from ..interpret.parse_packet import PacketParser

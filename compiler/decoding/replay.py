@@ -13,7 +13,7 @@ from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.trace.steps import Trace
 from ...lang.contract.trace.text import TraceText
 from ...lang.contract.world.environment import Environment, Outcome, Port
-from ..captures.faults import link_name
+from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret.packet import Interpreter
 from ..interpret.parse_packet import PacketParser

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.diagnostics import Diagnostic, Refused, error
 from ...lang.text.source import Span
 from ..lower import limits
 from ..lower.reads import walk
 from ..model import Pipeline, Stage
-from . import faults
 from .conform import Report, Violation, check_object, check_program
 from .object_file import read_object
 
@@ -20,20 +19,28 @@ def judged(octets: bytes, pipeline: Pipeline) -> tuple[Report, ...]:
     read = read_object(octets)
     reports = tuple(check_program(read, name) for name in read.programs)
     wrong = [*check_object(read), *(v for report in reports for v in report.violations)]
-    found = list(dict.fromkeys(_fault(pipeline, violation) for violation in wrong))
+    found = list(dict.fromkeys(_violation(pipeline, violation) for violation in wrong))
     for report in reports:
         if report.instructions > limits.INSTRUCTIONS:
             found.append(_too_long(pipeline, report))
         if report.stack > limits.STACK:
-            found.append(faults.too_much_stack(pipeline.span, report.stack))
+            title = (
+                f"the program needs {report.stack} octets of stack, and a card has {limits.STACK}"
+            )
+            where = pipeline.span, "too much is kept at once"
+            found.append(error("H0359", title, where, help="match, push or hash less at a time"))
     if found:
         raise Refused(found)
     return reports
 
 
-def _fault(pipeline: Pipeline, violation: Violation) -> Diagnostic:
+def _violation(pipeline: Pipeline, violation: Violation) -> Diagnostic:
     span = _span(pipeline, violation.line) if violation.line else None
-    return faults.instruction(span or pipeline.span, violation.why)
+    return error(
+        "H0361", f"a card would not run this rightly: {violation.why}",
+        (span or pipeline.span, "compiled from here"),
+        help="write it another way; if it looks harmless, it is helioc's fault: please report it",
+    )  # fmt: skip
 
 
 def _too_long(pipeline: Pipeline, report: Report) -> Diagnostic:
@@ -42,7 +49,14 @@ def _too_long(pipeline: Pipeline, report: Report) -> Diagnostic:
         span = _span(pipeline, line)
         if span is not None and len(costly) < SHOWN:
             costly.append((span, count))
-    return faults.too_long(pipeline.span, report.instructions, costly)
+    return error(
+        "H0359",
+        f"the program is too long for a card: about {report.instructions:,} of its instructions",
+        (pipeline.span, f"at most {limits.INSTRUCTIONS:,}"),
+        *((where, f"about {n:,} of them") for where, n in costly),
+        help="parse fewer headers, hash less, find fewer kinds of rules; what is done in two "
+        "places counts twice",
+    )
 
 
 def _span(pipeline: Pipeline, line: tuple[str, int]) -> Span | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...lang.contract.manifest.manifest import LOCAL_ADDRESSES
-from ...lang.text.diagnostics import Diagnostic
+from ...lang.text.diagnostics import Diagnostic, error
+from ...lang.text.source import Span
 from ..lower import limits
 from ..lower.events import Events
 from ..lower.reads import asks_local, reads, walk
@@ -25,7 +26,6 @@ from ..model import (
 )
 from ..tables.layout import Table, tables
 from ..tables.offloaded import maps_of, offloaded
-from . import faults
 
 #: What clang is told beside: no tables of its own, which would be global data; the card's
 #: instructions, whatever is asked for elsewhere.
@@ -68,19 +68,19 @@ def _statements(pipeline: Pipeline) -> Iterator[Diagnostic]:
 def _statement(part: object) -> Diagnostic | None:
     match part:
         case Forward(span=span):
-            return faults.other_port(span, "forward")
+            return _other_port(span, "forward")
         case Bridge(span=span):
-            return faults.other_port(span, "bridge")
+            return _other_port(span, "bridge")
         case ClampMss(span=span):
-            return faults.not_on_a_card(span, "it serves `forward`")
+            return not_on_a_card(span, "it serves `forward`")
         case Append(span=span):
-            return faults.not_on_a_card(span, "making packets longer at their end")
+            return not_on_a_card(span, "making packets longer at their end")
         case Remember(state=state, span=span) | Recall(state=state, span=span):
-            return faults.writes_state(span, state)
+            return _writes_state(span, state)
         case IsLimited(span=span):
-            return faults.not_on_a_card(span, "limiting errors")
+            return not_on_a_card(span, "limiting errors")
         case Choose(group=group, span=span):
-            return faults.spreads(span, group)
+            return _spreads(span, group)
     return None
 
 
@@ -91,19 +91,19 @@ def _kinds(pipeline: Pipeline) -> Iterator[Diagnostic]:
     chosen = {part.group for part in walk(pipeline.stages) if isinstance(part, Choose)}
     for rule in pipeline.rules:
         if rule.spread and rule.name not in chosen:  # else it is refused where it is chosen from
-            yield faults.spreads(rule.span, rule.name)
+            yield _spreads(rule.span, rule.name)
         yield from _kind(rule)
 
 
 def _kind(rule: RuleKind) -> Iterator[Diagnostic]:
     for match in rule.match:
         if match.kind not in ("exact", "optional"):
-            yield faults.not_whole(match.span, match.element.name, match.kind)
+            yield _not_whole(match.span, match.element.name, match.kind)
     for match in rule.match:
         if isinstance(match.operand, Arrival):
-            yield faults.arrival(match.span)
+            yield _arrival(match.span)
     if rule.priority is not None:
-        yield faults.ranked(rule.span, rule.name, rule.priority[0])
+        yield _ranked(rule.span, rule.name, rule.priority[0])
 
 
 def _sizes(pipeline: Pipeline, laid_out: tuple[Table, ...]) -> Iterator[Diagnostic]:
@@ -111,14 +111,14 @@ def _sizes(pipeline: Pipeline, laid_out: tuple[Table, ...]) -> Iterator[Diagnost
     for table, _, key, value, _ in maps:
         octets = limits.element_octets(key, value)
         if octets > limits.ELEMENT or key > limits.KEY or value > limits.VALUE:
-            yield faults.element(table.rule.span, table.rule.name, key, value)
+            yield _element(table.rule.span, table.rule.name, key, value)
     own = own_maps(pipeline)
     total = sum(entries for *_, entries in maps) + sum(own)
     if total > limits.ENTRIES:
         largest = max(maps, key=lambda m: m[4])[0].rule
-        yield faults.entries(largest.span, largest.name, total)
+        yield _entries(largest.span, largest.name, total)
     if len(maps) + len(own) > limits.MAPS:
-        yield faults.maps(pipeline.span, len(maps) + len(own))
+        yield _maps(pipeline.span, len(maps) + len(own))
 
 
 def own_maps(pipeline: Pipeline) -> list[int]:
@@ -140,4 +140,96 @@ def _reach(pipeline: Pipeline) -> Iterator[Diagnostic]:
         edge = next((e for e in graph.entering(node.name)), None)
         if ends[node.name] > limits.REACH and max(before, default=0) <= limits.REACH:
             span = edge.span if edge is not None else node.span
-            yield faults.too_deep(span, node.name, ends[node.name])
+            yield _too_deep(span, node.name, ends[node.name])
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+_HOST = "or leave it to the host: compile without `--target nfp`"
+
+
+def _other_port(span: Span, word: str) -> Diagnostic:
+    return error(
+        "H0350", "a card sends packets back or to its host, not out by other ports",
+        (span, f"`{word}` leaves by another port"),
+        help=f"`send back` it, or `pass` it to the host, whose programs forward it; {_HOST}",
+    )  # fmt: skip
+
+
+def _not_whole(span: Span, element: str, how: str) -> Diagnostic:
+    return error(
+        "H0351", f"a card finds rules by whole keys, and `{element}` matches by `{how}`",
+        (span, "of many lengths, masks or values"),
+        help=f"match it `exact` or `optional`, or several rules that do; {_HOST}",
+    )  # fmt: skip
+
+
+def _writes_state(span: Span, state: str) -> Diagnostic:
+    return error(
+        "H0352", f"a card's program cannot write its tables, and `{state}` is left by packets",
+        (span, "learnt in the data path"),
+        help=f"let a controller make rules of what it learns; {_HOST}",
+    )  # fmt: skip
+
+
+def _spreads(span: Span, group: str) -> Diagnostic:
+    return error(
+        "H0353", f"a card has no room for the 256 slots of a group such as `{group}`",
+        (span, f"an element of a card's map has {limits.ELEMENT} octets"),
+        help="make a kind of rules with `match slot exact given`, of type u4 or u8, and find it by "
+        f"`hash(…) & 15`; {_HOST}",
+    )  # fmt: skip
+
+
+def _ranked(span: Span, kind: str, word: str) -> Diagnostic:
+    return error(
+        "H0354", f"a card finds one rule for each key, so that `{word}` cannot choose in `{kind}`",
+        (span, "rules of one key and several priorities"),
+        help=f"leave the `{word}` out: the most specific rule wins; {_HOST}",
+    )  # fmt: skip
+
+
+def _arrival(span: Span) -> Diagnostic:
+    return error(
+        "H0355", "a card's program cannot tell by which port a packet came in",
+        (span, "reads the port of arrival"),
+        help=f"tell the roles apart: `if port is ROLE`, a program for each; {_HOST}",
+    )  # fmt: skip
+
+
+def _element(span: Span, kind: str, key: int, value: int) -> Diagnostic:
+    most = f"{limits.KEY} and {limits.VALUE}, {limits.ELEMENT} together"
+    return error(
+        "H0356", f"an element of `{kind}` is too large for a card's map",
+        (span, f"a key of {key} octets and a value of {value}; at most {most} in steps of 8"),
+        help="match or give less, or in several kinds of rules: one that refers to the other",
+    )  # fmt: skip
+
+
+def _entries(span: Span, kind: str, wanted: int) -> Diagnostic:
+    return error(
+        "H0357", f"a card has room for {limits.ENTRIES:,} entries in all its maps",
+        (span, f"`{kind}` takes most of {wanted:,}"),
+        help="lower the capacity",
+    )  # fmt: skip
+
+
+def _maps(span: Span, wanted: int) -> Diagnostic:
+    return error(
+        "H0357", f"a card has {limits.MAPS} maps at most", (span, f"this pipeline needs {wanted}"),
+        help="have fewer kinds of rules",
+    )  # fmt: skip
+
+
+def _too_deep(span: Span, node: str, reach: int) -> Diagnostic:
+    return error(
+        "H0358", f"a card's program sees {limits.REACH:,} octets of a packet",
+        (span, f"`{node}` may end {reach:,} octets into it"),
+        help="parse less, or bound what is in front: `accept ihl = 5` in a header of your own",
+    )  # fmt: skip
+
+
+def not_on_a_card(span: Span, what: str) -> Diagnostic:
+    return error("H0360", f"a card cannot do this: {what}", (span, "asked for here"),
+                  help=_HOST.removeprefix("or "))  # fmt: skip

@@ -13,9 +13,8 @@ import yaml
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.request.request import Request
 from ...lang.contract.request.request_parser import parse_request
-from ...lang.contract.rules import case_faults as faults
 from ...lang.contract.rules.rulebook import RuleBook
-from ...lang.contract.rules.yaml_text import Yaml
+from ...lang.contract.rules.yaml_text import Yaml, missing_key, twice, unknown_name
 from ...lang.contract.world.environment import Environment, Outcome, Port
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ...lang.text.source import Source, Span
@@ -165,7 +164,7 @@ class _Reader:
         if key in entries or not isinstance(node, yaml.MappingNode):
             return key in entries
         if len(node.value) == len(entries):  # else a misspelt key has been reported: this one?
-            self._yaml.found.add(faults.missing_key(self._yaml.span(node), key, of))
+            self._yaml.found.add(missing_key(self._yaml.span(node), key, of))
         return False
 
     def _name(self, entries: dict[str, Entry]) -> str | None:
@@ -175,7 +174,7 @@ class _Reader:
             return None
         span = self._yaml.span(node)
         if name in self._names:
-            self._yaml.found.add(faults.twice(self._names[name], span, name, "the case"))
+            self._yaml.found.add(twice(self._names[name], span, name, "the case"))
         self._names.setdefault(name, span)
         return name
 
@@ -270,12 +269,12 @@ class _Reader:
             kind, _, which = text.partition(" ")
             where = self._yaml.span(item)
             if kind not in kinds:
-                self._yaml.found.add(faults.unknown_name(where, kind, "rule kind", kinds))
+                self._yaml.found.add(unknown_name(where, kind, "rule kind", kinds))
                 continue
             rules = book.rules(kind) if book is not None else ()
             known = [n for r in rules for n in (str(r.id), r.name) if n]
             if which and which not in known and book is not None:
-                self._yaml.found.add(faults.unknown_name(where, which, kind, known))
+                self._yaml.found.add(unknown_name(where, which, kind, known))
                 continue
             counted.append((kind, which))
         return tuple(counted)

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from ...lang.contract.rules import case_faults as faults
-from ...lang.contract.rules.yaml_text import Yaml
+from ...lang.contract.rules.yaml_text import Yaml, bad_value, wrong_shape
 from ...lang.text import literals
+from ...lang.text.diagnostics import Diagnostic, Label
+from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from ..interpret.build_packet import Heading, build
 from ..interpret.octets import Value
@@ -90,7 +91,7 @@ class Notation:
             entries = self._yaml.mapping(node, "a packet", ("hex",))
             if "hex" not in entries:
                 self._yaml.found.add(
-                    faults.wrong_shape(self._yaml.span(node), "a list of headers, or `{hex: …}`")
+                    wrong_shape(self._yaml.span(node), "a list of headers, or `{hex: …}`")
                 )
                 return None
             octets = self._hex(entries["hex"].value)
@@ -122,7 +123,7 @@ class Notation:
         """Said of the first such piece: those behind it stand there only because of it."""
         rule = "headers come first, then `payload`, `padding` and `cut`, each once"
         if not pieces.misplaced:
-            self._yaml.found.add(faults.out_of_place(self._yaml.span(entry.key), f"`{name}`", rule))
+            self._yaml.found.add(_out_of_place(self._yaml.span(entry.key), f"`{name}`", rule))
         pieces.misplaced = True
 
     def _tail(self, name: str, node: yaml.Node, sent: bytes) -> bytes | int | None:
@@ -149,7 +150,7 @@ class Notation:
         found = _HEX.fullmatch(text)
         if not found:
             hint = "two hexadecimal digits an octet"
-            self._yaml.found.add(faults.bad_value(self._yaml.span(node), text, "hex", hint))
+            self._yaml.found.add(bad_value(self._yaml.span(node), text, "hex", hint))
             return None
         return bytes.fromhex(found[1])
 
@@ -187,7 +188,7 @@ class Notation:
             wanted = {"mac": "a MAC address", "ip4": "an IPv4 address", "ip6": "an IPv6 address"}
             most = (1 << field.width) - 1
             words = wanted.get(field.kind, f"a number from 0 to {most}")
-            self._yaml.found.add(faults.bad_value(self._yaml.span(node), text, words))
+            self._yaml.found.add(bad_value(self._yaml.span(node), text, words))
             return None
         return value
 
@@ -230,3 +231,10 @@ class Notation:
         for edge in exact or fitting:
             return edge.writes or ()
         return ()
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _out_of_place(where: Span, what: str, rule: str) -> Diagnostic:
+    return Diagnostic("H0508", f"{what} is out of place", (Label(where, rule),))

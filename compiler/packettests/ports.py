@@ -8,8 +8,7 @@ from typing import Literal
 
 import yaml
 
-from ...lang.contract.rules import case_faults as faults
-from ...lang.contract.rules.yaml_text import Yaml
+from ...lang.contract.rules.yaml_text import Yaml, bad_value, missing_key
 from ...lang.contract.world.environment import Environment, Port
 from ...lang.text.literals import AddressKind
 from ...lang.text.yaml_reader import Entry
@@ -75,14 +74,14 @@ class Surroundings:
             fields = self._yaml.mapping(entry.value, "a port", _PORT)
             if name not in ports and "role" not in fields:
                 where = self._yaml.span(entry.key)
-                self._yaml.found.add(faults.missing_key(where, "role", f"the port `{name}`"))
+                self._yaml.found.add(missing_key(where, "role", f"the port `{name}`"))
             port = self._port(name, fields, ports.get(name), len(ports) + 1)
             ports[name] = port
             same = [p.name for p in ports.values() if p.number == port.number and p.name != name]
             if same:
                 where = self._yaml.span(entry.key)
                 wanted = f"a number of its own: {same[0]} has it"
-                self._yaml.found.add(faults.bad_value(where, str(port.number), wanted))
+                self._yaml.found.add(bad_value(where, str(port.number), wanted))
         return ports
 
     def _port(

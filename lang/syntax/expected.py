@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..text.diagnostics import Diagnostic
+from ..text.diagnostics import Diagnostic, Label, did_you_mean
 from ..text.frozen import Frozen
 from ..text.source import Source, Span
-from . import faults, habits
+from . import habits
 from .lexer import Token, span
 from .planned import planned
 
@@ -99,7 +99,7 @@ def _habit(place: Place) -> Diagnostic | None:
     if word is None:
         return None
     where = place.span(word)
-    return faults.misspelt(where, where.text, habits.WORDS[where.text])
+    return _misspelt_error(where, where.text, habits.WORDS[where.text])
 
 
 def _misspelt(place: Place) -> Diagnostic | None:
@@ -109,9 +109,9 @@ def _misspelt(place: Place) -> Diagnostic | None:
         if token is None or token.kind != "IDENT":
             continue
         candidates = sorted(w for w in place.seen.get(index, ()) if w.isalpha() and w.islower())
-        suggestion = faults.nearest(token.text, candidates)
+        suggestion = _nearest(token.text, candidates)
         if suggestion:
-            return faults.misspelt(span(place.source, token), token.text, suggestion)
+            return _misspelt_error(span(place.source, token), token.text, suggestion)
     return None
 
 
@@ -119,14 +119,14 @@ def _reserved(place: Place) -> Diagnostic | None:
     token = place.token
     before = place.tokens[place.index - 1] if place.index else token
     if token.kind == ":" and before.kind in HARD:
-        return faults.reserved(span(place.source, before), "a name")
+        return _reserved_error(span(place.source, before), "a name")
     if "IDENT" not in place.wanted or token.kind not in HARD or _whole(place.rule, place.wanted):
         return None
     if token.first or token.kind in ("and", "or", "is", "gives"):
         return None  # more likely that something is missing before it
     if _hint(place):
         return None
-    return faults.reserved(span(place.source, token), in_words(place.rule, place.wanted))
+    return _reserved_error(span(place.source, token), in_words(place.rule, place.wanted))
 
 
 def _plain(place: Place) -> Diagnostic:
@@ -134,9 +134,9 @@ def _plain(place: Place) -> Diagnostic:
     wanted = in_words(place.rule, place.wanted)
     if place.index and token.first and not _whole(place.rule, place.wanted):
         end = place.tokens[place.index - 1].stop
-        return faults.incomplete(source.span(end, end), wanted)
+        return _incomplete(source.span(end, end), wanted)
     found = f"`{token.text}`" if token.text else "the end of the file"
-    return faults.unexpected(span(source, token), found, wanted, _hint(place))
+    return _unexpected(span(source, token), found, wanted, _hint(place))
 
 
 def _whole(rule: str, wanted: set[str]) -> str:
@@ -179,3 +179,42 @@ def _hint(place: Place) -> str:
     if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):
         return f"`{token.text}` belongs into a `pipeline`: is there a `}}` too many above?"
     return ""
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unexpected(where: Span, found: str, wanted: str, hint: str = "") -> Diagnostic:
+    """`found` stands where the grammar wants `wanted`, both in words."""
+    labels = (Label(where, f"expected {wanted}"),)
+    return Diagnostic("H0101", f"{found} does not fit here", labels, hint)
+
+
+def _misspelt_error(where: Span, word: str, suggestion: str) -> Diagnostic:
+    labels = (Label(where, "not a word that fits here"),)
+    return Diagnostic("H0101", f"`{word}` does not fit here", labels, suggestion)
+
+
+def _incomplete(where: Span, wanted: str) -> Diagnostic:
+    """The line ends at `where`, and the next one does not go on with it."""
+    return Diagnostic("H0101", "this line is not complete", (Label(where, f"expected {wanted}"),))
+
+
+def _reserved_error(where: Span, what: str) -> Diagnostic:
+    word = where.text
+    labels = (Label(where, f"expected {what}"),)
+    return Diagnostic(
+        "H0107",
+        f"`{word}` is a word of the language and cannot be a name",
+        labels,
+        f"take another name, such as `{word}_`",
+    )
+
+
+def _nearest(word: str, candidates: list[str]) -> str:
+    """`did you mean …?`, more careful with short words than `did_you_mean` alone."""
+    if len(word) < 2:
+        return ""
+    if word in ("elif", "elseif"):
+        return "did you mean `else if`?"
+    return did_you_mean(word, [c for c in candidates if abs(len(c) - len(word)) <= 2])

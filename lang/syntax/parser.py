@@ -14,10 +14,10 @@ from antlr4.error.Errors import InputMismatchException, RecognitionException
 from antlr4.error.ErrorStrategy import ErrorStrategy
 
 from ..grammar.HelioParser import HelioParser
-from ..text.diagnostics import Diagnostic, Diagnostics, Refused, did_you_mean
-from ..text.source import Source
+from ..text.diagnostics import Diagnostic, Diagnostics, Label, Refused, did_you_mean
+from ..text.source import Source, Span
 from ..tree import Program
-from . import expected, faults
+from . import expected
 from .lexer import Lexed, Token, lex, span
 from .program import build
 
@@ -49,7 +49,7 @@ def parse(source: Source) -> Program:
     found = Diagnostics(lexed.faults)
     if len(lexed.tokens) > MOST_TOKENS:
         where = span(source, lexed.tokens[MOST_TOKENS])
-        raise Refused([faults.too_many_words(where, MOST_TOKENS)])
+        raise Refused([_too_many_words(where, MOST_TOKENS)])
     if lexed.too_deep:
         found.stop_if_errors()
     _number(lexed.tokens)
@@ -78,9 +78,9 @@ def read(path: Path, name: str | None = None) -> Source:
             octets = max(len(data), path.stat().st_size)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise Refused([faults.unreadable(source, why.lower(), _near(path))]) from error
+        raise Refused([_unreadable(source, why.lower(), _near(path))]) from error
     if len(data) > LARGEST_FILE:
-        raise Refused([faults.too_large(source, octets, LARGEST_FILE)])
+        raise Refused([_too_large(source, octets, LARGEST_FILE)])
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         return Source(source.name, data.decode(), path)
@@ -88,7 +88,7 @@ def read(path: Path, name: str | None = None) -> Source:
         before = data[: error.start].decode()
         shown = Source(source.name, before + data[error.start :].decode(errors="replace"), path)
         where = shown.span(len(before), len(before) + 1)
-        raise Refused([faults.not_utf8(where, data[error.start])]) from error
+        raise Refused([_not_utf8(where, data[error.start])]) from error
 
 
 def _near(path: Path) -> str:
@@ -291,3 +291,32 @@ def _rules(context: Any) -> Iterator[str]:
     while context is not None:
         yield HelioParser.ruleNames[context.getRuleIndex()]
         context = context.parentCtx
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unreadable(source: Source, why: str, hint: str = "") -> Diagnostic:
+    return Diagnostic("H0109", f"cannot read {source.name}: {why}", (), hint)
+
+
+def _not_utf8(where: Span, byte: int) -> Diagnostic:
+    labels = (Label(where, f"the byte 0x{byte:02x} stands here"),)
+    return Diagnostic("H0110", "this file is not UTF-8 text", labels, "save it as UTF-8")
+
+
+def _too_large(source: Source, octets: int, limit: int) -> Diagnostic:
+    return Diagnostic(
+        "H0111",
+        f"{source.name} is too large: {octets} bytes",
+        (),
+        f"a pipeline file has at most {limit} bytes",
+    )
+
+
+def _too_many_words(where: Span, limit: int) -> Diagnostic:
+    labels = (Label(where, f"word {limit + 1}"),)
+    title = "this file is too large"
+    return Diagnostic(
+        "H0111", title, labels, f"a pipeline file has at most {limit} words and signs"
+    )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..text.diagnostics import Diagnostic
+from ..text.diagnostics import Diagnostic, Label
 from ..text.frozen import Frozen
 from ..text.source import Span
-from . import faults
 
 Where = Literal["clause", "sign", "condition"]
 
@@ -51,4 +50,13 @@ def planned(where: Span, said: Where | None = None) -> Diagnostic | None:
     word = PLANNED.get(where.text)
     if word is None or (said and said not in word.where):
         return None
-    return faults.not_in_this_release(where, word.label, word.instead)
+    return _not_in_this_release(where, word.label, word.instead)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_in_this_release(where: Span, label: str, instead: str) -> Diagnostic:
+    """See planned.py."""
+    title = f"`{where.text}` is not in this release"
+    return Diagnostic("H0119", title, (Label(where, label),), instead)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tree
-from ..text.diagnostics import Diagnostic
+from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
-from . import faults
 from .lexer import Lexed, Token, plain
 from .syntax_statements import Context, StatementBuilder, is_token
 
@@ -151,7 +150,7 @@ class _Builder(StatementBuilder):
             ahead = self.name(children[1])
             children = children[1:]
             if field.text != "next":
-                self.faults.append(faults.not_next(field.span))
+                self.faults.append(_not_next(field.span))
         alternatives = tuple(self.range(c) for c in children[2::2])
         return tree.Test(self.span(context), field, alternatives, ahead)
 
@@ -264,3 +263,16 @@ _CLAUSES: dict[str, Callable[[Span, tree.Expr], tree.Member]] = {
     "require": tree.Require,
     "payload": tree.Payload,
 }
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_next(where: Span) -> Diagnostic:
+    labels = (Label(where, "expected `next`, or nothing between the field and its `=`"),)
+    return Diagnostic(
+        "H0117",
+        f"`{where.text}` cannot be followed by a type",
+        labels,
+        "write `FIELD = VALUE`, or `next u4 = VALUE` for the bits behind the header",
+    )

@@ -8,10 +8,9 @@ from typing import Any
 
 from .. import tree
 from ..text import literals
-from ..text.diagnostics import Diagnostic
+from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
-from . import faults
-from .lexer import DEEPEST, Lexed, Token
+from .lexer import DEEPEST, Lexed, Token, too_deep
 
 Context = Any  # of the generated parser
 MOST_OPERATORS = 2 * DEEPEST
@@ -127,7 +126,7 @@ class StatementBuilder:
         for branch in children[3:]:
             if last is not None:
                 first = self.at(last.start)
-                self.faults.append(faults.second_else(self.at(branch.start), first))
+                self.faults.append(_second_else(self.at(branch.start), first))
             elif len(branch.children) == 2:
                 last = branch
             else:
@@ -135,7 +134,7 @@ class StatementBuilder:
         left = max(0, MOST_BRANCHES - self.branches)
         if len(branches) > left:
             where = self.at(branches[left][0].start)
-            self.faults.append(faults.too_many_branches(where, MOST_BRANCHES))
+            self.faults.append(_too_many_branches(where, MOST_BRANCHES))
             branches = branches[: max(1, left)]
         self.branches += len(branches)
         if self.branches > DEEPEST:
@@ -255,7 +254,7 @@ class StatementBuilder:
                 operators += token.kind in _OPERATORS
                 if operators > MOST_OPERATORS:
                     where = self.at(token)
-                    self.faults.append(faults.too_deep(where, MOST_OPERATORS))
+                    self.faults.append(too_deep(where, MOST_OPERATORS))
                     return tree.Number(where, 0, "0")
         return self.inner(context)
 
@@ -295,14 +294,14 @@ class StatementBuilder:
             span = self.between(children[0], right)
             compares = token.kind in _COMPARISONS or token.kind in ("is", "gives")
             if compares and i > 1:
-                self.faults.append(faults.chained(self.at(token), self.at(children[1])))
+                self.faults.append(_chained(self.at(token), self.at(children[1])))
                 break
             if token.kind == "is":
                 left = tree.Is(span, self.subject(left, "is"), self.name(right))
             elif token.kind == "gives":
                 rule = self.subject(left, "gives")
                 if len(rule.parts) > 1:
-                    self.faults.append(faults.subject(rule.span, "gives"))
+                    self.faults.append(_subject(rule.span, "gives"))
                 left = tree.Gives(span, rule.parts[-1], self.name(right))
             else:
                 left = tree.Binary(span, token.kind, left, self.inner(right))
@@ -318,7 +317,7 @@ class StatementBuilder:
             if isinstance(number, tree.Number):
                 name = self.indexed(rest[0], name, number)
             else:
-                self.faults.append(faults.misplaced_index(self.span(rest[0])))
+                self.faults.append(_misplaced_index(self.span(rest[0])))
             rest = rest[1:]
         index = self.steps_index(rest)
         names = (name, *(self.name(step.children[0]) for step in rest))
@@ -329,7 +328,7 @@ class StatementBuilder:
         index = None
         for step in steps:
             if len(step.children) > 1 and step is not steps[-1]:
-                self.faults.append(faults.misplaced_index(self.span(step.children[1])))
+                self.faults.append(_misplaced_index(self.span(step.children[1])))
             elif len(step.children) > 1:
                 index = self.inner(step.children[1].children[1])
         return index
@@ -337,7 +336,7 @@ class StatementBuilder:
     def subject(self, left: tree.Expr, verb: str) -> tree.Path:
         if isinstance(left, tree.Path) and left.index is None:
             return left
-        self.faults.append(faults.subject(left.span, verb))
+        self.faults.append(_subject(left.span, verb))
         return tree.Path(left.span, (tree.Name(left.span, left.span.text),))
 
     def call(self, context: Context) -> tree.Call:
@@ -346,3 +345,43 @@ class StatementBuilder:
         if len(children) == 4:
             arguments = tuple(self.inner(c) for c in children[2].children[::2])
         return tree.Call(self.span(context), self.name(children[0]), arguments)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _too_many_branches(where: Span, limit: int) -> Diagnostic:
+    labels = (Label(where, f"this is branch {limit + 1}"),)
+    hint = f"at most {limit} are read: rules of a table may say which case it is"
+    return Diagnostic("H0108", "this has too many `else if`", labels, hint)
+
+
+def _chained(where: Span, first: Span) -> Diagnostic:
+    labels = (Label(where, "a second one"), Label(first, "the first comparison"))
+    return Diagnostic(
+        "H0113",
+        "comparisons cannot be chained",
+        labels,
+        "join two comparisons with `and`: `1 <= n and n <= 4`",
+    )
+
+
+def _subject(where: Span, verb: str) -> Diagnostic:
+    wanted = "a rule, such as `PDR gives FAR`" if verb == "gives" else "such as `user.dst is local`"
+    labels = (Label(where, f"must be a name, {wanted}"),)
+    return Diagnostic("H0114", f"`{verb}` can only be said of a name", labels)
+
+
+def _second_else(where: Span, first: Span) -> Diagnostic:
+    labels = (Label(where, "this can never run"), Label(first, "the last branch"))
+    return Diagnostic("H0115", "nothing can follow a plain `else`", labels, "remove one of them")
+
+
+def _misplaced_index(where: Span) -> Diagnostic:
+    labels = (Label(where, "neither a node of a stack nor an element of an array"),)
+    return Diagnostic(
+        "H0116",
+        "an index cannot stand here",
+        labels,
+        "write a number behind a node, as in `vlan[1].id`, or the index last: `srh.segments[0]`",
+    )

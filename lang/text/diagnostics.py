@@ -43,6 +43,13 @@ class Diagnostic:
         return self.labels[0].span if self.labels else None
 
 
+def error(
+    code: str, title: str, *labels: tuple[Span, str], help: str = "", severity: Severity = "error"
+) -> Diagnostic:
+    """A diagnostic of these labels, the culprit first."""
+    return Diagnostic(code, title, tuple(Label(*label) for label in labels), help, severity)
+
+
 @dataclass
 class Diagnostics:
     """What a pass found so far. Checkers collect; the entry points print and exit. With `most`

@@ -17,7 +17,7 @@ from ...text.diagnostics import FEW, Diagnostic, Refused
 from ...text.given_up import go_on
 from ...text.source import Source
 from .request import IE, Change, Form, Operation, Request, RuleItem, unquoted
-from .request_faults import (
+from .request_errors import (
     DEPTH,
     LONGEST,
     empty,

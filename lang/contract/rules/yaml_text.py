@@ -7,10 +7,9 @@ from collections.abc import Iterable
 import yaml
 
 from ...text import literals
-from ...text.diagnostics import Diagnostic
+from ...text.diagnostics import Diagnostic, Label, did_you_mean
 from ...text.source import Span
 from ...text.yaml_reader import YamlReader, is_null
-from . import case_faults as faults
 
 _LONGEST = 1000
 
@@ -22,25 +21,25 @@ class Yaml(YamlReader):
     SECOND = "a second document begins here: keep one, in a file of its own"
 
     def _no_yaml(self, where: Span, problem: str) -> Diagnostic:
-        return faults.no_yaml(where, problem)
+        return _no_yaml(where, problem)
 
     def _misshapen(self, where: Span, problem: str) -> Diagnostic:
-        return faults.misshapen(where, problem)
+        return _misshapen(where, problem)
 
     def _wrong_shape(self, where: Span, wanted: str) -> Diagnostic:
-        return faults.wrong_shape(where, wanted)
+        return wrong_shape(where, wanted)
 
     def _twice(self, first: Span, second: Span, key: str) -> Diagnostic:
-        return faults.twice(first, second, key, "the key")
+        return twice(first, second, key, "the key")
 
     def _unknown_key(self, where: Span, key: str, of: str, known: list[str]) -> Diagnostic:
-        return faults.unknown_key(where, key, of, known)
+        return _unknown_key(where, key, of, known)
 
     def sequence(self, node: yaml.Node | None) -> list[yaml.Node]:
         if node is None or is_null(node):
             return []
         if not isinstance(node, yaml.SequenceNode):
-            self.found.add(faults.wrong_shape(self.span(node), "a sequence"))
+            self.found.add(wrong_shape(self.span(node), "a sequence"))
             return []
         return list(node.value)
 
@@ -56,14 +55,14 @@ class Yaml(YamlReader):
                 todo += item.value[::-1]
             else:
                 items.append(item)
-        self.found.add(faults.wrong_shape(self.span(node), f"a list of at most {_LONGEST} items"))
+        self.found.add(wrong_shape(self.span(node), f"a list of at most {_LONGEST} items"))
         return items
 
     def text(self, node: yaml.Node | None) -> str | None:
         if node is None:
             return None
         if not isinstance(node, yaml.ScalarNode):
-            self.found.add(faults.wrong_shape(self.span(node), "a single value"))
+            self.found.add(wrong_shape(self.span(node), "a single value"))
             return None
         return str(node.value)
 
@@ -74,7 +73,7 @@ class Yaml(YamlReader):
         value = literals.number(text)
         if value is None or not least <= value <= most:
             wanted = f"a number from {least} to {most}"
-            self.found.add(faults.bad_value(self.span(node), text, wanted))
+            self.found.add(bad_value(self.span(node), text, wanted))
             return None
         return value
 
@@ -85,7 +84,7 @@ class Yaml(YamlReader):
         found = literals.address(text)
         if found is None or found[0] != kind:
             wanted = {"ip4": "an IPv4 address", "ip6": "an IPv6 address", "mac": "a MAC address"}
-            self.found.add(faults.bad_value(self.span(node), text, wanted[kind]))
+            self.found.add(bad_value(self.span(node), text, wanted[kind]))
             return None
         return found[1]
 
@@ -96,7 +95,7 @@ class Yaml(YamlReader):
             return None
         found = literals.address(text)
         if found is None or found[0] == "mac":
-            self.found.add(faults.bad_value(self.span(node), text, "an IPv4 or IPv6 address"))
+            self.found.add(bad_value(self.span(node), text, "an IPv4 or IPv6 address"))
             return None
         return found
 
@@ -106,6 +105,49 @@ class Yaml(YamlReader):
         if node is None or text is None:
             return None
         if text not in words:
-            self.found.add(faults.unknown_name(self.span(node), text, what, words))
+            self.found.add(unknown_name(self.span(node), text, what, words))
             return None
         return text
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_yaml(where: Span, problem: str) -> Diagnostic:
+    return Diagnostic("H0501", "this is not YAML", (Label(where, problem),))
+
+
+def _misshapen(where: Span, problem: str) -> Diagnostic:
+    return Diagnostic("H0501", f"this YAML {problem}", (Label(where, "this one"),))
+
+
+def _unknown_key(where: Span, key: str, of: str, known: Iterable[str]) -> Diagnostic:
+    known = list(known)
+    hint = did_you_mean(key, known) or f"{of} has {', '.join(known)}"
+    return Diagnostic("H0502", f"{of} has no `{key}`", (Label(where, "not known here"),), hint)
+
+
+def missing_key(where: Span, key: str, of: str) -> Diagnostic:
+    return Diagnostic("H0503", f"{of} lacks `{key}`", (Label(where, f"`{key}` is needed"),))
+
+
+def wrong_shape(where: Span, wanted: str) -> Diagnostic:
+    return Diagnostic("H0504", f"this must be {wanted}", (Label(where, f"expected {wanted}"),))
+
+
+def bad_value(where: Span, text: str, wanted: str, hint: str = "") -> Diagnostic:
+    title = f"`{text}` is not {wanted}"
+    return Diagnostic("H0505", title, (Label(where, f"expected {wanted}"),), hint)
+
+
+def unknown_name(
+    where: Span, name: str, what: str, known: Iterable[str], hint: str = ""
+) -> Diagnostic:
+    known = list(known)
+    hint = did_you_mean(name, known) or hint or f"known: {', '.join(known) or 'none'}"
+    return Diagnostic("H0506", f"there is no {what} `{name}`", (Label(where, "unknown"),), hint)
+
+
+def twice(first: Span, second: Span, name: str, what: str) -> Diagnostic:
+    labels = (Label(second, "again here"), Label(first, "first here"))
+    return Diagnostic("H0507", f"{what} `{name}` is given twice", labels)
