@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..lang.text.diagnostics import Refused
+from ..lang.text.diagnostics import Diagnostic, Refused
 from ..runtime.base.faults import refused
 from ..runtime.loading.bundle import read_bundle
-from ..runtime.loading.card_faults import not_for_a_card
 from .control import LoadedNow, Target
 
 TWIN = "host"  # the folder of the host's programs in a card's bundle
@@ -20,7 +19,7 @@ def load_onto_card(
     """What the load came to, and in words where it runs. Raises `Refused`."""
     bundle = read_bundle(directory)
     if bundle.manifest.target == "host":
-        raise refused(not_for_a_card(str(directory)))
+        raise refused(_not_for_a_card(str(directory)))
     try:
         with target.open() as control:
             return control.load(bundle, config), " (in the card)"
@@ -38,6 +37,16 @@ def replace_on_card(target: Target, directory: Path) -> str:
     `Refused`."""
     bundle = read_bundle(directory)
     if bundle.manifest.target == "host":
-        raise refused(not_for_a_card(str(directory)))
+        raise refused(_not_for_a_card(str(directory)))
     with target.open() as control:
         return control.upgrade(bundle, None, False).name
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_for_a_card(path: str) -> Diagnostic:
+    return Diagnostic(
+        "H0751", f"the bundle in `{path}` is not for a card", (),
+        "compile it with `--target nfp`, or load it without `--offload`",
+    )  # fmt: skip

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
 from ..lang.text.command import Finite
+from ..lang.text.diagnostics import Diagnostic, did_you_mean
+from ..runtime.base.faults import unknown_kind
 from .saying import say_json
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
     """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
     state table what packets left there."""
-    from ..runtime.base.faults import no_such_rule, not_one_rule, refused
+    from ..runtime.base.faults import no_such_rule, refused
     from ..runtime.rules.report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
 
     words = " ".join(rule)
@@ -40,7 +43,7 @@ def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
             return
         which = meant(words, kinds)
         if len(words.split()) > (2 if which.kind else 1):
-            raise refused(not_one_rule(words))
+            raise refused(_not_one_rule(words))
         shown = control.rules(which)
         measured = _measured(control, manifest, shown, bool(which.kind or which.name))
         if not shown and (which.id or which.name):
@@ -179,14 +182,14 @@ def trace(
 @click.pass_obj
 def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     """What this host's pipelines count, once, as Prometheus reads it."""
-    from ..runtime.base.faults import no_such_kind, refused
+    from ..runtime.base.faults import refused
     from ..runtime.loading.releases import pick
     from ..runtime.looking.metrics import exposition, loaded_kinds
 
     _need_here(target, "metrics")
     name = pick(target.name) if target.name else ""
     if kinds and (known := loaded_kinds(name)) and (unknown := set(kinds) - known):
-        raise refused(*(no_such_kind(kind, known) for kind in sorted(unknown)))
+        raise refused(*(_no_such_kind(kind, known) for kind in sorted(unknown)))
     click.echo(exposition(kinds, name), nl=False)
 
 
@@ -222,3 +225,17 @@ def _need_here(target: Target, command: str) -> None:
 
 
 COMMANDS = (show, status, stats, refresh, metrics, top, trace)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_one_rule(words: str) -> Diagnostic:
+    return Diagnostic("H0743", f"`{words}` is no one rule", (),
+                      "say a kind, a kind and one id or name, or a name")  # fmt: skip
+
+
+def _no_such_kind(kind: str, have: Iterable[str]) -> Diagnostic:
+    known = sorted(have)
+    help_ = did_you_mean(kind, known) or f"the kinds are {', '.join(known)}"
+    return unknown_kind(f"`{kind}` is no kind of rule", help_)

@@ -10,11 +10,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..lang.text.diagnostics import Diagnostics, Label, Refused
-from ..lang.text.source import Source
+from ..lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ..lang.text.source import Source, Span
 from ..runtime.base.listening import need_address, need_local_address
 from ..runtime.base.reading import read_source
-from ..runtime.edge.faults import bad_setting
 from ..runtime.edge.yaml_nodes import Nodes
 
 GUIDE = "docs/install.md"
@@ -39,7 +38,7 @@ def misfit(name: str, why: str) -> Exception:
     key, option = next((k, o) for k, o in keys_of(context.command).items() if o.name == name)
     if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
         span, text = context.meta[_PLACES][name]
-        return Refused([bad_setting(span, key, text, why, option.help)])
+        return Refused([_bad_setting(span, key, text, why, option.help)])
     return click.UsageError(f"--{key}: {why}")
 
 
@@ -69,7 +68,7 @@ def read_settings(source: Source, context: click.Context) -> dict[str, Any]:
             settings[str(option.name)] = _value(option, text, context)
             places[str(option.name)] = nodes.span(entry.value), text
         except click.BadParameter as error:
-            found.add(bad_setting(nodes.span(entry.value), key, text, error.message, option.help))
+            found.add(_bad_setting(nodes.span(entry.value), key, text, error.message, option.help))
         except Refused as error:
             label = Label(nodes.span(entry.value))
             found.extend(replace(each, labels=(label,)) for each in error.diagnostics)
@@ -84,3 +83,13 @@ def _value(option: click.Option, text: str, context: click.Context) -> Any:
     if text and option.metavar in _CHECKS:
         _CHECKS[option.metavar](text)
     return value
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_setting(where: Span, key: str, text: str, why: str, what: str | None) -> Diagnostic:
+    shown = text if len(text) <= 60 else f"{text[:60]}…"
+    label = (why[:1].lower() + why[1:]).rstrip(".")
+    return Diagnostic("H0622", f"`{key}` cannot be `{shown}`", (Label(where, label),),
+                      f"{key}: {(what or '').rstrip('.')}")  # fmt: skip

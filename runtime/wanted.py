@@ -18,9 +18,8 @@ from ..lang.contract.rules.ie_values import fold
 from ..lang.contract.rules.rule_text import canonical, rule_item
 from ..lang.contract.rules.rulebook import RuleBook
 from ..lang.contract.rules.rules import Reference, Rule
-from ..lang.text.diagnostics import Refused
+from ..lang.text.diagnostics import Diagnostic, Label, Refused
 from ..lang.text.source import Source
-from . import wanted_faults as faults
 from .base.faults import refused
 from .rules.report import Shown
 
@@ -85,7 +84,7 @@ def _checked(wanted: Request, book: RuleBook) -> Request:
     found = []
     for change in wanted.changes:
         if change.operation != "create":
-            found.append(faults.no_state(wanted, change))
+            found.append(_no_state(wanted, change))
             continue
         for item in change.items:
             if not isinstance(item, RuleItem):
@@ -93,7 +92,7 @@ def _checked(wanted: Request, book: RuleBook) -> Request:
             kind = book.folded_kinds.get(fold(item.kind))
             by_name = item.name is not None and kind is not None and kind.rule.named
             if item.id is None and not by_name and (kind is not None or not item.kind):
-                found.append(faults.no_id(wanted, item))
+                found.append(_no_id(wanted, item))
     if found:
         raise refused(*found)
     return wanted
@@ -223,3 +222,18 @@ def _whole(wanted: Request, left: Sequence[Shown], kinds: set[str]) -> tuple[Cha
         of = tuple(item._replace(at=()) for item in items if item.kind == kind)
         found.append(Change("replace", of))
     return tuple(found)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_state(request: Request, change: Change) -> Diagnostic:
+    labels = (Label(request.span(*change.at[:2]), "a change"),) if request.source else ()
+    title = f"a wanted state says what is to be: it has no `{change.operation}`"
+    return Diagnostic("H0878", title, labels, "only `create`, or rules alone")
+
+
+def _no_id(request: Request, item: RuleItem) -> Diagnostic:
+    labels = (Label(request.span(*item.at[:2]), "no id"),) if request.source else ()
+    return Diagnostic("H0879", "a wanted rule has no id", labels,
+                      f"give it one: `{item.kind or 'FAR'} 1 …`")  # fmt: skip

@@ -94,8 +94,13 @@ class Refused(Exception):
 
 def listed(words: Iterable[str], joint: str = "and") -> str:
     """`a`, `b` and `c`."""
-    ticked = [f"`{w}`" for w in words]
-    return f" {joint} ".join([", ".join(ticked[:-1]), ticked[-1]] if len(ticked) > 1 else ticked)
+    all_ = [f"`{w}`" for w in words]
+    return f" {joint} ".join([", ".join(all_[:-1]), all_[-1]] if len(all_) > 1 else all_)
+
+
+def ticked(words: Iterable[str]) -> str:
+    """`a`, `b`, `c`."""
+    return ", ".join(f"`{word}`" for word in words)
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:

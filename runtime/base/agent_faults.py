@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EADDRINUSE, ENOENT, EPERM
 from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from .certs import Ending
-
-
-def moved_on(revision: int, wanted: int) -> Diagnostic:
-    return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
-                      "read the rules again, and decide again")  # fmt: skip
 
 
 def key_reused(key: str) -> Diagnostic:
@@ -35,22 +29,6 @@ def late(seconds: float) -> Diagnostic:
                       (), "send it again, or with a later deadline")  # fmt: skip
 
 
-def address_taken(address: str, why: str) -> Diagnostic:
-    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (),
-                      "another agent may be running: `helioctl list` asks it")  # fmt: skip
-
-
-def cannot_listen(address: str, error: OSError) -> Diagnostic:
-    why = (error.strerror or str(error)).lower()
-    help_ = {
-        EADDRINUSE: "another agent may be running: `helioctl list` asks it",
-        EACCES: "run `heliod` as a user who may: of the directory, or of ports below 1024",
-        EPERM: "run `heliod` as a user who may: of the directory, or of ports below 1024",
-        ENOENT: "make its directory",
-    }.get(error.errno or 0, "say an address of this host")
-    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (), help_)
-
-
 def no_library(name: str, package: str) -> Diagnostic:
     return Diagnostic("H0795", f"the library `{name}` is not installed", (),
                       f"install it: `apt-get install {package}`")  # fmt: skip
@@ -63,12 +41,6 @@ def ended() -> Diagnostic:
 def bad_address(address: str) -> Diagnostic:
     help_ = "unix:PATH, or HOST:PORT, with a port from 1 to 65535"
     return Diagnostic("H0769", f"`{address}` is no address of an agent", (), help_)
-
-
-def not_local(address: str) -> Diagnostic:
-    return Diagnostic("H0769", f"`{address}` is not an address of the loopback interface", (),
-                      "127.0.0.1:PORT, [::1]:PORT, or unix:PATH: who asks there shows no "
-                      "certificate")  # fmt: skip
 
 
 def too_much(what: str, help_: str) -> Diagnostic:
@@ -84,17 +56,6 @@ def bad_identity(
 def no_certificate(path: str, why: str, help_: str = "") -> Diagnostic:
     then = "certificates and keys are never overwritten: take another name, or directory"
     return Diagnostic("H0772", f"cannot write `{path}`: {why}", (), help_ or then)
-
-
-def rotating(directory: str) -> Diagnostic:
-    return Diagnostic("H0866", f"`{directory}` has two authorities already", (),
-                      "`helioctl certs retire` ends the rotation that is under way; then begin "
-                      "another")  # fmt: skip
-
-
-def not_rotating(directory: str) -> Diagnostic:
-    return Diagnostic("H0867", f"`{directory}` has one authority: there is none to retire", (),
-                      "`helioctl certs rotate` makes another beside it")  # fmt: skip
 
 
 def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
@@ -113,25 +74,9 @@ def certificate_ended(what: str) -> Diagnostic:
                       "its authority can sign another one for the same key")  # fmt: skip
 
 
-def bad_revoked(path: str, line: int) -> Diagnostic:
-    return Diagnostic("H0777", f"line {line} of `{path}` is no certificate's SHA-256", (),
-                      "64 digits in hex, as `helioctl certs revoke` writes them")  # fmt: skip
-
-
-def no_revoked(path: str) -> Diagnostic:
-    return Diagnostic("H0777", f"`{path}` was there, and is gone", (),
-                      "until it is there again nobody is let in by TLS; with an empty file nobody "
-                      "is revoked")  # fmt: skip
-
-
 def overtaken() -> Diagnostic:
     return Diagnostic("H0774", "the rules changed faster than they could be read", (),
                       "ask again")  # fmt: skip
-
-
-def not_probed(why: str) -> Diagnostic:
-    return Diagnostic("H0775", f"overlays cannot be probed: {why}", (),
-                      "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
 
 
 def given_up() -> Diagnostic:

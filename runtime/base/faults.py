@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from errno import E2BIG, EACCES, EINVAL, EMFILE, ENFILE, ENOMEM, ENOTDIR, EPERM
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...lang.text.diagnostics import Diagnostic, Label, Refused, did_you_mean
+from ...lang.text.diagnostics import Diagnostic, Refused, did_you_mean
 from ...lang.text.ending import limit_reached
-from ...lang.text.source import Span
-from ..kernel.faults import too_old
+from ..kernel.old_kernels import too_old
 
 if TYPE_CHECKING:
-    from ..kernel.netlink import Link
+    pass
 
-#: What libxdp calls the program by which several share an interface.
-DISPATCHER = "xdp_dispatcher"
 MORE_MEMORY = "free some memory, or raise the memory limit of the control group"
-#: A program that lets everything pass (examples/pass.bpf.c), which packages do not bring.
-PASS_PROGRAM = (
-    """echo '__attribute__((section("xdp"))) int pass(void *p) { return 2; }' | """
-    "clang-16 -O2 -target bpf -xc - -c -o pass.o"
-)
 _NAMED = 8  # kernel objects that a message lists
 REPORT = "please report this: what you did, and the bundle's directory"
 
 
 def refused(*diagnostics: Diagnostic) -> Refused:
     return Refused(list(diagnostics))
-
-
-def _at(span: Span | None, text: str = "") -> tuple[Label, ...]:
-    return (Label(span, text),) if span is not None else ()
 
 
 # ---- bundles --------------------------------------------------------------------------------
@@ -45,18 +32,6 @@ def no_bundle(path: Path, why: str) -> Diagnostic:
     return Diagnostic(
         "H0701", f"`{path}` is no bundle: {why}", (),
         "a bundle is the directory that `helioc compile FILE.hp -o DIRECTORY` writes",
-    )  # fmt: skip
-
-
-def bad_manifest(path: Path, why: str) -> Diagnostic:
-    help_ = "compile the pipeline again with the helioc of this release"
-    return Diagnostic("H0702", f"`{path}` cannot be used: {why}", (), help_)
-
-
-def wrong_digest(path: Path) -> Diagnostic:
-    return Diagnostic(
-        "H0703", f"`{path}` is not the object that the manifest beside it describes", (),
-        "the files of a bundle belong together: compile the pipeline again",
     )  # fmt: skip
 
 
@@ -102,13 +77,6 @@ def bad_name(name: str) -> Diagnostic:
 def several_loaded(have: Iterable[str]) -> Diagnostic:
     return Diagnostic("H0708", f"several pipelines are loaded: {', '.join(sorted(have))}", (),
                       "say which one: `helioctl --name NAME …`")  # fmt: skip
-
-
-def busy(name: str, by: str) -> Diagnostic:
-    who = f" (process {by})" if by else ""
-    return Diagnostic("H0709", f"another program{who} is changing the pipeline `{name}`", (),
-                      "one writer works at a time: try again when it has ended; if that is an "
-                      "agent (`heliod`), leave out `--local`")  # fmt: skip
 
 
 def damaged(name: str, why: str) -> Diagnostic:
@@ -201,78 +169,6 @@ def verifier_place(log: str) -> tuple[str, str]:
     return (places[-1] if places else ""), last
 
 
-def another_program(
-    interface: str, number: int, span: Span | None, holder: str = "", called: str = ""
-) -> Diagnostic:
-    """`number`, `called`: the program's id and name, where they are known."""
-    if holder:
-        return Diagnostic(
-            "H0724", f"the pipeline `{holder}` is attached to `{interface}`",
-            _at(span, "this interface is taken"),
-            f"`helioctl --name {holder} unload` first: an interface has one pipeline at a time",
-        )  # fmt: skip
-    known = [f"`{called}`"] if called else []
-    known += [f"id {number}"] if number else []
-    about = f" ({', '.join(known)})" if known else ""
-    help_ = (
-        f"`ip link set dev {interface} xdp off` takes it away, unless its owner holds it by a link "
-        "(`bpftool net`)"
-    )
-    if called == DISPATCHER:
-        help_ = (
-            f"it is libxdp's: `xdp-loader status {interface}` shows whose programs it runs, and "
-            f"`xdp-loader unload {interface} --all` takes them away"
-        )
-    return Diagnostic(
-        "H0724", f"another XDP program{about} is attached to `{interface}`",
-        _at(span, "this interface is taken"), help_,
-    )  # fmt: skip
-
-
-def no_native(interface: str, span: Span | None, why: str) -> Diagnostic:
-    return Diagnostic("H0725", f"no native XDP on `{interface}`: {why}",
-                      _at(span, "its driver must support it"),
-                      "`mode: generic` works on every interface, slower")  # fmt: skip
-
-
-def no_redirect(
-    interface: str, span: Span | None, kind: str, other: Link | None = None
-) -> Diagnostic:
-    """`other`: of a veth, its other end, where that is known."""
-    help_ = "`mode: generic` does without"
-    if kind == "veth":
-        peer = other.name if other is not None else "PEER"
-        first = "" if other is None or other.up else f"`ip link set {peer} up`, then "
-        help_ = (
-            f"a veth takes them while its other end, {peer}, polls: {first}`ethtool -K {peer} gro "
-            f"off` and `ethtool -K {peer} gro on`{_within(other)} (the veth only sees GRO change "
-            "while that is up); or `mode: generic`"
-        )
-    return Diagnostic("H0726", f"`{interface}` would lose the packets that are forwarded to it",
-                      _at(span, "this interface takes no redirected frames"), help_)  # fmt: skip
-
-
-def not_answering(interface: str, span: Span | None, other: Link) -> Diagnostic:
-    return Diagnostic(
-        "H0729",
-        f"what the pipeline sends back by `{interface}` is lost, or waits for the next frame",
-        (Label(span, f"its other end, {other.name}, has no XDP program"),) if span else (),
-        "a veth delivers it to a native XDP program, which may pass everything: "
-        f"`{PASS_PROGRAM}`, then `ip link set {other.name} xdpdrv object pass.o section xdp`"
-        f"{_within(other)}; or `mode: generic`",
-        "warning",
-    )
-
-
-def _within(other: Link | None) -> str:
-    """Where the other end of a veth is."""
-    return " in its network namespace" if other is not None and other.other_in is not None else ""
-
-
-def not_attached(interface: str, span: Span | None, why: str, mend: str) -> Diagnostic:
-    return Diagnostic("H0727", f"cannot attach to `{interface}`: {why}", _at(span), mend)
-
-
 def of_kernel(error: Any, doing: str) -> Diagnostic:
     """A `BpfError` of loading or opening, in the user's terms."""
     if error.damaged:
@@ -299,62 +195,14 @@ def mebibytes(size: int) -> str:
 # ---- files ----------------------------------------------------------------------------------
 
 
-def unwritable(path: str, why: str) -> Diagnostic:
-    help_ = "check its directory and the permissions"
-    return Diagnostic("H0740", f"cannot write `{path}`: {why}", (), help_)
-
-
 def unreadable(path: str, why: str) -> Diagnostic:
     return Diagnostic(
         "H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions"
     )
 
 
-def not_utf8(where: Span, byte: int) -> Diagnostic:
-    name = where.source.name
-    help_ = "save it as UTF-8"
-    if name != "<stdin>":
-        quoted = shlex.quote(name)
-        help_ += f", or convert it: iconv -f LATIN1 -t UTF-8 {quoted} > {quoted}.utf8"
-    return Diagnostic("H0740", f"`{name}` is not UTF-8 text",
-                      (Label(where, f"the byte 0x{byte:02x} stands here"),), help_)  # fmt: skip
-
-
-def too_large(path: str, most: int, piped: bool) -> Diagnostic:
-    help_ = "split it: several requests, one after the other"
-    if piped:
-        help_ = "it is no regular file: put what it gives into one first"
-    return Diagnostic("H0745", f"`{path}` is larger than {most} MiB", (), help_)
-
-
-def unknown_file(path: str, help_: str) -> Diagnostic:
-    return Diagnostic("H0741", f"what is in `{path}`?", (), help_)
-
-
-def not_one_rule(words: str) -> Diagnostic:
-    return Diagnostic("H0743", f"`{words}` is no one rule", (),
-                      "say a kind, a kind and one id or name, or a name")  # fmt: skip
-
-
-def no_such_kind(kind: str, have: Iterable[str]) -> Diagnostic:
-    known = sorted(have)
-    help_ = did_you_mean(kind, known) or f"the kinds are {', '.join(known)}"
-    return unknown_kind(f"`{kind}` is no kind of rule", help_)
-
-
 def unknown_kind(title: str, help_: str) -> Diagnostic:
     return Diagnostic("H0742", title, (), help_)
-
-
-def not_routing(interface: str, span: Span | None) -> Diagnostic:
-    return Diagnostic(
-        "H0744",
-        f"the kernel does not route by `{interface}`",
-        (Label(span, "its forwarding is off"),) if span else (),
-        f"sysctl -w net.ipv4.conf.{interface}.forwarding=1; until then only next hops that "
-        "`load` and `refresh` find are known",
-        "warning",
-    )
 
 
 def no_such_rule(words: str, have: Iterable[str]) -> Diagnostic:

@@ -6,11 +6,12 @@ import logging
 import os
 import re
 import socket
-from errno import EADDRNOTAVAIL
+from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENOENT, EPERM
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from ...lang.text.diagnostics import Diagnostic
 from . import agent_faults as faults
 from .faults import refused
 
@@ -32,7 +33,7 @@ def listen_locally(address: str) -> list[socket.socket]:
         if not ip_address(each.getsockname()[0]).is_loopback:
             for other in made:
                 other.close()
-            raise refused(faults.not_local(address))
+            raise refused(_not_local(address))
     return made
 
 
@@ -46,7 +47,7 @@ def listen_unix(path: Path, mask: int) -> socket.socket:
         made.listen(_BACKLOG)
     except OSError as error:
         made.close()
-        raise refused(faults.cannot_listen(f"unix:{path}", error)) from None
+        raise refused(_cannot_listen(f"unix:{path}", error)) from None
     finally:
         os.umask(before)
     return made
@@ -63,7 +64,7 @@ def remove_stale(path: Path) -> None:
         except OSError:
             return
         else:
-            raise refused(faults.address_taken(f"unix:{path}", "another process listens there"))
+            raise refused(_address_taken(f"unix:{path}", "another process listens there"))
 
 
 def need_local_address(address: str) -> None:
@@ -116,5 +117,30 @@ def listen(address: str) -> list[socket.socket]:
     except OSError as error:
         for each in made:
             each.close()
-        raise refused(faults.cannot_listen(address, error)) from None
+        raise refused(_cannot_listen(address, error)) from None
     return made
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _address_taken(address: str, why: str) -> Diagnostic:
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (),
+                      "another agent may be running: `helioctl list` asks it")  # fmt: skip
+
+
+def _cannot_listen(address: str, error: OSError) -> Diagnostic:
+    why = (error.strerror or str(error)).lower()
+    help_ = {
+        EADDRINUSE: "another agent may be running: `helioctl list` asks it",
+        EACCES: "run `heliod` as a user who may: of the directory, or of ports below 1024",
+        EPERM: "run `heliod` as a user who may: of the directory, or of ports below 1024",
+        ENOENT: "make its directory",
+    }.get(error.errno or 0, "say an address of this host")
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (), help_)
+
+
+def _not_local(address: str) -> Diagnostic:
+    return Diagnostic("H0769", f"`{address}` is not an address of the loopback interface", (),
+                      "127.0.0.1:PORT, [::1]:PORT, or unix:PATH: who asks there shows no "
+                      "certificate")  # fmt: skip

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ...lang.contract.rules.rules import Reference
 from ...lang.text.diagnostics import Diagnostic, Refused
-from .agent_faults import moved_on
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.plan import Plan
@@ -36,7 +35,7 @@ class MovedOn(Refused):
     """`if_revision` is not the revision any more, which is `revision`."""
 
     def __init__(self, revision: int, wanted: int) -> None:
-        super().__init__([moved_on(revision, wanted)])
+        super().__init__([_moved_on(revision, wanted)])
         self.revision = revision
 
 
@@ -51,3 +50,11 @@ def outcome_of(plan: Plan, revision: int) -> Outcome:
     kinds.update(block.kind.name for block in plan.blocks)
     named = tuple(sorted(kinds))
     return Outcome(revision, created, count, changed, removed, tuple(plan.warnings), False, named)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _moved_on(revision: int, wanted: int) -> Diagnostic:
+    return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
+                      "read the rules again, and decide again")  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from ...lang.text.source import Source
+from ...lang.text.diagnostics import Diagnostic, Label
+from ...lang.text.source import Source, Span
 from . import faults
 
 MIB = 1 << 20
@@ -40,7 +42,7 @@ def read_source(path: Path, largest: int = MIB) -> Source:
         before, bad = data[: error.start].decode(), data[error.start :]
         shown = Source(name, before + bad.decode(errors="replace"), path)
         where = shown.span(len(before), len(before) + 1)
-        raise faults.refused(faults.not_utf8(where, bad[0])) from None
+        raise faults.refused(_not_utf8(where, bad[0])) from None
 
 
 def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:
@@ -49,7 +51,7 @@ def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:
     bound = min(largest, max(said, UNSIZED))
     data = b"" if said > largest else file.read(bound + 1)
     if said > largest or len(data) > bound:
-        raise faults.refused(faults.too_large(name, bound // MIB, bound < largest))
+        raise faults.refused(_too_large(name, bound // MIB, bound < largest))
     return data
 
 
@@ -57,3 +59,23 @@ def file_stamp(path: Path) -> tuple[int, int, int]:
     """Is another one when the file was written or replaced. Raises OSError."""
     about = path.stat()
     return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_utf8(where: Span, byte: int) -> Diagnostic:
+    name = where.source.name
+    help_ = "save it as UTF-8"
+    if name != "<stdin>":
+        quoted = shlex.quote(name)
+        help_ += f", or convert it: iconv -f LATIN1 -t UTF-8 {quoted} > {quoted}.utf8"
+    return Diagnostic("H0740", f"`{name}` is not UTF-8 text",
+                      (Label(where, f"the byte 0x{byte:02x} stands here"),), help_)  # fmt: skip
+
+
+def _too_large(path: str, most: int, piped: bool) -> Diagnostic:
+    help_ = "split it: several requests, one after the other"
+    if piped:
+        help_ = "it is no regular file: put what it gives into one first"
+    return Diagnostic("H0745", f"`{path}` is larger than {most} MiB", (), help_)

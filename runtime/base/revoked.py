@@ -58,7 +58,7 @@ class Revoked:
         self._seen = now
         try:
             if now is None:
-                raise refused(faults.no_revoked(str(self._path)))
+                raise refused(_no_revoked(str(self._path)))
             self._known, self.unread = _read(self._path), ()
         except Refused as error:
             self.unread = tuple(error.diagnostics)
@@ -85,7 +85,21 @@ def _read(path: Path) -> frozenset[str]:
         said = line.partition("#")[0].strip()
         fingerprint = _FINGERPRINT.match(said)
         if fingerprint is None and said:
-            raise refused(faults.bad_revoked(str(path), number))
+            raise refused(_bad_revoked(str(path), number))
         if fingerprint is not None:
             found.add(fingerprint[1].replace(":", "").lower())
     return frozenset(found)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_revoked(path: str, line: int) -> Diagnostic:
+    return Diagnostic("H0777", f"line {line} of `{path}` is no certificate's SHA-256", (),
+                      "64 digits in hex, as `helioctl certs revoke` writes them")  # fmt: skip
+
+
+def _no_revoked(path: str) -> Diagnostic:
+    return Diagnostic("H0777", f"`{path}` was there, and is gone", (),
+                      "until it is there again nobody is let in by TLS; with an empty file nobody "
+                      "is revoked")  # fmt: skip

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...lang.text.diagnostics import Diagnostic
 from . import agent_faults as faults
 from .certs import YEAR, check_name, issued_again, new_authority, read_authority, role_of
 from .faults import refused
@@ -33,7 +34,7 @@ def rotate(directory: Path) -> list[Path]:
     read_authority(directory)
     old = read_octets(directory / "ca.pem", _LARGEST)
     if len(_certificates(directory / "ca.pem")) > 1:
-        raise refused(faults.rotating(str(directory)))
+        raise refused(_rotating(str(directory)))
     for left in (f"{_NEXT}.pem", f"{_NEXT}.key"):  # of one that was interrupted before
         (directory / left).unlink(missing_ok=True)
     new_authority(directory, _NEXT)
@@ -48,7 +49,7 @@ def retire(directory: Path) -> list[Path]:
     _go_on(directory)
     new, *old = _certificates(directory / "ca.pem")
     if not old:
-        raise refused(faults.not_rotating(str(directory)))
+        raise refused(_not_rotating(str(directory)))
     made = [*_sign_again(directory, clients=True), *_sign_again(directory, clients=False)]
     _replace(directory / "ca.pem", _pem(new))
     return [*made, directory / "ca.pem"]
@@ -131,3 +132,17 @@ def _replace(path: Path, content: bytes) -> None:
         new.rename(path)
     except OSError as error:
         raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _rotating(directory: str) -> Diagnostic:
+    return Diagnostic("H0866", f"`{directory}` has two authorities already", (),
+                      "`helioctl certs retire` ends the rotation that is under way; then begin "
+                      "another")  # fmt: skip
+
+
+def _not_rotating(directory: str) -> Diagnostic:
+    return Diagnostic("H0867", f"`{directory}` has one authority: there is none to retire", (),
+                      "`helioctl certs rotate` makes another beside it")  # fmt: skip

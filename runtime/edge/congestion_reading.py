@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...lang.text.diagnostics import Diagnostic, Label
+from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
-from . import faults
 from .congestion_settings import Congestion
 from .liveness_reading import read_time
 from .yaml_nodes import Nodes
@@ -40,5 +41,16 @@ def _bounds(
         leave = nodes.number(given[keys[1]].value, f"per cent of {of}", 1, 99) or leave
     if leave >= enter:
         where = given.get(keys[1]) or given.get(keys[0]) or entry
-        nodes.found.add(faults.never_calm(nodes.span(where.value), keys, enter, leave))
+        nodes.found.add(_never_calm(nodes.span(where.value), keys, enter, leave))
     return enter / 100, leave / 100
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _never_calm(where: Span, keys: tuple[str, str], enter: int, leave: int) -> Diagnostic:
+    wide = max(enter, 2)
+    return Diagnostic("H0620", f"congestion would begin at {enter} % and end at {leave} %",
+                      (Label(where, f"`{keys[1]}` must be less than `{keys[0]}`"),),
+                      f"leave a gap: `{{{keys[0]}: {wide}, {keys[1]}: {wide * 3 // 4 or 1}}}`"
+                      )  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
+from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
+from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from . import faults
 from .liveness_settings import Liveness
@@ -35,7 +37,7 @@ def read_liveness(
         if source and IPv4Address(source).packed not in host:
             have = [str(IPv4Address(address)) for address in sorted(host) if len(address) == 4]
             where = nodes.span(given["from"].value)
-            nodes.found.add(faults.no_such_source(where, source, have))
+            nodes.found.add(_no_such_source(where, source, have))
     targets = _targets(nodes, given["to"], overlays) if "to" in given else {}
     return Liveness(interval, multiplier, hold_down, source, targets)
 
@@ -44,7 +46,7 @@ def _targets(nodes: Nodes, entry: Entry, overlays: Mapping[str, Entry]) -> dict[
     found = {}
     for name, each in nodes.mapping(entry.value, "`to`", None).items():
         if name not in overlays:
-            nodes.found.add(faults.overlay_elsewhere(nodes.span(each.key), name, overlays))
+            nodes.found.add(_overlay_elsewhere(nodes.span(each.key), name, overlays))
         none = nodes.text(each.value) == "none"
         address = "" if none else _address(nodes, each.value)
         if address is not None:
@@ -71,6 +73,27 @@ def read_time(nodes: Nodes, node: Any, least: float, most: float) -> float | Non
     found = _TIME.fullmatch(text.strip())
     seconds = float(found[1]) * _UNITS[found[2] or "s"] if found else -1.0
     if not least <= seconds <= most:
-        nodes.found.add(faults.bad_time(nodes.span(node), text, least, most))
+        nodes.found.add(_bad_time(nodes.span(node), text, least, most))
         return None
     return seconds
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_time(where: Span, text: str, least: float, most: float) -> Diagnostic:
+    bounds = f"{least:g} s to {most:g} s"
+    return Diagnostic("H0617", f"`{text}` is no time", (Label(where, bounds),),
+                      f"write it as 1 s or 500 ms, {bounds}")  # fmt: skip
+
+
+def _overlay_elsewhere(where: Span, name: str, known: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(name, known) or "it counts once a request creates a rule of that name"
+    labels = (Label(where, "not among its rules"),)
+    return Diagnostic("H0618", f"this file has no overlay `{name}`", labels, help_, "warning")
+
+
+def _no_such_source(where: Span, address: str, have: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(address, have) or "answers to it would not come here"
+    return Diagnostic("H0619", f"the host does not have the address {address}",
+                      (Label(where, "not an address of it"),), help_)  # fmt: skip

@@ -10,6 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import yaml
 
+from ...lang.text.diagnostics import Diagnostic, Label
+from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from . import faults
 from .liveness_reading import read_time
@@ -62,7 +64,7 @@ def read_push(nodes: Nodes, entry: Entry) -> Push | None:
         return None
     url = nodes.text(given["otlp"].value)
     if url is not None and endpoint(url) is None:
-        nodes.found.add(faults.no_collector(nodes.span(given["otlp"].value), url))
+        nodes.found.add(_no_collector(nodes.span(given["otlp"].value), url))
     period = Push("").period
     if "period" in given:
         period = read_time(nodes, given["period"].value, 0.1, 3600.0) or period
@@ -70,6 +72,22 @@ def read_push(nodes: Nodes, entry: Entry) -> Push | None:
     for key in ("ca", "token_file"):
         path = nodes.text(given[key].value) if key in given else ""
         if path and not Path(path).is_absolute():
-            nodes.found.add(faults.no_absolute_path(nodes.span(given[key].value), key, path))
+            nodes.found.add(_no_absolute_path(nodes.span(given[key].value), key, path))
         files.append(path or "")
     return Push(url or "", period, *files)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_collector(where: Span, url: str) -> Diagnostic:
+    return Diagnostic("H0621", f"reports cannot be sent to `{url}`",
+                      (Label(where, "no URL of http or https with a host"),),
+                      "say where the collector takes OTLP over HTTP: "
+                      "https://collector.example.net:4318/v1/metrics")  # fmt: skip
+
+
+def _no_absolute_path(where: Span, key: str, path: str) -> Diagnostic:
+    return Diagnostic("H0621", f"`{key}` is no path from the root: `{path}`",
+                      (Label(where, "where it is depends on who reads it"),),
+                      f"write the whole path: /etc/helio/{path}")  # fmt: skip

@@ -8,10 +8,9 @@ from typing import Any
 import yaml
 
 from ...lang.contract.request.request import Form
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused, did_you_mean, ticked
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import YamlReader, is_null
-from . import faults
 
 
 class Nodes(YamlReader):
@@ -27,19 +26,19 @@ class Nodes(YamlReader):
         self.guide = guide
 
     def _no_yaml(self, where: Span, problem: str) -> Diagnostic:
-        return faults.no_yaml(where, problem, self.guide)
+        return _no_yaml(where, problem, self.guide)
 
     def _misshapen(self, where: Span, problem: str) -> Diagnostic:
-        return faults.misshapen(where, problem, self.guide)
+        return _misshapen(where, problem, self.guide)
 
     def _wrong_shape(self, where: Span, wanted: str) -> Diagnostic:
-        return faults.wrong_shape(where, wanted)
+        return _wrong_shape(where, wanted)
 
     def _twice(self, first: Span, second: Span, key: str) -> Diagnostic:
-        return faults.twice(first, second, key)
+        return _twice(first, second, key)
 
     def _unknown_key(self, where: Span, key: str, of: str, known: list[str]) -> Diagnostic:
-        return faults.unknown_key(where, key, of, known)
+        return _unknown_key(where, key, of, known)
 
     def root(self) -> Any:
         """The document's node. Raises `Refused`."""
@@ -50,7 +49,7 @@ class Nodes(YamlReader):
 
     def text(self, node: Any) -> str | None:
         if not isinstance(node, yaml.ScalarNode) or is_null(node):
-            self.found.add(faults.wrong_shape(self.span(node), "a single value"))
+            self.found.add(_wrong_shape(self.span(node), "a single value"))
             return None
         return str(node.value)
 
@@ -61,14 +60,14 @@ class Nodes(YamlReader):
         if not (
             text.isascii() and text.isdigit() and len(text) <= 10 and least <= int(text) <= most
         ):
-            self.found.add(faults.bad_number(self.span(node), text, what, least, most))
+            self.found.add(_bad_number(self.span(node), text, what, least, most))
             return None
         return int(text)
 
     def word(self, node: Any, what: str, known: Iterable[str]) -> str | None:
         text, known = self.text(node), list(known)
         if text is not None and text not in known:
-            self.found.add(faults.unknown_word(self.span(node), text, what, known))
+            self.found.add(_unknown_word(self.span(node), text, what, known))
             return None
         return text
 
@@ -81,3 +80,44 @@ def spelled(text: str) -> tuple[Form, str, str]:
         if found:
             return form, first.strip(), second.strip()
     return "value", text, ""
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_yaml(where: Span, problem: str, guide: str = "docs/edge-yaml.md") -> Diagnostic:
+    return Diagnostic("H0601", f"this is no YAML: {problem}", (Label(where, "here"),),
+                      f"{guide} has an example")  # fmt: skip
+
+
+def _misshapen(where: Span, problem: str, guide: str) -> Diagnostic:
+    return Diagnostic("H0601", f"this YAML {problem}", (Label(where, "this one"),),
+                      f"{guide} has an example")  # fmt: skip
+
+
+def _wrong_shape(where: Span, wanted: str) -> Diagnostic:
+    return Diagnostic("H0602", f"{wanted} is expected here", (Label(where, f"not {wanted}"),))
+
+
+def _twice(first: Span, second: Span, key: str) -> Diagnostic:
+    labels = (Label(second, "again"), Label(first, "first here"))
+    return Diagnostic("H0603", f"`{key}` stands twice", labels, "remove one of them")
+
+
+def _unknown_key(where: Span, key: str, of: str, known: Iterable[str]) -> Diagnostic:
+    known = list(known)
+    help_ = did_you_mean(key, known) or f"the keys are {ticked(known)}"
+    return Diagnostic("H0604", f"{of} has no key `{key}`", (Label(where, "unknown"),), help_)
+
+
+def _unknown_word(where: Span, word: str, what: str, known: Iterable[str]) -> Diagnostic:
+    known = list(known)
+    help_ = did_you_mean(word, known) or f"one of {ticked(known)}"
+    return Diagnostic("H0606", f"`{word}` is no {what}", (Label(where, f"no {what}"),), help_)
+
+
+def _bad_number(where: Span, text: str, what: str, least: int, most: int) -> Diagnostic:
+    labels = (Label(where, f"{least} to {most}"),)
+    return Diagnostic(
+        "H0609", f"`{text}` is no {what}", labels, f"write a number, {least} to {most}"
+    )

@@ -27,7 +27,6 @@ from ..base.certs import read_identity
 from ..base.faults import refused
 from ..journal.files import sync_directory
 from ..kernel.system import give_to_owner
-from . import faults
 from .certificates import (
     certificates_in,
     check_granted,
@@ -71,7 +70,7 @@ def home(state: Path) -> Home | None:
         return None
     except (ValueError, KeyError, TypeError):
         why = "it is damaged: enrol anew, with `--replace`"
-        raise refused(faults.bad_answer(str(path / "controller.json"), why)) from None
+        raise refused(_bad_answer(str(path / "controller.json"), why)) from None
 
 
 def enrol(
@@ -83,7 +82,7 @@ def enrol(
     token, known = read_token(text), home(state)
     if known is not None and not replace:
         name = subject_of((known.path / "edge.pem").read_bytes())
-        raise refused(faults.enrolled_already(name, known.controller))
+        raise refused(_enrolled_already(name, known.controller))
     pending = state / "enrolling"
     pending.mkdir(mode=0o700, parents=True, exist_ok=True)
     give_to_owner(pending)
@@ -168,7 +167,7 @@ def _authority(controller: str, token: Token) -> tuple[bytes, str]:
         if fingerprint(der) == token.pin:
             own = connection.own
             return der, f"[{own}]:{PORT}" if ":" in own else f"{own}:{PORT}"
-    raise refused(faults.other_authority(controller))
+    raise refused(_other_authority(controller))
 
 
 def _granted(controller: str, answer: bytes, authority: bytes, key: bytes, name: str) -> bytes:
@@ -176,14 +175,14 @@ def _granted(controller: str, answer: bytes, authority: bytes, key: bytes, name:
         (der,) = _certificates(controller, answer)
         return check_granted(der, authority, key, name)
     except ValueError as error:
-        raise refused(faults.bad_answer(controller, str(error))) from None
+        raise refused(_bad_answer(controller, str(error))) from None
 
 
 def _certificates(controller: str, answer: bytes) -> list[bytes]:
     try:
         return certificates_in(base64.b64decode(answer))
     except ValueError as error:
-        raise refused(faults.bad_answer(controller, str(error))) from None
+        raise refused(_bad_answer(controller, str(error))) from None
 
 
 def _mutual(at: Home) -> ssl.SSLContext:
@@ -195,7 +194,7 @@ def _mutual(at: Home) -> ssl.SSLContext:
 def _connected(controller: str, context: ssl.SSLContext) -> _Connection:
     host, colon, port = controller.rpartition(":")
     if not colon or not port.isdecimal() or len(port) > 5:
-        raise refused(faults.no_controller(controller, "HOST:PORT is expected"))
+        raise refused(_no_controller(controller, "HOST:PORT is expected"))
     return _Connection(host.strip("[]"), int(port), timeout=TIMEOUT, context=context)
 
 
@@ -234,10 +233,10 @@ def _ask(
         answer = connection.getresponse()
         octets = answer.read(_LARGEST)
     except ssl.SSLCertVerificationError as error:
-        raise refused(faults.no_controller(controller, error.verify_message)) from None
+        raise refused(_no_controller(controller, error.verify_message)) from None
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "strerror", None) or str(error) or "it hung up"
-        raise refused(faults.no_controller(controller, why)) from None
+        raise refused(_no_controller(controller, why)) from None
     if answer.status < 300:
         return octets
     raise refused(_told(controller, answer.status, octets))
@@ -248,4 +247,29 @@ def _told(controller: str, status: int, octets: bytes) -> Diagnostic:
         said = json.loads(octets)
         return Diagnostic(str(said["code"]), str(said["title"]), (), str(said["help"]))
     except (ValueError, KeyError, TypeError):
-        return faults.bad_answer(controller, f"HTTP status {status}")
+        return _bad_answer(controller, f"HTTP status {status}")
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _other_authority(controller: str) -> Diagnostic:
+    title = f"`{controller}` is not the controller that the token is of"
+    return Diagnostic("H0871", title, (), "its authority is another: ask whom you have the token "
+                      "from where the controller is; nothing was sent")  # fmt: skip
+
+
+def _no_controller(controller: str, why: str) -> Diagnostic:
+    return Diagnostic("H0874", f"no controller answers at `{controller}`: {why}", (),
+                      "does it run, with `--listen`, and has its certificate this name or address "
+                      "(`controller init --host`)?")  # fmt: skip
+
+
+def _enrolled_already(name: str, controller: str) -> Diagnostic:
+    title = f"this edge is enrolled already, as `{name}` with `{controller}`"
+    return Diagnostic("H0875", title, (), "`--replace` takes another identity in its place")
+
+
+def _bad_answer(controller: str, why: str) -> Diagnostic:
+    return Diagnostic("H0877", f"`{controller}` answers what cannot be used: {why}", (),
+                      "is it Helio's controller that listens there?")  # fmt: skip

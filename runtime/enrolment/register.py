@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...lang.text.diagnostics import Diagnostic
 from ..base.faults import refused
 from . import faults
 from .token import new_secret
@@ -153,7 +154,7 @@ class Register:
         if removed is not None:
             raise refused(faults.removed(edge))
         if known is not None and not found:
-            raise refused(faults.no_certificate(edge))
+            raise refused(_no_certificate(edge))
         return "".join(certificate for (certificate,) in found).encode()
 
     def announce(self, edge: str, said: dict[str, Any]) -> None:
@@ -184,3 +185,11 @@ class Register:
 
 def _hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_certificate(edge: str) -> Diagnostic:
+    return Diagnostic("H0880", f"the edge `{edge}` has no certificate that is good", (),
+                      "enrol it anew, with `--replace`")  # fmt: skip

@@ -10,9 +10,9 @@ import re
 import secrets
 from dataclasses import dataclass
 
+from ...lang.text.diagnostics import Diagnostic
 from ..base.certs import NAME
 from ..base.faults import refused
-from . import faults
 
 _LONGEST = 256
 _SECRET, _PIN = re.compile(r"[A-Za-z0-9_-]{22}"), re.compile(r"[0-9a-f]{64}")
@@ -35,14 +35,22 @@ def new_secret() -> str:
 def read_token(text: str) -> Token:
     """Raises `Refused`."""
     if len(text) > _LONGEST:
-        raise refused(faults.bad_token(f"it has more than {_LONGEST} characters"))
+        raise refused(_bad_token(f"it has more than {_LONGEST} characters"))
     parts = text.strip().split(":")
     if len(parts) != 3:
-        raise refused(faults.bad_token("EDGE:SECRET:HASH is expected"))
+        raise refused(_bad_token("EDGE:SECRET:HASH is expected"))
     edge, secret, pin = parts
     for part, what, pattern in (
         (edge, "the edge's name", NAME), (secret, "the secret", _SECRET), (pin, "the hash", _PIN)
     ):  # fmt: skip
         if not pattern.fullmatch(part):
-            raise refused(faults.bad_token(f"{what} is not whole"))
+            raise refused(_bad_token(f"{what} is not whole"))
     return Token(edge, secret, pin)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_token(why: str) -> Diagnostic:
+    return Diagnostic("H0870", f"this is no token: {why}", (),
+                      "take it as `controller token create EDGE` prints it")  # fmt: skip

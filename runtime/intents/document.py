@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from ...lang.text.diagnostics import FEW, Diagnostics
+from ...lang.text.diagnostics import FEW, Diagnostic, Diagnostics, Label
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
+from ..edge.faults import missing_key
 from ..edge.yaml_nodes import Nodes
-from . import faults
 
 GUIDE = "docs/intents.md"
 MODES = ("native", "generic", "offload")
@@ -74,7 +74,7 @@ class _Reader:
         examples = "video-17", "[ethernet, ipv4: {dst: 192.0.2.1}]", "{queue: 3}"
         for key, example in zip(_KEYS[:3], examples, strict=True):
             if key not in root:
-                self.found.add(faults.missing_key(whole, key, "an intent", example))
+                self.found.add(missing_key(whole, key, "an intent", example))
         flows = self._flows(root["resources"].value) if "resources" in root else ()
         said = root.get("action")
         action = nodes.mapping(said.value, "`action`", None) if said else {}
@@ -101,7 +101,7 @@ class _Reader:
     def _id(self, entry: Entry) -> str:
         text = self.nodes.text(entry.value)
         if text is not None and not _ID.fullmatch(text):
-            self.found.add(faults.bad_id(self.nodes.span(entry.value), text))
+            self.found.add(_bad_id(self.nodes.span(entry.value), text))
         return text or ""
 
     # ---- flows ------------------------------------------------------------------------------
@@ -110,21 +110,21 @@ class _Reader:
         """A list of layers, or a list of such lists."""
         nodes = self.nodes
         if not isinstance(node, yaml.SequenceNode) or not node.value:
-            self.found.add(faults.no_flow(nodes.span(node)))
+            self.found.add(_no_flow(nodes.span(node)))
             return ()
         several = isinstance(node.value[0], yaml.SequenceNode)
         flows = node.value if several else [node]
         if len(flows) > MOST_FLOWS:
-            self.found.add(faults.too_long(nodes.span(node), "flows", MOST_FLOWS))
+            self.found.add(_too_long(nodes.span(node), "flows", MOST_FLOWS))
             return ()
         return tuple(self._flow(flow) for flow in flows)
 
     def _flow(self, node: Any) -> tuple[Said, ...]:
         if not isinstance(node, yaml.SequenceNode) or not node.value:
-            self.found.add(faults.no_flow(self.nodes.span(node)))
+            self.found.add(_no_flow(self.nodes.span(node)))
             return ()
         if len(node.value) > MOST_LAYERS:
-            self.found.add(faults.too_long(self.nodes.span(node), "layers", MOST_LAYERS))
+            self.found.add(_too_long(self.nodes.span(node), "layers", MOST_LAYERS))
             return ()
         layers = [self._layer(each) for each in node.value]
         return tuple(layer for layer in layers if layer is not None)
@@ -136,7 +136,7 @@ class _Reader:
             text = nodes.text(node)
             return Said(text, nodes.span(node), {}) if text is not None else None
         if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
-            self.found.add(faults.no_layer(nodes.span(node)))
+            self.found.add(_no_layer(nodes.span(node)))
             return None
         entries = nodes.mapping(node, "a layer", None)
         for name, entry in entries.items():
@@ -159,7 +159,7 @@ class _Reader:
                 return moment.timestamp()
         except (ValueError, OverflowError):
             pass
-        self.found.add(faults.bad_start(self.nodes.span(entry.value), text))
+        self.found.add(_bad_start(self.nodes.span(entry.value), text))
         return None
 
     def _duration(self, entry: Entry) -> float | None:
@@ -168,7 +168,7 @@ class _Reader:
             return None
         found = seconds(text)
         if not found:
-            self.found.add(faults.bad_duration(self.nodes.span(entry.value), text))
+            self.found.add(_bad_duration(self.nodes.span(entry.value), text))
         return found
 
 
@@ -176,3 +176,40 @@ def seconds(text: str) -> float | None:
     """`90`, `90s`, `1.5h`; None: it is no span of time."""
     found = _SPAN.fullmatch(text)
     return float(found[1]) * _UNITS[found[2] or ""] if found else None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_flow(where: Span) -> Diagnostic:
+    help_ = "`resources: [ethernet, ipv4: {dst: 192.0.2.1}]`; of several flows a list of such lists"
+    return Diagnostic("H0820", "the headers of a flow are expected here",
+                      (Label(where, "not a list of headers"),), help_)  # fmt: skip
+
+
+def _no_layer(where: Span) -> Diagnostic:
+    return Diagnostic("H0820", "one header is expected here", (Label(where, "not one header"),),
+                      "`udp`, or `udp: {dst: 53}`, each an item of the list")  # fmt: skip
+
+
+def _too_long(where: Span, what: str, most: int) -> Diagnostic:
+    return Diagnostic("H0820", f"there are more than {most} {what}", (Label(where, "too many"),),
+                      "make several intents of it")  # fmt: skip
+
+
+def _bad_id(where: Span, text: str) -> Diagnostic:
+    return Diagnostic("H0821", f"`{text[:80]}` cannot be a `resourceId`", (Label(where, ""),),
+                      "1 to 63 letters, digits and . _ : / -, a letter or digit first"
+                      )  # fmt: skip
+
+
+def _bad_start(where: Span, text: str) -> Diagnostic:
+    return Diagnostic("H0822", f"`{text[:80]}` is no moment", (Label(where, "no moment"),),
+                      "2027-01-31T12:00:00Z (RFC 3339, with its zone), now, or +30s"
+                      )  # fmt: skip
+
+
+def _bad_duration(where: Span, text: str) -> Diagnostic:
+    return Diagnostic("H0822", f"`{text[:80]}` is no duration", (Label(where, "no duration"),),
+                      "90s, 1.5h, 7d; left out, the intent stays until it is removed"
+                      )  # fmt: skip

@@ -8,10 +8,10 @@ from ipaddress import ip_address
 
 from ...lang.contract.manifest.manifest import Anatomy, Layer, Manifest, Step
 from ...lang.contract.rules.ie_values import fold
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, did_you_mean, ticked
+from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
-from . import faults
 from .document import Said
 
 #: Headers that have ports, and those behind which they are looked for.
@@ -188,10 +188,10 @@ class Follower:
             wanted = [
                 h if headers.count(h) == 1 else n for n, h in zip(names, headers, strict=True)
             ]
-            self.found.add(faults.not_next(said.span, said.name, after, wanted))
+            self.found.add(_not_next(said.span, said.name, after, wanted))
             return None
         if len(fitting) > 1:
-            self.found.add(faults.several(said.span, said.name, fitting))
+            self.found.add(_several(said.span, said.name, fitting))
             return None
         if before is not None:
             steps = self._steps(before, fitting[0], flow) or [
@@ -212,20 +212,18 @@ class Follower:
         for name, entry in place.said.fields.items():
             if name not in layer.fields:
                 where = self.nodes.span(entry.key)
-                self.found.add(
-                    faults.unknown_field(where, name, place.said.name, list(layer.fields))
-                )
+                self.found.add(_unknown_field(where, name, place.said.name, list(layer.fields)))
                 continue
             text, value = str(entry.value.value), flow.number(layer.name, name)
             where, bits = self.nodes.span(entry.value), layer.fields[name]
             if value is not None and value >> bits:
                 why = f"it has {bits} bits"
-                self.found.add(faults.bad_value(where, text, place.said.name, name, why))
+                self.found.add(_bad_value(where, text, place.said.name, name, why))
             ranges = following.get(name)
             if value is not None and ranges and not any(low <= value <= up for low, up in ranges):
                 wanted = " | ".join(f"{a}" if a == b else f"{a}..{b}" for a, b in ranges)
                 why = f"what follows comes where it is {wanted}"
-                self.found.add(faults.bad_value(where, text, place.said.name, name, why))
+                self.found.add(_bad_value(where, text, place.said.name, name, why))
 
 
 def taken(step: Step, flow: Flow) -> bool | None:
@@ -238,3 +236,31 @@ def taken(step: Step, flow: Flow) -> bool | None:
         elif not any(low <= value <= up for low, up in ranges):
             return False
     return verdict
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_next(where: Span, name: str, after: str, next_: Sequence[str]) -> Diagnostic:
+    behind = f"behind `{after}`" if after else "first"
+    help_ = f"{behind} may come {ticked(next_)}" if next_ else "nothing is known behind it"
+    title = f"`{name}` is not what comes {behind}"
+    return Diagnostic("H0824", title, (Label(where, "not there"),),
+                      did_you_mean(name, next_) or help_)  # fmt: skip
+
+
+def _several(where: Span, name: str, nodes: Sequence[str]) -> Diagnostic:
+    return Diagnostic("H0824", f"`{name}` may be one of several headers here",
+                      (Label(where, "which one?"),), f"name it: {ticked(nodes)}")  # fmt: skip
+
+
+def _unknown_field(where: Span, name: str, layer: str, known: Sequence[str]) -> Diagnostic:
+    help_ = did_you_mean(name, known) or f"its fields are {ticked(known)}"
+    return Diagnostic("H0825", f"`{layer}` has no field `{name}`", (Label(where, "unknown"),),
+                      help_)  # fmt: skip
+
+
+def _bad_value(where: Span, text: str, layer: str, field: str, why: str) -> Diagnostic:
+    return Diagnostic("H0826", f"`{layer}` cannot have `{field}` {text[:80]}",
+                      (Label(where, why),), "leave it out, or describe other headers"
+                      )  # fmt: skip

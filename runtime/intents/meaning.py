@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...lang.contract.manifest.manifest import Anatomy, Manifest, Match, Reading, RuleKind
 from ...lang.contract.request.request import IE, Change, Request, RuleItem
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rules import Rule
+from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean, ticked
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from ..base.faults import refused
 from ..edge.yaml_nodes import spelled
-from . import faults
 from .document import Document, Said
 from .flows import Flow, Follower, taken
 
@@ -37,7 +37,7 @@ class Meaning(NamedTuple):
 def meaning(document: Document, manifest: Manifest, around: Surroundings) -> Meaning:
     """Raises `Refused` with all that is wrong."""
     if manifest.anatomy is None:
-        raise refused(faults.no_anatomy(manifest.pipeline))
+        raise refused(_no_anatomy(manifest.pipeline))
     _parameters(document, around)
     request = _Translator(document, manifest, manifest.anatomy).request()
     document.nodes.found.stop_if_errors()
@@ -55,9 +55,9 @@ def _parameters(document: Document, around: Surroundings) -> None:
             continue
         where = nodes.span(entry.value)
         if entry is document.interface:
-            nodes.found.add(faults.not_a_port(where, text, have))
+            nodes.found.add(_not_a_port(where, text, have))
         else:
-            nodes.found.add(faults.other_mode(where, text, around.mode))
+            nodes.found.add(_other_mode(where, text, around.mode))
 
 
 class _Translator:
@@ -95,14 +95,14 @@ class _Translator:
         unknown = [name for name in said if name not in known]
         for name in unknown:
             span = self.nodes.span(self.document.action[name].key)
-            self.found.add(faults.unknown_action(span, name, list(known)))
+            self.found.add(_unknown_action(span, name, list(known)))
         if unknown:
             return None
         able = [kind for kind in fitting if set(said) <= set(self._says(kind))]
         if self.document.rule is None:
             able = [kind for kind in able if said]
         if len(able) != 1:
-            self.found.add(faults.no_kind(where, [kind.name for kind in able or fitting]))
+            self.found.add(_no_kind(where, [kind.name for kind in able or fitting]))
             return None
         return able[0]
 
@@ -131,14 +131,14 @@ class _Translator:
         ies = [ie for ie in found if ie is not None]
         for place, name, entry in flow.unused():
             where = self.nodes.span(entry.key)
-            self.found.add(faults.not_looked_at(where, kind.name, place.said.name, name))
+            self.found.add(_not_looked_at(where, kind.name, place.said.name, name))
         action = self.document.action
         items: list[IE | RuleItem] = [*ies, *self._given(kind, at)]
         rest = {name: entry for name, entry in action.items() if name not in kind.gives}
         if rest:
             holder = next((o for o in self._held(kind) if set(rest) <= set(o.gives)), None)
             if holder is None:
-                self.found.add(faults.no_kind(self.document.action_at, []))
+                self.found.add(_no_kind(self.document.action_at, []))
             else:
                 own = tuple(self._given(holder, at))
                 items.append(RuleItem(holder.name, None, None, own, True, at))
@@ -172,13 +172,13 @@ class _Translator:
                 return _plain(match.element, implied, at)
             if match.kind == "exact":
                 help_ = f"say `{name}` of `{place.said.name}`"
-                self.found.add(faults.missing(place.said.span, kind.name, match.element, help_))
+                self.found.add(_missing(place.said.span, kind.name, match.element, help_))
             return None
         if match.kind != "exact":
             return None
         lacking = self._lacking(reading, flow)
         if lacking:
-            self.found.add(faults.missing(where, kind.name, match.element, lacking))
+            self.found.add(_missing(where, kind.name, match.element, lacking))
             return None
         return _plain(match.element, 0, (where.start, where.end))
 
@@ -213,3 +213,49 @@ def _plain(element: str, value: int, at: tuple[int, ...]) -> IE:
     """An element that nobody has written; it is shown where it follows from."""
     span = at[:2]
     return IE(element, "", "value", value, "", (*span, *span, *span, *span, *span))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_looked_at(where: Span, kind: str, layer: str, field: str) -> Diagnostic:
+    return Diagnostic("H0827", f"{kind} does not look at `{field}` of `{layer}`",
+                      (Label(where, "would not matter"),),
+                      f"leave it out: {kind} finds flows without it")  # fmt: skip
+
+
+def _missing(where: Span, kind: str, element: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0828", f"{kind} needs `{element}`, which this flow does not say",
+                      (Label(where, "of this flow"),), help_)  # fmt: skip
+
+
+def _unknown_action(where: Span, name: str, known: Sequence[str]) -> Diagnostic:
+    help_ = did_you_mean(name, known) or f"an action may say {ticked(known)}"
+    return Diagnostic("H0829", f"no rule of this pipeline says `{name}`",
+                      (Label(where, "unknown"),), help_)  # fmt: skip
+
+
+def _no_kind(where: Span, kinds: Sequence[str]) -> Diagnostic:
+    if kinds:
+        title, help_ = f"rules of {ticked(kinds)} could do this", f"add `rule: {kinds[0]}`"
+    else:
+        title = "no kind of rule does all this"
+        help_ = "`helioctl intent apply` takes what one rule can say: see docs/intents.md"
+    return Diagnostic("H0829", title, (Label(where, "which one?" if kinds else ""),), help_)
+
+
+def _not_a_port(where: Span, name: str, have: Sequence[str]) -> Diagnostic:
+    help_ = did_you_mean(name, have) or f"its ports are on {ticked(have)}"
+    return Diagnostic("H0830", f"the pipeline has no port on `{name}`",
+                      (Label(where, "no port of it"),), help_)  # fmt: skip
+
+
+def _other_mode(where: Span, mode: str, runs: str) -> Diagnostic:
+    return Diagnostic("H0830", f"the pipeline does not run in {mode} mode",
+                      (Label(where, f"it runs in {runs} mode"),),
+                      f"`mode: {runs}`, or load the pipeline otherwise")  # fmt: skip
+
+
+def _no_anatomy(pipeline: str) -> Diagnostic:
+    return Diagnostic("H0831", f"the build of `{pipeline}` does not tell its headers", (),
+                      "compile it with this release and load it again")  # fmt: skip

@@ -16,7 +16,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..base.faults import refused, unreadable, unwritable
+from ...lang.text.diagnostics import Diagnostic
+from ..base.faults import refused, unreadable
 from . import faults
 from .disk import why
 from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, write_whole
@@ -265,13 +266,13 @@ def copy(parts: Iterable[bytes], path: Path) -> Contents:
     """Write a backup to a file as it comes, readable by its owner only, and look whether it is
     sound. Raises `Refused`, OSError (where there is no room), and then there is no such file."""
     if path.exists() and not path.is_file():
-        raise refused(faults.no_file(path))
+        raise refused(_no_file(path))
     new = path.with_name(f"{path.name}~")
     how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
         descriptor = os.open(new, how, 0o600)
     except OSError as error:
-        raise refused(unwritable(str(path), why(error))) from None
+        raise refused(_unwritable(str(path), why(error))) from None
     try:
         with open(descriptor, "wb") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -309,3 +310,16 @@ def parts_of(path: Path) -> Iterator[bytes]:
                 yield chunk
     except OSError as error:
         raise refused(unreadable(str(path), error.strerror or str(error))) from None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unwritable(path: str, why: str) -> Diagnostic:
+    help_ = "check its directory and the permissions"
+    return Diagnostic("H0740", f"cannot write `{path}`: {why}", (), help_)
+
+
+def _no_file(path: Path) -> Diagnostic:
+    return Diagnostic("H0864", f"`{path}` is no file", (), "a backup takes the place of FILE when "
+                      "all of it is on the disk: name a file, which need not be there")  # fmt: skip

@@ -75,27 +75,12 @@ def cannot_read(path: str, why: str) -> Diagnostic:
                       )  # fmt: skip
 
 
-def in_use(path: str) -> Diagnostic:
-    return Diagnostic("H0782", f"another agent keeps its journal in `{path}`", (),
-                      "one directory for each agent: `heliod --state DIRECTORY`")  # fmt: skip
 
 
-def of_another(path: str, user: int) -> Diagnostic:
-    return Diagnostic("H0797", f"`{path}` is a directory of user {user}'s", (),
-                      "a journal is read as what was acknowledged: give the directory to the user "
-                      "that `heliod` runs as (chown), or take another (`--state`)")  # fmt: skip
 
 
-def open_to_others(path: str, mode: int) -> Diagnostic:
-    title = f"others could write `{path}` (mode {mode:04o}); now they cannot"
-    return Diagnostic("H0797", title, (), "look whether anybody did: `helioctl status` and the log "
-                      "name files that are damaged or not ours", "warning")  # fmt: skip
 
 
-def not_durable(path: str, why: str) -> Diagnostic:
-    return Diagnostic("H0783", f"in force, but perhaps not on the disk: `{path}`: {why}", (),
-                      "a reboot may lose this request; the agent takes no others until it is "
-                      "started again on a sound disk")  # fmt: skip
 
 
 def doubtful(directory: str, error: OSError) -> Diagnostic:
@@ -180,26 +165,9 @@ def no_backup(why: str, help_: str) -> Diagnostic:
     return Diagnostic("H0862", f"a backup cannot be taken: {why}", (), help_)
 
 
-def no_file(path: Path) -> Diagnostic:
-    return Diagnostic("H0864", f"`{path}` is no file", (), "a backup takes the place of FILE when "
-                      "all of it is on the disk: name a file, which need not be there")  # fmt: skip
 
 
-def left_out(names: Collection[str]) -> Diagnostic:
-    some = ", ".join(f"`{name}`" for name in names)
-    return Diagnostic("H0863", f"the backup does not have {some}: the journal does not either", (),
-                      "the agent has no bundle of it: `helioctl upgrade` it to that (H0784)",
-                      "warning")  # fmt: skip
 
 
-def no_place(directory: Path, why: str) -> Diagnostic:
-    return Diagnostic("H0864", f"`{directory}` cannot be written: {why}", (),
-                      "name a directory that is not there yet")  # fmt: skip
 
 
-def newer_bundle(name: str, release: str, why: str) -> Diagnostic:
-    release = "0924e90 or before" if release == "format1" else release
-    title = f"`heliod` of {release} cannot drive the bundle of `{name}`: it {why}"
-    help_ = (f"compile the pipeline by the `helioc` of {release}, `helioctl --name {name} upgrade` "
-             "to that, and take the backup again")  # fmt: skip
-    return Diagnostic("H0865", title, (), help_)

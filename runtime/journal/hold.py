@@ -22,12 +22,12 @@ def keep_private(directory: Path) -> Diagnostic | None:
     is another user's, who could put anything there."""
     about = os.stat(directory)
     if about.st_uid != os.geteuid():
-        raise refused(faults.of_another(str(directory), about.st_uid))
+        raise refused(_of_another(str(directory), about.st_uid))
     if not about.st_mode & _OTHERS:
         return None
     with suppress(OSError):  # on a read-only disk nobody writes it
         os.chmod(directory, stat.S_IMODE(about.st_mode) & ~_OTHERS)
-    return faults.open_to_others(str(directory), stat.S_IMODE(about.st_mode))
+    return _open_to_others(str(directory), stat.S_IMODE(about.st_mode))
 
 
 @contextmanager
@@ -54,4 +54,24 @@ def _lock(descriptor: int, directory: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise refused(faults.in_use(str(directory))) from None
+        raise refused(_in_use(str(directory))) from None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _in_use(path: str) -> Diagnostic:
+    return Diagnostic("H0782", f"another agent keeps its journal in `{path}`", (),
+                      "one directory for each agent: `heliod --state DIRECTORY`")  # fmt: skip
+
+
+def _of_another(path: str, user: int) -> Diagnostic:
+    return Diagnostic("H0797", f"`{path}` is a directory of user {user}'s", (),
+                      "a journal is read as what was acknowledged: give the directory to the user "
+                      "that `heliod` runs as (chown), or take another (`--state`)")  # fmt: skip
+
+
+def _open_to_others(path: str, mode: int) -> Diagnostic:
+    title = f"others could write `{path}` (mode {mode:04o}); now they cannot"
+    return Diagnostic("H0797", title, (), "look whether anybody did: `helioctl status` and the log "
+                      "name files that are damaged or not ours", "warning")  # fmt: skip

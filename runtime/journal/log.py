@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ...lang.text.diagnostics import Diagnostic
 from ..base.faults import refused
 from . import faults
 from .disk import why
@@ -213,7 +214,7 @@ class Log:
             if self._synced >= wanted:
                 return
             if self.failed:
-                raise refused(faults.not_durable(str(self.path), self.failed))
+                raise refused(_not_durable(str(self.path), self.failed))
             if self._file < 0:
                 try:
                     self._make_ready()
@@ -254,7 +255,7 @@ class Log:
                     os.close(descriptor)
             self._changed.notify_all()
         if failed:
-            raise refused(faults.not_durable(str(self.path), failed))
+            raise refused(_not_durable(str(self.path), failed))
 
 
 def begin(directory: Path, whose: tuple[bytes, int, int], revision: int) -> Log:
@@ -288,3 +289,12 @@ def open_new(path: Path, whose: tuple[bytes, int, int]) -> int:
                 path.unlink()
         raise refused(faults.cannot_write(str(path), error)) from None
     return descriptor
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_durable(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0783", f"in force, but perhaps not on the disk: `{path}`: {why}", (),
+                      "a reboot may lose this request; the agent takes no others until it is "
+                      "started again on a sound disk")  # fmt: skip

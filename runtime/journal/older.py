@@ -15,8 +15,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from ...lang.text.diagnostics import Diagnostic
 from ..base.faults import refused
-from . import faults
 from .backup import Contents, Pipeline, Source
 from .disk import why
 from .files import sync_directory
@@ -52,7 +52,7 @@ def write(parts: Iterable[bytes], directory: Path, release: str) -> Contents:
     there is none."""
     assert RELEASES[release] == "format1"
     if directory.exists():
-        raise refused(faults.no_place(directory, "it is there already"))
+        raise refused(_no_place(directory, "it is there already"))
     new = directory.with_name(f"{directory.name}~")
     try:
         shutil.rmtree(new, ignore_errors=True)
@@ -64,7 +64,7 @@ def write(parts: Iterable[bytes], directory: Path, release: str) -> Contents:
     except (OSError, sqlite3.Error) as error:
         shutil.rmtree(new, ignore_errors=True)
         said = why(error) if isinstance(error, OSError) else str(error)
-        raise refused(faults.no_place(directory, said)) from None
+        raise refused(_no_place(directory, said)) from None
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
@@ -132,10 +132,10 @@ def older_build(name: str, build: Build, release: str) -> Build:
     manifest, object_, traced = build
     about = json.loads(manifest)
     if _PORT_SLOTS in object_:
-        raise refused(faults.newer_bundle(name, release, "looks up ports in `port_slots`"))
+        raise refused(_newer_bundle(name, release, "looks up ports in `port_slots`"))
     for offload in _offloads(about):
         if offload.get("way") == "masked":
-            raise refused(faults.newer_bundle(name, release, "keeps masked rules on a card"))
+            raise refused(_newer_bundle(name, release, "keeps masked rules on a card"))
     about.pop("answers", None)
     for element in about.get("elements", ()):
         element.pop("reserved", None)
@@ -155,3 +155,19 @@ def older_config(config: str) -> str:
         if about.get("congestion"):
             about["congestion"].pop(name, None)
     return json.dumps(about)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_place(directory: Path, why: str) -> Diagnostic:
+    return Diagnostic("H0864", f"`{directory}` cannot be written: {why}", (),
+                      "name a directory that is not there yet")  # fmt: skip
+
+
+def _newer_bundle(name: str, release: str, why: str) -> Diagnostic:
+    release = "0924e90 or before" if release == "format1" else release
+    title = f"`heliod` of {release} cannot drive the bundle of `{name}`: it {why}"
+    help_ = (f"compile the pipeline by the `helioc` of {release}, `helioctl --name {name} upgrade` "
+             "to that, and take the backup again")  # fmt: skip
+    return Diagnostic("H0865", title, (), help_)

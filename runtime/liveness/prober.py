@@ -18,7 +18,6 @@ from ipaddress import IPv4Address
 
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base.agent_faults import not_probed
 from ..base.logs import text as log_text
 from ..base.moments import told
 from ..edge.liveness_settings import Liveness, Shape, shape_of
@@ -137,7 +136,7 @@ class Prober:
         try:
             echoes = Echoes()
         except OSError as error:
-            found = not_probed((error.strerror or str(error)).lower())
+            found = _not_probed((error.strerror or str(error)).lower())
             if self._fault is None:
                 _log.error("%s", log_text(found))
             self._fault = found
@@ -285,3 +284,11 @@ def _path(loaded: Loaded, rule: Rule, wanted: Liveness, shape: Shape) -> Path | 
         IPv4Address(wanted.source).packed if wanted.source else local,
         IPv4Address(target).packed if target else remote,
     )  # fmt: skip
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_probed(why: str) -> Diagnostic:
+    return Diagnostic("H0775", f"overlays cannot be probed: {why}", (),
+                      "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from ...lang.contract.manifest.manifest import Manifest, ManifestError, from_json
 from ...lang.contract.trace.schema import SchemaError, TracedBuild, unpack
 from ...lang.contract.trace.schema import from_json as schema_from_json
+from ...lang.text.diagnostics import Diagnostic
 from ..base import faults
 
 TRACING = "trace.json"
@@ -47,18 +48,18 @@ def make_bundle(
     try:
         manifest = from_json(text)
     except ManifestError as error:
-        raise faults.refused(faults.bad_manifest(path, str(error))) from None
+        raise faults.refused(_bad_manifest(path, str(error))) from None
     name = str(manifest.pipeline)
     if not name.isidentifier():
-        raise faults.refused(faults.bad_manifest(path, f"`{name}` is no pipeline's name"))
+        raise faults.refused(_bad_manifest(path, f"`{name}` is no pipeline's name"))
     file = directory / f"{name}.bpf.o"
     octets = content(file)
     if hashlib.sha256(octets).hexdigest() != manifest.digest:
-        raise faults.refused(faults.wrong_digest(file))
+        raise faults.refused(_wrong_digest(file))
     if traced is not None:
         found = traced.schema.plain, traced.schema.digest
         if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
-            raise faults.refused(faults.wrong_digest(directory / traced_file(name)))
+            raise faults.refused(_wrong_digest(directory / traced_file(name)))
     return Bundle(manifest, octets, traced)
 
 
@@ -67,7 +68,7 @@ def unpack_traced(packed: bytes) -> TracedBuild | None:
     try:
         return unpack(packed) if packed else None
     except SchemaError as error:
-        raise faults.refused(faults.bad_manifest(Path(TRACING), str(error))) from None
+        raise faults.refused(_bad_manifest(Path(TRACING), str(error))) from None
 
 
 def traced_file(name: str) -> str:
@@ -82,9 +83,9 @@ def _traced(directory: Path) -> TracedBuild | None:
     try:
         schema = schema_from_json(_text(path, directory))
     except SchemaError as error:
-        raise faults.refused(faults.bad_manifest(path, str(error))) from None
+        raise faults.refused(_bad_manifest(path, str(error))) from None
     if not schema.pipeline.isidentifier():
-        raise faults.refused(faults.bad_manifest(path, "it names no pipeline"))
+        raise faults.refused(_bad_manifest(path, "it names no pipeline"))
     return TracedBuild(_octets(directory / traced_file(schema.pipeline), directory), schema)
 
 
@@ -92,7 +93,7 @@ def _text(path: Path, directory: Path) -> str:
     try:
         return _octets(path, directory).decode()
     except UnicodeDecodeError:
-        raise faults.refused(faults.bad_manifest(path, "not UTF-8")) from None
+        raise faults.refused(_bad_manifest(path, "not UTF-8")) from None
 
 
 def _octets(path: Path, directory: Path) -> bytes:
@@ -106,3 +107,18 @@ def _octets(path: Path, directory: Path) -> bytes:
     except OSError as error:
         why = f"`{path.name}` cannot be read: {error.strerror}"
         raise faults.refused(faults.no_bundle(directory, why)) from None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_manifest(path: Path, why: str) -> Diagnostic:
+    help_ = "compile the pipeline again with the helioc of this release"
+    return Diagnostic("H0702", f"`{path}` cannot be used: {why}", (), help_)
+
+
+def _wrong_digest(path: Path) -> Diagnostic:
+    return Diagnostic(
+        "H0703", f"`{path}` is not the object that the manifest beside it describes", (),
+        "the files of a bundle belong together: compile the pipeline again",
+    )  # fmt: skip

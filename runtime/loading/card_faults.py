@@ -7,19 +7,7 @@ from typing import TYPE_CHECKING
 from ...lang.text.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from ...lang.contract.rules.rules import Rule
-
-
-def same_hash(rule: Rule) -> Diagnostic:
-    title = f"`{rule.kind} {rule.id}` has the hash of another rule, and a card has room for one"
-    return Diagnostic("H0750", title, (), "leave one of them out, or to the host")
-
-
-def not_for_a_card(path: str) -> Diagnostic:
-    return Diagnostic(
-        "H0751", f"the bundle in `{path}` is not for a card", (),
-        "compile it with `--target nfp`, or load it without `--offload`",
-    )  # fmt: skip
+    pass
 
 
 def for_a_card(path: str) -> Diagnostic:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.rules import Rule
+from ...lang.text.diagnostics import Diagnostic
 from ..base import faults
 from ..kernel.handles import BpfError
 from ..kernel.maps import Map
@@ -16,7 +17,6 @@ from ..rules.faults import of_tables
 from ..rules.images import TooLong
 from ..rules.plans import Change, Plan
 from ..rules.tables import NoRoom
-from . import card_faults as own
 from .card_images import Images
 from .card_tables import CardTable
 
@@ -145,7 +145,7 @@ class CardWriter:
             owner = table.owner(rule, key)
             taken = owner != rule.sequence and owner not in going
             if taken or coming.setdefault((rule.kind, key[1]), rule) is not rule:
-                raise faults.refused(own.same_hash(rule))
+                raise faults.refused(_same_hash(rule))
 
     def _settle(self, work: _Work) -> None:
         """In memory: which cell is whose. Raises NoRoom with nothing done."""
@@ -200,3 +200,11 @@ class CardWriter:
 
     def _write(self, rule: Rule) -> None:
         self.tables[rule.kind].write(rule, lambda kind, number: self.tables[kind].ids[number])
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _same_hash(rule: Rule) -> Diagnostic:
+    title = f"`{rule.kind} {rule.id}` has the hash of another rule, and a card has room for one"
+    return Diagnostic("H0750", title, (), "leave one of them out, or to the host")

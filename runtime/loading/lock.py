@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from ...lang.text.diagnostics import Diagnostic
 from ..base import faults
 from ..base.places import RUN
 from ..kernel.system import give_to_owner
@@ -99,7 +100,7 @@ class Lock:
         if not self._locked():
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
-            raise faults.refused(faults.busy(name, holder)) from None
+            raise faults.refused(_busy(name, holder)) from None
         return is_at(self._fd, self.path)
 
     def _locked(self) -> bool:
@@ -138,3 +139,13 @@ class Lock:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _busy(name: str, by: str) -> Diagnostic:
+    who = f" (process {by})" if by else ""
+    return Diagnostic("H0709", f"another program{who} is changing the pipeline `{name}`", (),
+                      "one writer works at a time: try again when it has ended; if that is an "
+                      "agent (`heliod`), leave out `--local`")  # fmt: skip

@@ -9,16 +9,15 @@ pipeline: edge2                      # the new build's name, where that is anoth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.ie_values import Fault
 from ...lang.contract.rules.rulekinds import Kind
-from ...lang.text.diagnostics import FEW, Diagnostics
-from ...lang.text.source import Source
+from ...lang.text.diagnostics import FEW, Diagnostic, Diagnostics, Label, did_you_mean
+from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
-from . import upgrade_faults as faults
 from .keeping import elements_of
 from .schema import Answers
 from .translate import default_of
@@ -50,7 +49,7 @@ class _Reader:
         pipeline = nodes.text(root["pipeline"].value) if "pipeline" in root else ""
         if pipeline and pipeline != new.pipeline:
             where = nodes.span(root["pipeline"].value)
-            self.found.add(faults.unknown(where, pipeline, "name", "new", [new.pipeline]))
+            self.found.add(_unknown(where, pipeline, "name", "new", [new.pipeline]))
         return Answers(
             pipeline or "", {name: to for name, to in roles.items() if to}, kinds,
             self._renamed(root.get("elements"), "element", *elements, once=False),
@@ -67,7 +66,7 @@ class _Reader:
         by: dict[str, Entry] = {}
         for name, each in nodes.mapping(entry and entry.value, f"`{what}s`", None).items():
             if name not in old:
-                self.found.add(faults.unknown(nodes.span(each.key), name, what, "running", old))
+                self.found.add(_unknown(nodes.span(each.key), name, what, "running", old))
             if what != "role" and str(each.value.tag).endswith(":null"):
                 found[name] = None
                 continue
@@ -75,10 +74,10 @@ class _Reader:
             if to is None:
                 continue
             if to not in new:
-                self.found.add(faults.unknown(nodes.span(each.value), to, what, "new", new))
+                self.found.add(_unknown(nodes.span(each.value), to, what, "new", new))
             elif once and to in by:
                 first, second = nodes.span(by[to].key), nodes.span(each.key)
-                self.found.add(faults.same_twice(first, second, to))
+                self.found.add(_same_twice(first, second, to))
             by.setdefault(to, each)
             found[name] = to
         return found
@@ -91,13 +90,13 @@ class _Reader:
             text = nodes.text(each.value)
             if place not in known:
                 where = nodes.span(each.key)
-                self.found.add(faults.unknown(where, place, "element", "new", known))
+                self.found.add(_unknown(where, place, "element", "new", known))
             elif text is not None:
                 kind, _, name = place.partition(".")
                 try:
                     default_of(Kind(self.new, kinds[kind], ports), name, text, ports)
                 except Fault as fault:
-                    self.found.add(faults.bad_default(nodes.span(each.value), fault))
+                    self.found.add(_bad_default(nodes.span(each.value), fault))
                 found[place] = text
         return found
 
@@ -105,3 +104,24 @@ class _Reader:
 def _kinds(manifest: Manifest) -> list[str]:
     rules, states = manifest.rules, manifest.states
     return [*(kind.name for kind in rules), *(state.name for state in states)]
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unknown(where: Span, name: str, what: str, build: str, have: Iterable[str]) -> Diagnostic:
+    have = list(have)
+    help_ = did_you_mean(name, have) or (f"it has {', '.join(have)}" if have else "it has none")
+    title = f"the {build} build has no {what} `{name}`"
+    return Diagnostic("H0793", title, (Label(where, f"no {what}"),), help_)
+
+
+def _same_twice(first: Span, second: Span, name: str) -> Diagnostic:
+    labels = (Label(second, "also this"), Label(first, "this"))
+    return Diagnostic("H0794", f"two of the running build would become `{name}`", labels,
+                      "what was two kinds cannot become one: give one of them up with `~`"
+                      )  # fmt: skip
+
+
+def _bad_default(where: Span, fault: Fault) -> Diagnostic:
+    return Diagnostic(fault.code, fault.args[0], (Label(where, fault.text),), fault.help)

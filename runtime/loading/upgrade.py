@@ -22,7 +22,7 @@ from typing import Any
 
 from ...lang.contract.manifest.manifest import from_json
 from ...lang.contract.rules.rules import Rule
-from ...lang.text.diagnostics import Refused
+from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
 from ..base import faults as runtime_faults
 from ..kernel.handles import BpfError, Link, Map, Pin, Program
@@ -112,7 +112,7 @@ def upgrade(running: Loaded, weighed: Weighed) -> Loaded:
             finish(running.name, upgraded.about, running.grace)
         except _NotSwitched as error:
             _put_back(running, upgraded)
-            raise runtime_faults.refused(faults.put_back(error.reason, error.mend)) from error
+            raise runtime_faults.refused(_put_back_error(error.reason, error.mend)) from error
         except BaseException as error:
             running.close()
             if isinstance(error, BpfError):
@@ -306,3 +306,12 @@ def _carry(name: str, old: int, about: dict[str, Any]) -> None:
         return
     with Reader(name, old) as source, Reader(name, about["release"]) as into:
         carry(source, into, **about["carried"])
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _put_back_error(reason: str, mend: str) -> Diagnostic:
+    title = f"a port cannot be switched to the new build: {reason}"
+    back = "the running build is in force again, on all ports"
+    return Diagnostic("H0792", title, (), f"{mend}; {back}" if mend else back)

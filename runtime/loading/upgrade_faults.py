@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...lang.contract.rules.ie_values import Fault
 from ...lang.contract.rules.rules import Rule
-from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
-from ...lang.text.source import Span
+from ...lang.text.diagnostics import Diagnostic
 from ..rules.report import table
 from .schema import SchemaChange, Usage
 
@@ -59,12 +58,6 @@ def untranslatable(faults: Sequence[tuple[Rule, Fault]]) -> list[Diagnostic]:
     return found
 
 
-def put_back(reason: str, mend: str) -> Diagnostic:
-    title = f"a port cannot be switched to the new build: {reason}"
-    back = "the running build is in force again, on all ports"
-    return Diagnostic("H0792", title, (), f"{mend}; {back}" if mend else back)
-
-
 def not_on_card(name: str) -> Diagnostic:
     title = f"the pipeline `{name}` runs on a network card"
     help_ = f"`helioctl --name {name} load --offload --replace BUNDLE` replaces its programs"
@@ -72,21 +65,3 @@ def not_on_card(name: str) -> Diagnostic:
 
 
 # ---- mapping files --------------------------------------------------------------------------
-
-
-def unknown(where: Span, name: str, what: str, build: str, have: Iterable[str]) -> Diagnostic:
-    have = list(have)
-    help_ = did_you_mean(name, have) or (f"it has {', '.join(have)}" if have else "it has none")
-    title = f"the {build} build has no {what} `{name}`"
-    return Diagnostic("H0793", title, (Label(where, f"no {what}"),), help_)
-
-
-def same_twice(first: Span, second: Span, name: str) -> Diagnostic:
-    labels = (Label(second, "also this"), Label(first, "this"))
-    return Diagnostic("H0794", f"two of the running build would become `{name}`", labels,
-                      "what was two kinds cannot become one: give one of them up with `~`"
-                      )  # fmt: skip
-
-
-def bad_default(where: Span, fault: Fault) -> Diagnostic:
-    return Diagnostic(fault.code, fault.args[0], (Label(where, fault.text),), fault.help)

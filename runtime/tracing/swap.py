@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...lang.contract.manifest.manifest import Manifest, from_json
 from ...lang.contract.trace.schema import Schema, SchemaError, TracedBuild, unpack
-from ...lang.text.diagnostics import Refused
+from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base import faults as general
 from ..base.places import RUN
 from ..kernel.grace import online_cpus_grace
@@ -35,7 +35,6 @@ from ..loading.releases import (
     this_namespace,
 )
 from ..loading.room import load_object
-from . import faults
 from .left import traces_left
 from .tracer import Tracer
 
@@ -105,11 +104,11 @@ def mend() -> list[str]:
 def _traced(name: str, release: Path) -> TracedBuild:
     packed = read_traced(release)
     if not packed:
-        raise general.refused(faults.no_traced_build(name))
+        raise general.refused(_no_traced_build(name))
     try:
         return unpack(packed)
     except SchemaError as error:
-        raise general.refused(faults.bad_traced_build(name, str(error))) from None
+        raise general.refused(_bad_traced_build(name, str(error))) from None
 
 
 def _install(
@@ -163,7 +162,7 @@ def _lead(name: str, release: Path) -> None:
                 link.update(traced, expected=expected)
             except BpfError as error:
                 if error.errno == EPERM:
-                    raise general.refused(faults.another_in_place(name, port)) from None
+                    raise general.refused(_another_in_place(name, port)) from None
                 if error.errno != ENOLINK:  # its interface is gone
                     raise
 
@@ -216,7 +215,7 @@ def _alone(name: str) -> Iterator[None]:
         RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = Exclusive(RUN / f"{name}.trace")
     except BlockingIOError:
-        raise general.refused(faults.traced_already(name)) from None
+        raise general.refused(_traced_already(name)) from None
     except OSError as error:
         what = f"trace the pipeline `{name}`: {error.strerror}"
         raise general.refused(general.no_privilege(what)) from None
@@ -226,3 +225,34 @@ def _alone(name: str) -> Iterator[None]:
         finally:
             if not (ROOT / name / "about").exists():  # it was unloaded meanwhile
                 held.remove()
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_traced_build(name: str) -> Diagnostic:
+    return Diagnostic(
+        "H0850", f"the pipeline `{name}` was loaded without a traced build", (),
+        "compile it without `--no-trace`, and load it again",
+    )  # fmt: skip
+
+
+def _traced_already(name: str) -> Diagnostic:
+    return Diagnostic(
+        "H0851", f"the packets of `{name}` are being traced already", (),
+        "one trace at a time: end the other one first",
+    )  # fmt: skip
+
+
+def _bad_traced_build(name: str, why: str) -> Diagnostic:
+    return Diagnostic(
+        "H0852", f"the traced build of `{name}` cannot be used: {why}", (),
+        "compile it with the helioc of this release, and load it again",
+    )  # fmt: skip
+
+
+def _another_in_place(name: str, port: str) -> Diagnostic:
+    return Diagnostic(
+        "H0858", f"at the port `{port}` another program is in the place of `{name}`'s own", (),
+        "is it being upgraded? try again; or unload the pipeline and load it again",
+    )  # fmt: skip

@@ -13,9 +13,8 @@ from ...lang.contract.trace.decode import Recorded
 from ...lang.contract.trace.filter_text import read_filter
 from ...lang.contract.trace.filters import Filter, passes
 from ...lang.contract.trace.text import TraceText
-from ...lang.text.diagnostics import did_you_mean
+from ...lang.text.diagnostics import Diagnostic, did_you_mean
 from ..base.faults import refused
-from . import faults
 from .asking import asked
 from .control import Asked
 from .swap import Tracing, tracing
@@ -95,12 +94,24 @@ def _asked(session: Tracing, port: str, wanted: Filter | None, sample: int) -> A
     number = session.ports.get(port, 0)
     if port and not number:
         help_ = did_you_mean(port, session.ports) or f"its ports: {', '.join(session.ports)}"
-        raise refused(faults.no_such_port(session.name, port, help_))
+        raise refused(_no_such_port(session.name, port, help_))
     return asked(wanted, session.schema.nodes, number, sample)
 
 
 def _sample(text: str) -> int:
     found = re.fullmatch(r"1/([1-9][0-9]{0,8})", text)
     if found is None:
-        raise refused(faults.bad_sample(text))
+        raise refused(_bad_sample(text))
     return int(found[1])
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_such_port(name: str, port: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0853", f"the pipeline `{name}` has no port `{port}`", (), help_)
+
+
+def _bad_sample(text: str) -> Diagnostic:
+    return Diagnostic("H0854", f"`--sample {text}` cannot be understood", (),
+                      "1/100 is one packet of a hundred")  # fmt: skip

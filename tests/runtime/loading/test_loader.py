@@ -22,6 +22,7 @@ from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMo
 from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.netlink import Netlink
 from helioc.runtime.loading import attach, loader, releases, room
+from helioc.runtime.loading.attach import DISPATCHER, another_program
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
@@ -248,7 +249,7 @@ def test_tables_that_may_not_get_full_are_warned_of(
 
 
 def test_libxdps_dispatcher_has_commands_of_its_own() -> None:
-    said = faults.another_program("eth1", 7, None, called=faults.DISPATCHER)
+    said = another_program("eth1", 7, None, called=DISPATCHER)
     assert "`xdp_dispatcher`, id 7" in said.title and "xdp-loader unload eth1 --all" in said.help
 
 

@@ -14,8 +14,8 @@ from helioc.commands.helioctl import cli
 from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
 from helioc.compiler.lower.reads import answers
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.faults import not_answering
 from helioc.runtime.kernel.netlink import Link
+from helioc.runtime.loading.attach import not_answering
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace
