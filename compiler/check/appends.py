@@ -7,13 +7,14 @@ from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import writable
 from ..model.sums import is_checksum, nearest_network
-from . import faults_changes, faults_files
+from . import errors
 from .assigns import decides_reading
 from .changes import Changed
 from .flow import Scope, State, World
 from .packets import PacketNames
-from .pushes import can_be_pushed, element_of, needs_edge, read_back
-from .read_back import goes_on
+from .push_fields import element_of
+from .pushes import can_be_pushed, needs_edge, read_back
+from .read_behind import goes_on
 from .stage_names import Program, StageNames
 
 
@@ -30,7 +31,7 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
         return Changed(None, state)
     link = next((e for e, n in zip(statement.path, path, strict=True) if n.header.link), None)
     if link is not None:
-        program.report(faults_files.unsupported(link.node.span, "appending a link header"))
+        program.report(errors.unsupported(link.node.span, "appending a link header"))
         return Changed(None, state)
     if any(w.chain[-1:] == (program.position(behind.name),) for w in state):
         goes_on(program, behind, statement.behind.span, scope)
@@ -81,7 +82,7 @@ def _changed_before(program: Program, span: Span, state: State) -> bool:
         return False
     what = "`append` to a packet that was popped, pushed or appended to"
     help = "append first to what came, and all by one path: `append a / b behind X`"
-    program.report(faults_files.unsupported(span, what, help))
+    program.report(errors.unsupported(span, what, help))
     return True
 
 
@@ -93,7 +94,7 @@ def _announces(program: Program, behind: model.Node, first: model.Node, span: Sp
             if decides_reading(behind.header, field) or field.group is not None:
                 why = f"says how `{behind.name}` is read, and the edge to `{first.name}` writes it"
                 told = f"{behind.name}.{name}"
-                program.report(faults_changes.not_assigned(span, told, why, field.span))
+                program.report(errors.not_assigned(span, told, why, field.span))
                 return False
     return True
 
@@ -106,6 +107,6 @@ def _sums_alone(program: Program, path: list[model.Node], span: Span) -> bool:
             outer = [n.header for n in path[:i]]
             if "pseudo" in field.default.over and nearest_network(outer) is None:
                 what = f"appending `{node.name}` without its IP header"
-                program.report(faults_files.unsupported(span, what))
+                program.report(errors.unsupported(span, what))
                 return False
     return True

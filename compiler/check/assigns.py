@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ...lang import tree
-from ...lang.text.diagnostics import listed
+from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import below
 from ..model.sums import LAYER4, NETWORK
-from . import faults_changes, faults_headers
+from . import errors
 from .changes import Changed
 from .flow import Scope, State
-from .pushes import own_fields
+from .push_fields import own_fields
 from .stage_names import Program, StageNames, Use
 from .values import KINDS, Value, fits
 
@@ -41,9 +41,7 @@ def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> 
     if (left.kind, left.width) != (right.kind, right.width):
         told = f"{left.width} bits" if left.kind == right.kind else KINDS[left.kind]
         other = f"{right.width} bits" if left.kind == right.kind else KINDS[right.kind]
-        program.report(
-            faults_changes.unlike((left.span, told), (right.span, other), left.what, right.what)
-        )
+        program.report(_unlike((left.span, told), (right.span, other), left.what, right.what))
         return Changed(None, state)
     assert isinstance(left.expr, model.Packet) and isinstance(right.expr, model.Packet)
     both = (left.expr, right.expr), (right.expr, left.expr)
@@ -57,20 +55,20 @@ def _target(
     of an array."""
     if path.parts[0].text in program.rules.known or path.parts[0].text in scope.names:
         what = "a rule" if len(path.parts) == 1 else "an element of a rule"
-        program.report(faults_headers.wrong_kind(path.span, what, "a field of the packet"))
+        program.report(errors.wrong_kind(path.span, what, "a field of the packet"))
         return None
     value = StageNames(program, state, scope, use).name(path)
     if value is None:
         return None
     if not isinstance(value.expr, model.Packet | model.Item if use == "target" else model.Packet):
-        program.report(faults_headers.wrong_kind(path.span, value.what, "a field of the packet"))
+        program.report(errors.wrong_kind(path.span, value.what, "a field of the packet"))
         return None
     node = program.checked.graph.node(value.expr.node)
     field = node.header.field(value.expr.field)
     why = _why_not(program, node, field, state)
     if why is not None:
         derived = isinstance(field.default, model.Derived)
-        program.report(faults_changes.not_assigned(path.span, path.text, why, field.span, derived))
+        program.report(errors.not_assigned(path.span, path.text, why, field.span, derived))
         return None
     index = value.expr.index if isinstance(value.expr, model.Item) else None
     if not (isinstance(index, model.Const) and index.value):  # no more than the last is an address
@@ -130,5 +128,28 @@ def _check_covered(
         missing = [p for p in upper if p not in known]
         if missing:
             what = listed(missing, "and")
-            program.report(faults_changes.not_covered(span, node.name, what, role, node.span))
+            program.report(_not_covered(span, node.name, what, role, node.span))
             return
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unlike(left: tuple[Span, str], right: tuple[Span, str], a: str, b: str) -> Diagnostic:
+    return error(
+        "H0323",
+        f"{a} and {b} cannot be exchanged",
+        (right[0], f"this is {right[1]}"),
+        (left[0], f"this is {left[1]}"),
+        help="swap fields of one type and width",
+    )
+
+
+def _not_covered(span: Span, node: str, what: str, role: str, where: Span) -> Diagnostic:
+    return error(
+        "H0324",
+        f"a packet on {role} may have a checksum over `{node}` that nobody reads",
+        (span, "changes what it covers"),
+        (where, f"no edge leads on to {what}"),
+        help=f"lead edges from `{node}` to {what}, or narrow with `if NODE {{…}}` to what is read",
+    )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...lang import tree
-from ...lang.text.diagnostics import listed
+from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import ethertypes, writable
 from ..model.sums import NETWORK
-from . import faults_changes, faults_files, faults_headers
-from . import faults_stages as faults
+from . import errors
+from .errors import Labels
 from .flow import Debt, Scope, State, World, roles_of
 from .packets import PacketNames
-from .read_back import read_behind
+from .read_behind import read_behind
 from .stage_names import Program, StageNames
 from .values import KINDS, fits
 
@@ -57,7 +58,7 @@ def _can_be_popped(program: Program, node: model.Node, state: State, statement: 
         help = "`pop NODE` takes away the one in front of it"
     else:
         return True
-    program.report(faults_files.unsupported(statement.span, what, help))
+    program.report(errors.unsupported(statement.span, what, help))
     return False
 
 
@@ -85,7 +86,7 @@ def announced(
     edges = writable(program.checked.graph, source, target)
     if len(edges) > 1:
         program.report(
-            faults.two_edges(span, source, target, [(e.span, "this one?") for e in edges])
+            errors.two_edges(span, source, target, [(e.span, "this one?") for e in edges])
         )
     if edges:
         return world
@@ -95,7 +96,7 @@ def announced(
 def appended_before(program: Program, span: Span, what: str, state: State) -> bool:
     if any(w.appended for w in state):
         help = "do that before, or push and append in one"
-        program.report(faults_files.unsupported(span, what + " behind an `append`", help))
+        program.report(errors.unsupported(span, what + " behind an `append`", help))
         return True
     return False
 
@@ -104,7 +105,7 @@ def pushed_before(program: Program, span: Span, what: str, state: State) -> bool
     if appended_before(program, span, what, state):
         return True
     if any(w.pushed for w in state):
-        program.report(faults_files.unsupported(span, what + " behind a `push`", "pop first"))
+        program.report(errors.unsupported(span, what + " behind a `push`", "pop first"))
         return True
     return False
 
@@ -119,7 +120,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     known = isinstance(via, NEXT_HOPS)
     if value is not None and not (known and value.kind in ("ip4", "ip6")):
         program.report(
-            faults_headers.wrong_kind(
+            errors.wrong_kind(
                 statement.via.span, KINDS[value.kind], "an IP address", value.declared
             )
         )
@@ -128,7 +129,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     _no_tag_behind(program, statement.span, state)
     strange = [w for w in state if _front(program, w) is None]
     if strange and not program.unsure:
-        program.report(faults.not_ip(statement.span, roles_of(strange)))
+        program.report(_not_ip(statement.span, roles_of(strange)))
     _announced_on_link(program, statement.span, state)
     # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
     said = (h for e in AT_FORWARD if (h := program.hooks[e]) is not None)
@@ -161,7 +162,7 @@ def _not_appended(program: Program, span: Span, what: str, state: State) -> None
     if any(w.appended for w in state):
         what += " of a packet that was appended to"
         help = "`send back` or `pass` it"
-        program.report(faults_files.unsupported(span, what, help))
+        program.report(errors.unsupported(span, what, help))
 
 
 def _announced_on_link(program: Program, span: Span, state: State) -> None:
@@ -172,11 +173,11 @@ def _announced_on_link(program: Program, span: Span, state: State) -> None:
         types = ethertypes(graph, order[0].name) if order else {0: None}
         if not types:
             what = "would stand behind the link header of the egress port"
-            program.report(faults.no_edge(span, "ethernet", order[0].name, (), what))
+            program.report(errors.no_edge(span, "ethernet", order[0].name, (), what))
             return
         if len(types) > 1:
             places = [(e.span, f"type {t:#06x}") for t, e in types.items() if e]
-            program.report(faults.two_edges(span, "ethernet", order[0].name, places))
+            program.report(errors.two_edges(span, "ethernet", order[0].name, places))
             return
 
 
@@ -196,7 +197,7 @@ def _no_tag_behind(program: Program, span: Span, state: State) -> None:
         node = program.checked.graph.nodes[behind[0]] if world.pushed and at and behind else None
         if node is not None and node.header.link:
             pushed = program.order(world)[at].name
-            program.report(faults_changes.tag_behind(span, node.name, pushed))
+            program.report(_tag_behind(span, node.name, pushed))
             return
 
 
@@ -219,7 +220,7 @@ def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> mode
         return _recalled_port(program, path, state, scope)
     if (known is None and first not in program.rules.known) or len(path.parts) == 1:
         what = "a rule" if first in program.rules.known or known else "no rule and no port"
-        program.report(faults.not_a_port(path.span, what))
+        program.report(_not_a_port(path.span, what))
         return None
     value = StageNames(program, state, scope, "port").attribute(path)
     if value is None:
@@ -229,7 +230,7 @@ def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> mode
     if "port" not in element.references:
         what = listed(element.references) if element.references else KINDS[element.kind]
         program.report(
-            faults.not_a_port(path.span, f"a reference to {what}" if element.references else what)
+            _not_a_port(path.span, f"a reference to {what}" if element.references else what)
         )
         return None
     return model.PortOf(value.expr)
@@ -243,7 +244,7 @@ def _recalled_port(
         return None
     assert isinstance(value.expr, model.Recalled)
     if not value.expr.port:
-        program.report(faults.not_a_port(path.span, KINDS[value.kind]))
+        program.report(_not_a_port(path.span, KINDS[value.kind]))
         return None
     return model.PortOf(value.expr)
 
@@ -251,7 +252,7 @@ def _recalled_port(
 def verdict(program: Program, statement: tree.Verdict, state: State) -> Changed:
     if statement.verdict == "reply icmp":
         program.report(
-            faults.verdict_misplaced(
+            errors.verdict_misplaced(
                 statement.span, "in a stage", ("pass", "drop", "default", "send back")
             )
         )
@@ -268,10 +269,66 @@ def _settle(
     bare = [w for w in state if w.chain and w.pushed >> w.chain[0] & 1]
     if bare and not pops_only:
         path = next(c for c in reversed(bare[0].changes) if c.startswith("push"))
-        program.report(faults_changes.no_link(span, path))
+        program.report(_no_link(span, path))
     debts = sorted(
         {d for w in state for d in w.owed if d.pop or not pops_only},
         key=lambda d: (d.change.start, d.source),
     )
     for debt in debts[:1]:
-        program.report(faults.not_announced(span, debt.source, debt.target, debt.change, hooks))
+        program.report(_not_announced(span, debt.source, debt.target, debt.change, hooks))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_link(span: Span, push: str) -> Diagnostic:
+    return error(
+        "H0321",
+        "the packet has no link header of its own here",
+        (span, f"behind `{push}`, its frame is what the tunnel carries"),
+        help="send it on with `forward`, which gives it the link header of the egress port",
+    )
+
+
+def _tag_behind(span: Span, node: str, push: str) -> Diagnostic:
+    return error(
+        "H0331",
+        f"`{node}` would stay behind what was pushed",
+        (span, f"the egress port's link header replaces what stands in front of `{push}` only"),
+        help=f"`pop {node}` before the push, or send the packet on with `bridge`",
+    )
+
+
+def _not_announced(span: Span, source: str, target: str, change: Span, hooks: Labels) -> Diagnostic:
+    says = f"the packet leaves behind the `{source}` that it came with"
+    else_ = ", or `forward` the packet"
+    if span.text.startswith("forward"):
+        says = f"a packet that cannot be forwarded is passed behind its own `{source}`"
+        else_ = ""
+    stack = source.partition("[")[0]
+    return error(
+        "H0289",
+        f"`{source}` has no way to announce `{target}`",
+        (span, says),
+        (change, f"puts `{target}` behind `{source}`"),
+        *hooks,
+        help=f"add an edge `{stack} -> {target} when …` to the parser{else_}",
+    )
+
+
+def _not_a_port(span: Span, found: str) -> Diagnostic:
+    return error(
+        "H0292",
+        "`forward` needs a port",
+        (span, f"this is {found}"),
+        help="name a port bound by an arm (`port p => …`) or an element that refers to `port`",
+    )
+
+
+def _not_ip(span: Span, roles: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0293",
+        "`forward` needs an IP packet",
+        (span, f"some packets on {', '.join(roles)} have no IP header here"),
+        help="narrow with `if NODE {…}`, where NODE is an `ipv4` or `ipv6` of the parse graph",
+    )

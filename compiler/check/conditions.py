@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files, faults_headers
-from . import faults_stages as faults
+from . import errors
 from .flow import Scope, State, split
 from .packets import PacketNames
 from .stage_names import Program, StageNames
@@ -46,7 +47,7 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             return _is(program, expr, state, scope)
         case tree.Gives():
             program.report(
-                faults_files.unsupported(
+                errors.unsupported(
                     expr.span,
                     "`gives` as a part of a condition",
                     "write an `if` of its own: `if PDR gives FAR {…}`",
@@ -76,7 +77,7 @@ def _present(program: Program, name: tree.Name, state: State) -> Narrowed:
         return Narrowed(None, state, state)
     bit = program.bit(node.name)
     if any(w.pushed & bit for w in state):
-        program.report(faults.pushed_read(name.span, node.name, program.pushes[node.name]))
+        program.report(errors.pushed_read(name.span, node.name, program.pushes[node.name]))
     yes, no = split(state, lambda w: bool(w.present & bit))
     return Narrowed(model.Present(node.name), yes, no)
 
@@ -85,11 +86,11 @@ def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Nar
     """`if PDR`: whether one was found."""
     known = scope.names.get(name.text)
     if known is not None and known.name != name.text:
-        program.report(faults_headers.no_condition(name.span, "an argument is always there"))
+        program.report(errors.no_condition(name.span, "an argument is always there"))
         return Narrowed(None, state, state)
     yes, no = split(state, lambda w: name.text in w.bound)
     if state and not yes and not program.unsure:  # nobody looked it up
-        program.report(faults.not_bound(name.span, name.text, program.missed.get(name.text)))
+        program.report(errors.not_bound(name.span, name.text, program.missed.get(name.text)))
         program.unsure = True
         return Narrowed(None, state, state)
     return Narrowed(model.Found(name.text), yes, no)
@@ -98,9 +99,7 @@ def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Nar
 def _plain_value(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
     value = StageNames(program, state, scope).expressions.value(expr)
     if value is not None:
-        program.report(
-            faults_headers.no_condition(expr.span, f"compare it: `{expr.span.text} = …`")
-        )
+        program.report(errors.no_condition(expr.span, f"compare it: `{expr.span.text} = …`"))
     return Narrowed(None, state, state)
 
 
@@ -119,7 +118,7 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
     if what.text == "limited":
         return Narrowed(_limited(program, expr), state, state)
     program.report(
-        faults_files.unknown(
+        errors.unknown(
             "test",
             what,
             ("local", "multicast", "fragment", "limited"),
@@ -133,7 +132,7 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
 def _port_is(program: Program, role: tree.Name, state: State) -> Narrowed:
     if role.text not in program.roles:
         program.report(
-            faults_files.unknown(
+            errors.unknown(
                 "port role", role, program.roles, f"the roles are {', '.join(program.roles)}"
             )
         )
@@ -147,7 +146,7 @@ def _local(program: Program, value: Value | None, span: Span) -> model.Condition
     if value is None:
         return None
     if not isinstance(value.expr, model.Packet) or value.kind not in ("ip4", "ip6"):
-        program.report(faults.has_no(span, "local", "an IP address of the packet"))
+        program.report(_has_no(span, "local", "an IP address of the packet"))
         return None
     return model.IsLocal(value.expr)
 
@@ -156,14 +155,14 @@ def _multicast(program: Program, value: Value | None, span: Span) -> model.Condi
     if value is None:
         return None
     if not isinstance(value.expr, model.Packet) or value.kind not in ("mac", "ip4", "ip6"):
-        program.report(faults.has_no(span, "multicast", "an address of the packet"))
+        program.report(_has_no(span, "multicast", "an address of the packet"))
         return None
     return model.IsMulticast(value.expr)
 
 
 def _limited(program: Program, expr: tree.Is) -> model.Condition | None:
     if expr.subject.text != "error":
-        program.report(faults.has_no(expr.subject.span, "limited", "`error`"))
+        program.report(_has_no(expr.subject.span, "limited", "`error`"))
         return None
     return model.IsLimited(expr.span)
 
@@ -176,7 +175,21 @@ def _fragment(program: Program, subject: tree.Path, state: State, scope: Scope) 
         StageNames(program, state, scope).unknown(subject.parts[0])
         return Narrowed(None, state, state)
     if node is None or node.name not in fragments:
-        program.report(faults.has_no(subject.span, "fragment", "an `ipv4` node", fragments))
+        program.report(_has_no(subject.span, "fragment", "an `ipv4` node", fragments))
         return Narrowed(None, state, state)
     StageNames(program, state, scope).present(node.name, subject.span)
     return Narrowed(model.IsFragment(node.name), state, state)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _has_no(subject: Span, what: str, wanted: str, candidates: Iterable[str] = ()) -> Diagnostic:
+    """`x is local` of something that is no address, `x is fragment` of no IPv4 node …"""
+    names = list(candidates)
+    return error(
+        "H0268",
+        f"only {wanted} can be `{what}`",
+        (subject, f"this is not {wanted}"),
+        help=f"choose among {listed(names)}" if names else "ask something else of it",
+    )

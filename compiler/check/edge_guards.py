@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics, listed
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
 from .. import model
 from ..model import guards
-from . import faults_files, faults_headers
-from . import faults_graph as faults
+from . import errors
 from .header_fields import scalar
 from .headers import CheckedHeader
 from .values import Value, fits, literal
@@ -34,7 +33,7 @@ class EdgeGuards:
                 continue
             field_name = "next" if made.ahead else made.field
             if field_name in seen:
-                self.found.add(faults.tested_twice(test.field.span, seen[field_name], field_name))
+                self.found.add(_tested_twice(test.field.span, seen[field_name], field_name))
                 whole = False
             seen[field_name] = test.field.span
             tests.append(made)
@@ -50,7 +49,7 @@ class EdgeGuards:
         if field is None:
             names = [f.name for f in header.header.fields if f.name[0] != "_"]
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     f"field of `{header.header.name}`",
                     name,
                     names,
@@ -59,10 +58,10 @@ class EdgeGuards:
             )
             return None
         if header.header.array(field):
-            self.found.add(faults_headers.whole_array(name.span, name.text, field.span))
+            self.found.add(errors.whole_array(name.span, name.text, field.span))
             return None
         if field.kind == "bytes":
-            self.found.add(faults_files.unsupported(name.span, "testing a run of octets"))
+            self.found.add(errors.unsupported(name.span, "testing a run of octets"))
             return None
         return field
 
@@ -70,7 +69,7 @@ class EdgeGuards:
         """The bits behind the header, as if they were a field."""
         typed = scalar(type_.text)
         if typed is None or typed[0] != "uint" or typed[1] > FARTHEST:
-            self.found.add(faults.too_far_ahead(type_.span, FARTHEST))
+            self.found.add(_too_far_ahead(type_.span, FARTHEST))
             return None
         return model.Field(f"next {type_.text}", 0, typed[1], "uint", span=type_.span)
 
@@ -86,7 +85,7 @@ class EdgeGuards:
             masks.add(mask)
         if len(masks) > 1:
             self.found.add(
-                faults_files.unsupported(
+                errors.unsupported(
                     test.span, "several masks in one test", "use the same mask, or an edge for each"
                 )
             )
@@ -105,17 +104,17 @@ class EdgeGuards:
         if low is None or high is None or (alternative.mask and mask is None):
             return None
         if mask is not None and low & ~mask:
-            self.found.add(faults.outside_mask(alternative.span, low, mask))
+            self.found.add(_outside_mask(alternative.span, low, mask))
             return None
         if low > high:
-            self.found.add(faults.empty_range(alternative.span, low, high))
+            self.found.add(_empty_range(alternative.span, low, high))
             return None
         return low, high, mask
 
     def constant(self, expr: tree.Expr, field: model.Field, masking: bool = False) -> int | None:
         if not isinstance(expr, tree.Number | tree.Address):
             self.found.add(
-                faults_headers.wrong_kind(
+                errors.wrong_kind(
                     expr.span,
                     "an expression",
                     "a number or an address",
@@ -145,7 +144,7 @@ class EdgeGuards:
         if len(edge.write) != len(tests):
             guard = edge.guard[0].span.to(edge.guard[-1].span) if edge.guard else edge.source.span
             self.found.add(
-                faults.wrong_write(
+                _wrong_write(
                     edge.write[0].span.to(edge.write[-1].span),
                     "`write` gives a value for each test of the guard",
                     guard,
@@ -162,7 +161,7 @@ class EdgeGuards:
                 return None
             if not guards.matched(test, value):
                 self.found.add(
-                    faults.wrong_write(
+                    _wrong_write(
                         expr.span,
                         "what this edge writes, it would not read",
                         said.span,
@@ -237,3 +236,47 @@ def mend(first: model.Edge, second: model.Edge) -> str:
     if fields:
         return f"test {listed(sorted(fields))} in both, with different values"
     return "choose values that no packet has both of"
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _wrong_write(span: Span, title: str, guard: Span, says: str, help: str) -> Diagnostic:
+    return error("H0219", title, (span, "cannot be written"), (guard, says), help=help)
+
+
+def _empty_range(span: Span, low: int, high: int) -> Diagnostic:
+    return error(
+        "H0221",
+        "this range is empty",
+        (span, f"{low} is above {high}"),
+        help=f"write {high}..{low}",
+    )
+
+
+def _outside_mask(span: Span, value: int, mask: int) -> Diagnostic:
+    return error(
+        "H0222",
+        "this guard never holds",
+        (span, f"{value:#x} has bits that the mask {mask:#x} hides"),
+        help=f"write {value & mask:#x} & {mask:#x}",
+    )
+
+
+def _tested_twice(again: Span, first: Span, field: str) -> Diagnostic:
+    return error(
+        "H0223",
+        f"`{field}` is tested twice by one guard",
+        (again, "tested again"),
+        (first, "first tested here"),
+        help="join the two tests: `6 | 17` for a set, `6..17` for a range",
+    )
+
+
+def _too_far_ahead(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0229",
+        "a guard looks at most 32 bits ahead",
+        (span, "not a number of so many bits"),
+        help=f"write `next u1` to `next u{limit}`",
+    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics, did_you_mean
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error, listed
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
-from ..model import guards
-from ..model.parse_graph import count_ways, deepest, reachable
-from . import faults_files
-from . import faults_graph as faults
-from .edge_guards import EdgeGuards, mend, shown_common, shown_guard
+from . import errors
+from .edge_guards import EdgeGuards
+from .graph_shape import check_overlaps, check_reach, check_size, cycle_among
 from .headers import CheckedHeader
 from .names import RESERVED
 from .resolve import HOMES
@@ -20,9 +20,6 @@ from .stacks import is_copy, unrolled
 START = "start"  # `start -> ethernet as inner on lan`
 WRITTEN = "push"  # `ethernet -> vlan as service when … on push`: no port has a role of that name
 ENTRY = "ethernet"  # where packets start unless it is said
-MOST_NODES = 32
-MOST_WAYS = 2_048
-DEEPEST = 32_767
 
 
 class CheckedGraph(Frozen):
@@ -75,7 +72,7 @@ class _GraphChecker:
         entries = self.entries()
         before = len(self.found.errors)
         self.check_entry(edges)
-        self.check_overlaps(edges)
+        check_overlaps(self.parser, edges, self.found)
         order = self.order(edges)
         nodes = tuple(
             model.Node(n, self.headers[n].header, self.spans[n]) for n in order if n in self.headers
@@ -84,8 +81,8 @@ class _GraphChecker:
         known = tuple((role, name) for role, name in entries if name in there)
         graph = model.Graph(nodes, tuple(edges), known)
         if self.sound and len(self.found.errors) == before:
-            self.check_reach(graph)
-            self.check_size(graph)
+            check_reach(graph, self.roles, self.found)
+            check_size(graph, self.roles, self.parser.span, self.found)
         self.sound = self.sound and len(self.found.errors) == before
         return CheckedGraph(graph, self.headers, self.sound)
 
@@ -116,7 +113,7 @@ class _GraphChecker:
             plain = name.replace("[", "__").removesuffix("]")
             if plain in self.headers:
                 taken = tree.Name(self.spans[plain], plain)
-                self.found.add(faults_files.name_taken(taken, f"`{name}` of the stack"))
+                self.found.add(errors.name_taken(taken, f"`{name}` of the stack"))
                 self.sound = False
 
     def name_alias(self, alias: tree.Name, target: tree.Name) -> None:
@@ -126,21 +123,19 @@ class _GraphChecker:
         if header is None:
             aliases = {e.alias.text for e in self.parser.edges if e.alias}
             if target.text in aliases:
-                self.found.add(faults.unneeded_alias(alias, target))
+                self.found.add(_unneeded_alias(alias, target))
             else:
                 self.unknown_header(target)
             self.lost.add(name)
             self.sound = False
         elif name in RESERVED:
-            self.found.add(faults_files.name_taken(alias, RESERVED[name]))
+            self.found.add(errors.name_taken(alias, RESERVED[name]))
             self.sound = False
             self.headers.setdefault(name, header)
             self.spans.setdefault(name, alias.span)
         elif first is not None and first is not header:
             self.found.add(
-                faults.two_headers(
-                    alias, f"`{target.text}`", self.spans[name], f"`{first.header.name}`"
-                )
+                _two_headers(alias, f"`{target.text}`", self.spans[name], f"`{first.header.name}`")
             )
             self.sound = False
         else:
@@ -154,7 +149,7 @@ class _GraphChecker:
             self.headers[target.text] = self.known[target.text]
             self.spans[target.text] = target.span
             if target.text in RESERVED:
-                self.found.add(faults_files.name_taken(target, RESERVED[target.text]))
+                self.found.add(errors.name_taken(target, RESERVED[target.text]))
             return
         self.unknown_header(target)
         self.lost.add(target.text)
@@ -168,7 +163,7 @@ class _GraphChecker:
         near = did_you_mean(target.text, candidates)
         otherwise = f"add `import {home}`" if home else "import the file that declares it"
         self.found.add(
-            faults_files.unknown(
+            errors.unknown(
                 "header",
                 target,
                 () if home else candidates,
@@ -202,7 +197,7 @@ class _GraphChecker:
             self.unknown_header(name)
         else:
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     "node", name, self.headers, "lead an edge to it first: `ethernet -> …`"
                 )
             )
@@ -215,7 +210,7 @@ class _GraphChecker:
                 named.add(port.text)
             else:
                 self.found.add(
-                    faults_files.unknown(
+                    errors.unknown(
                         "port role", port, self.roles, f"the roles are {', '.join(self.roles)}"
                     )
                 )
@@ -231,19 +226,19 @@ class _GraphChecker:
             header = self.headers.get(node)
             if edge.guard or edge.write:
                 place = (edge.guard or edge.write)[0].span
-                self.found.add(faults.guarded_start(place))
+                self.found.add(_guarded_start(place))
                 self.sound = False
             if header is not None and header.header.protocol != "ethernet":
-                self.found.add(faults.no_start(edge.target, header.header.name))
+                self.found.add(_no_start(edge.target, header.header.name))
                 self.sound = False
             for role in sorted(self.edge_roles(edge)):
                 if role in found:
-                    self.found.add(faults.two_starts(edge.span, role, found[role][1]))
+                    self.found.add(_two_starts(edge.span, role, found[role][1]))
                     self.sound = False
                 found.setdefault(role, (node, edge.span))
         for role in self.roles if self.starts else ():
             if role not in found:
-                self.found.add(faults.never_starts(self.starts[0].span, role))
+                self.found.add(_never_starts(self.starts[0].span, role))
                 self.sound = False
         return tuple((role, node) for role, (node, _) in found.items())
 
@@ -252,44 +247,16 @@ class _GraphChecker:
             return
         for edge in edges:
             if edge.target == ENTRY:
-                self.found.add(faults.enters_ethernet(edge.span))
+                self.found.add(_enters_ethernet(edge.span))
                 self.sound = False
         if self.sound and not any(e.source == ENTRY for e in edges):
             first = self.parser.edges[0].span if self.parser.edges else self.parser.span
             self.found.add(
-                faults.not_entered_at_ethernet(
+                _not_entered_at_ethernet(
                     first, sorted({e.source.text for e in self.parser.edges[:1]})
                 )
             )
             self.sound = False
-
-    def check_overlaps(self, edges: list[model.Edge]) -> None:
-        guards_of = {id(e): t for e, t in ((e, self.guard_span(e)) for e in edges)}
-        for i, second in enumerate(edges):
-            for first in edges[:i]:
-                if first.source != second.source or not first.roles & second.roles:
-                    continue
-                if is_copy(first.source):
-                    continue  # said of the first node of the stack
-                if not guards.overlap(first.tests, second.tests):
-                    continue
-                if first.target == second.target and first.tests == second.tests:
-                    self.found.add(faults.duplicate_edge(second.span, first.span))
-                else:
-                    self.found.add(
-                        faults.overlapping_edges(
-                            guards_of[id(first)],
-                            guards_of[id(second)],
-                            shown_guard(first),
-                            shown_common(first, second),
-                            mend(first, second),
-                        )
-                    )
-                break
-
-    def guard_span(self, edge: model.Edge) -> Span:
-        written = next(e for e in self.parser.edges if e.span == edge.span)
-        return written.guard[0].span.to(written.guard[-1].span) if written.guard else edge.span
 
     def order(self, edges: list[model.Edge]) -> list[str]:
         """Nodes so that every edge leads forward, else in order of appearance."""
@@ -302,52 +269,86 @@ class _GraphChecker:
                 None,
             )
             if ready is None:
-                self.report_cycle(edges, set(waiting))
-                self.sound = False
+                self.found.add(cycle_among(edges, [n for n in self.headers if n in waiting]))
                 return placed + waiting
             placed.append(ready)
             waiting.remove(ready)
         return placed
 
-    def report_cycle(self, edges: list[model.Edge], among: set[str]) -> None:
-        at = next(n for n in self.headers if n in among)
-        way: list[model.Edge] = []
-        while at not in (e.target for e in way):
-            # Every node that waits has a predecessor that waits: walk back until one comes again.
-            edge = next(e for e in edges if e.target == at and e.source in among)
-            way.append(edge)
-            at = edge.source
-        start = next(i for i, e in enumerate(way) if e.target == at)
-        circle = list(reversed(way[start:]))
-        self.found.add(faults.cycle([(e.span, f"{e.source} -> {e.target}") for e in circle]))
 
-    def check_reach(self, graph: model.Graph) -> None:
-        reached = {role: reachable(graph, role) for role in self.roles}
-        for node in graph.nodes:
-            if any(node.name in r for r in reached.values()):
-                continue
-            entering = graph.entering(node.name)
-            if any(not e.roles for e in entering):
-                continue  # it is there to be pushed
-            if any(all(e.source not in r for r in reached.values()) for e in entering):
-                continue  # what leads here is reported itself
-            sources = [(e.span, e.source) for e in entering]
-            self.found.add(faults.unreachable_node(node.span, node.name, sources))
-            self.sound = False
+# ---- errors ---------------------------------------------------------------------------------
 
-    def check_size(self, graph: model.Graph) -> None:
-        if len(graph.nodes) > MOST_NODES:
-            self.found.add(
-                faults.too_large(self.parser.span, "nodes", len(graph.nodes), MOST_NODES)
-            )
-            return
-        for role in self.roles:
-            count = count_ways(graph, role)
-            if count > MOST_WAYS:
-                self.found.add(
-                    faults.too_large(self.parser.span, f"ways on `{role}`", count, MOST_WAYS)
-                )
-                return
-        depth, way = deepest(graph)
-        if depth > DEEPEST:
-            self.found.add(faults.too_deep(graph.node(way[-1]).span, depth, way, DEEPEST))
+
+def _two_headers(alias: tree.Name, header: str, first: Span, other: str) -> Diagnostic:
+    return error(
+        "H0210",
+        f"`{alias.text}` names two headers",
+        (alias.span, f"here it is {header}"),
+        (first, f"here it is {other}"),
+        help="give one of the two nodes another name",
+    )
+
+
+def _not_entered_at_ethernet(span: Span, sources: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0211",
+        "no edge leaves `ethernet`",
+        (span, f"begins with {listed(sources)}" if sources else "no edges"),
+        help="every packet starts as `ethernet`: import std.ethernet and add `ethernet -> …`",
+    )
+
+
+def _enters_ethernet(span: Span) -> Diagnostic:
+    return error(
+        "H0214",
+        "an edge leads back to `ethernet`",
+        (span, "enters the node where packets start"),
+        help="give an inner Ethernet header a name of its own: `-> ethernet as inner`",
+    )
+
+
+def _guarded_start(span: Span) -> Diagnostic:
+    return error(
+        "H0320",
+        "`start` has nothing to test",
+        (span, "tests a field, but no header is in front"),
+        help="say only where packets start: `start -> ethernet on lan`",
+    )
+
+
+def _no_start(target: tree.Name, header: str) -> Diagnostic:
+    return error(
+        "H0320",
+        f"packets do not start with `{header}`",
+        (target.span, "a frame of XDP starts with an Ethernet header"),
+        help="start at std.ethernet's: `start -> ethernet as inner on lan`",
+    )
+
+
+def _two_starts(span: Span, role: str, first: Span) -> Diagnostic:
+    return error(
+        "H0320",
+        f"packets on `{role}` start twice",
+        (span, "here"),
+        (first, "and here"),
+        help="name the roles of each: `start -> ethernet on lan`",
+    )
+
+
+def _never_starts(span: Span, role: str) -> Diagnostic:
+    return error(
+        "H0320",
+        f"packets on `{role}` start nowhere",
+        (span, "says where those of other roles start"),
+        help=f"add `start -> ethernet on {role}`",
+    )
+
+
+def _unneeded_alias(alias: tree.Name, target: tree.Name) -> Diagnostic:
+    return error(
+        "H0226",
+        f"`{target.text}` is a node already",
+        (alias.span, f"would give `{target.text}` a second name"),
+        (target.span, "a node, not a header"),
+        help=f"write `-> {target.text}`, or name a header in front of `as`",
+    )

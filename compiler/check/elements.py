@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ...lang import tree
 from ...lang.contract.manifest.manifest_check import MOST_LISTED
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
+from ...lang.text.source import Span
 from .. import model
-from . import faults_files, faults_graph, faults_headers
-from . import faults_rules as faults
+from . import errors
 from .header_fields import scalar
 
 _TYPES = ["u8", "u16", "u32", "u64", "mac", "ip4", "ip6", "port"]
@@ -42,13 +42,11 @@ class Elements:
                 if first.text == ie.name.text
                 else "requests ignore case: the names must differ otherwise"
             )
-            self.found.add(
-                faults_files.declared_twice("information element", ie.name, first.span, help)
-            )
+            self.found.add(errors.declared_twice("information element", ie.name, first.span, help))
             return
         if ie.name.text in self.kinds:
             self.found.add(
-                faults_files.name_taken(ie.name, "a rule kind", self.kinds[ie.name.text].name.span)
+                errors.name_taken(ie.name, "a rule kind", self.kinds[ie.name.text].name.span)
             )
         self.number(ie)
         made = self.element(ie)
@@ -61,10 +59,10 @@ class Elements:
     def number(self, ie: tree.InformationElement) -> None:
         first = self.numbers.setdefault(ie.number.value, ie)
         if first is not ie:
-            self.found.add(faults.number_taken(ie.number, first.number.span, first.name.text))
+            self.found.add(_number_taken(ie.number, first.number.span, first.name.text))
         if not 1 <= ie.number.value <= 0xFFFF:
             self.found.add(
-                faults.number_out_of_range(ie.number.span, "the number of an element", 1, 0xFFFF)
+                errors.number_out_of_range(ie.number.span, "the number of an element", 1, 0xFFFF)
             )
 
     def element(self, ie: tree.InformationElement) -> model.Element | None:
@@ -73,18 +71,16 @@ class Elements:
         strange = [t for t in ie.types if t not in plain and t not in references]
         for name in strange:
             allowed = "u1 … u64, mac, ip4, ip6, a rule kind, port"
-            self.found.add(faults_headers.no_such_type(name, allowed, [*_TYPES, *self.kinds]))
+            self.found.add(errors.no_such_type(name, allowed, [*_TYPES, *self.kinds]))
         if strange:
             return None
         if plain and len(ie.types) > 1:
             span = ie.types[0].span.to(ie.types[-1].span)
-            self.found.add(faults.mixed_types(span, [t.text for t in plain]))
+            self.found.add(_mixed_types(span, [t.text for t in plain]))
             return None
         for i, name in enumerate(references):
             if name.text in [r.text for r in references[:i]]:
-                self.found.add(
-                    faults_files.declared_twice("the reference to", name, references[0].span)
-                )
+                self.found.add(errors.declared_twice("the reference to", name, references[0].span))
         written = " | ".join(t.text for t in ie.types)
         kind, width = (scalar(ie.types[0].text) or ("uint", 32)) if plain else ("uint", 32)
         symbols = self.symbols(ie, kind, width, written) if ie.symbols else []
@@ -113,10 +109,10 @@ class Elements:
         assert ie.most is not None
         if not plain or ie.symbols:
             what = "a list of references" if not plain else "a list of named values"
-            self.found.add(faults_files.unsupported(ie.most.span, what))
+            self.found.add(errors.unsupported(ie.most.span, what))
         elif not 1 <= ie.most.value <= MOST_LISTED:
             what = "the number of values"
-            self.found.add(faults.number_out_of_range(ie.most.span, what, 1, MOST_LISTED))
+            self.found.add(errors.number_out_of_range(ie.most.span, what, 1, MOST_LISTED))
         return ie.most.value
 
     def symbols(
@@ -124,25 +120,25 @@ class Elements:
     ) -> list[tree.Symbol]:
         """Those with a name and a value of their own."""
         if kind != "uint" or not scalar(written):
-            self.found.add(faults.symbols_of(ie.symbols[0].span.to(ie.symbols[-1].span), written))
+            self.found.add(_symbols_of(ie.symbols[0].span.to(ie.symbols[-1].span), written))
             return []
         if all(symbol.reserved for symbol in ie.symbols):
             help = "declare a value that a rule may have, or leave the braces out"
             what = "an element all of whose values are reserved"
-            self.found.add(faults_files.unsupported(ie.name.span, what, help))
+            self.found.add(errors.unsupported(ie.name.span, what, help))
         names: dict[str, tree.Symbol] = {}
         values: dict[int, tree.Symbol] = {}
         for symbol in ie.symbols:
             first = names.setdefault(symbol.name.text.lower(), symbol)
             if first is not symbol:
-                self.found.add(faults_files.declared_twice("symbol", symbol.name, first.name.span))
+                self.found.add(errors.declared_twice("symbol", symbol.name, first.name.span))
                 continue
             same = values.setdefault(symbol.value.value, symbol)
             if same is not symbol:
-                self.found.add(faults.symbol_value_twice(symbol, same))
+                self.found.add(_symbol_value_twice(symbol, same))
             if symbol.value.value >> width:
                 self.found.add(
-                    faults_graph.does_not_fit(
+                    errors.does_not_fit(
                         symbol.value.span,
                         f"`{symbol.value.text}`",
                         f"`{ie.name.text}`",
@@ -158,8 +154,49 @@ class Elements:
             return self.known[name.text]
         if name.text not in self.broken:
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     "information element", name, self.known, "declare it: `ie NAME = NUMBER, TYPE`"
                 )
             )
         return None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _number_taken(again: tree.Number, first: Span, name: str) -> Diagnostic:
+    return error(
+        "H0250",
+        f"the number {again.value} is taken",
+        (again.span, "used again"),
+        (first, f"the number of `{name}`"),
+        help="every information element has a number of its own on the wire",
+    )
+
+
+def _mixed_types(span: Span, plain: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0252",
+        "an information element is a value or a reference, not both",
+        (span, f"{listed(plain)} {'is a type' if len(plain) == 1 else 'are types'} of values"),
+        help="name one type, or only rule kinds and `port`",
+    )
+
+
+def _symbols_of(span: Span, type_: str) -> Diagnostic:
+    return error(
+        "H0253",
+        f"an element of type `{type_}` has no symbols",
+        (span, "symbols stand for numbers"),
+        help="give it a type u1 … u64, or leave the symbols out",
+    )
+
+
+def _symbol_value_twice(again: tree.Symbol, first: tree.Symbol) -> Diagnostic:
+    return error(
+        "H0254",
+        f"`{first.name.text}` and `{again.name.text}` are the same value",
+        (again.span, "this value again"),
+        (first.span, "first here"),
+        help="give each symbol a value of its own",
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.source import Span
 from .. import model
-from . import faults_files, faults_graph
-from . import faults_headers as faults
+from . import errors
 from .values import Expressions, Value, of_width
 
 MOST_ELEMENTS = 255
@@ -38,10 +38,10 @@ class HeaderClauses:
         said = [m for m in self.header.members if isinstance(m, clause)]
         for again in said[1:]:
             word = {tree.Size: "size", tree.Extent: "extent"}.get(clause, "payload to")
-            self.found.add(faults_files.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
+            self.found.add(errors.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
         value = self.expressions.value(said[0].value) if said else None
         if value and value.kind != "uint":
-            self.found.add(faults.wrong_kind(value.span, "an address", "a number of octets"))
+            self.found.add(errors.wrong_kind(value.span, "an address", "a number of octets"))
             return None
         return value
 
@@ -51,10 +51,10 @@ class HeaderClauses:
         assert field.type.count is not None
         count, maximum = self.expressions.value(field.type.count), field.type.maximum
         if maximum is None or not 1 <= maximum.value <= MOST_ELEMENTS:
-            self.found.add(faults.no_bound((maximum or field.type).span, MOST_ELEMENTS))
+            self.found.add(_no_bound((maximum or field.type).span, MOST_ELEMENTS))
             return model.Const(0, 1), 1
         if count and count.kind != "uint":
-            self.found.add(faults.wrong_kind(count.span, "an address", "a number of elements"))
+            self.found.add(errors.wrong_kind(count.span, "an address", "a number of elements"))
         elif count:
             most = model.Const(maximum.value, max(1, maximum.value.bit_length()))
             if count.high > maximum.value:
@@ -86,7 +86,7 @@ class HeaderClauses:
                 return self.expressions.compare(expr)
             case tree.Is() | tree.Gives():
                 self.found.add(
-                    faults.clause_reads(
+                    _clause_reads(
                         expr.span,
                         "anything but its own fields",
                         "not a comparison",
@@ -96,14 +96,14 @@ class HeaderClauses:
                 return None
             case _:
                 if self.expressions.value(expr) is not None:
-                    self.found.add(faults.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
+                    self.found.add(errors.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
                 return None
 
     def own(self, path: tree.Path) -> Value | None:
         name = path.parts[0]
         if len(path.parts) > 1 or path.index is not None:
             self.found.add(
-                faults.clause_reads(
+                _clause_reads(
                     path.span,
                     "other headers",
                     "a field of something else",
@@ -117,7 +117,7 @@ class HeaderClauses:
         if own is None:
             names = [f.name for f in self.fields if f.name[0] != "_"]
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     "field", name, names, f"`{self.header.name.text}` has {', '.join(names[:8])}"
                 )
             )
@@ -125,7 +125,7 @@ class HeaderClauses:
         groups = [m.flags for m in self.header.members if isinstance(m, tree.Group)]
         if own.group in [" or ".join(f.text for f in flags) for flags in groups]:
             self.found.add(
-                faults_graph.may_be_left_out(
+                errors.may_be_left_out(
                     path.span,
                     own.name,
                     self.header.name.text,
@@ -136,7 +136,7 @@ class HeaderClauses:
             return None
         if own.group:
             self.found.add(
-                faults.clause_reads(
+                _clause_reads(
                     path.span,
                     "what comes behind an array or `bytes[rest]`",
                     "not known where it is",
@@ -146,7 +146,7 @@ class HeaderClauses:
             return None
         if own.kind == "bytes":
             self.found.add(
-                faults.clause_reads(
+                _clause_reads(
                     path.span, "a run of octets", "no number", "compare numbers and addresses"
                 )
             )
@@ -156,5 +156,22 @@ class HeaderClauses:
         )
 
     def no_call(self, call: tree.Call) -> Value | None:
-        self.found.add(faults.no_such_function(call.function, []))
+        self.found.add(errors.no_such_function(call.function, []))
         return None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _clause_reads(span: Span, what: str, why: str, help: str) -> Diagnostic:
+    """A clause of a header reads what it cannot know."""
+    return error("H0237", f"a clause of a header cannot read {what}", (span, why), help=help)
+
+
+def _no_bound(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0247",
+        "an array has a bound",
+        (span, f"from 1 to {limit} elements"),
+        help="say how many there are at most, as in `ip6[last_entry + 1] max 8`",
+    )

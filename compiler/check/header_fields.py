@@ -10,8 +10,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics, did_you_mean
 from .. import model
 from ..model.sums import is_checksum
-from . import faults_files
-from . import faults_headers as faults
+from . import errors
 from .values import WIDEST, fits, literal
 
 _FIXED: dict[str, tuple[model.Kind, int]] = {
@@ -40,11 +39,11 @@ def type_of(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | 
         return bytes_type(found, type_)
     if (known := scalar(name)) is None:
         candidates = ["mac", "ip4", "ip6", "bytes", "u8", "u16", "u32", "u64"]
-        found.add(faults.no_such_type(type_.name, faults.TYPES, candidates))
+        found.add(errors.no_such_type(type_.name, errors.TYPES, candidates))
         return None
     if type_.count is not None and (member.parts or member.default):
         found.add(
-            faults_files.unsupported(
+            errors.unsupported(
                 (member.default or member.parts[0]).span,
                 "a default for the elements of an array, or their parts",
                 "leave it out",
@@ -61,10 +60,10 @@ def bytes_type(found: Diagnostics, type_: tree.Type) -> tuple[model.Kind, int] |
     if isinstance(count, tree.Number) and 1 <= count.value <= 1024:
         return "bytes", count.value * 8
     if isinstance(count, tree.Number) or count is None:
-        found.add(faults.no_such_type(type_.name, "bytes[1] … bytes[1024], bytes[rest]", []))
+        found.add(errors.no_such_type(type_.name, "bytes[1] … bytes[1024], bytes[rest]", []))
     else:
         found.add(
-            faults_files.unsupported(
+            errors.unsupported(
                 type_.span, "octets counted by a field", "use `bytes[rest]` and a `size` clause"
             )
         )
@@ -85,7 +84,7 @@ def default(
                 plus = more.value if member.default.operator == "+" else -more.value
                 return replace(made, plus=plus) if made else None
             found.add(
-                faults.bad_default(
+                errors.bad_default(
                     more.span, "nothing can be added to a checksum", "not a length", "leave it out"
                 )
             )
@@ -94,13 +93,13 @@ def default(
             value = literal(constant)
             what = f"`{member.name.text}`" if member.name else "these bits"
             if kind == "bytes":
-                found.add(faults_files.unsupported(constant.span, "a default for octets"))
+                found.add(errors.unsupported(constant.span, "a default for octets"))
                 return None
             if not fits(value, width, kind, what, member.type.span, found):
                 return None
             if member.name is None and value.low:
                 found.add(
-                    faults.bad_default(
+                    errors.bad_default(
                         constant.span,
                         "reserved bits are always written as 0",
                         "not 0",
@@ -111,7 +110,7 @@ def default(
             return value.low
         case other:
             found.add(
-                faults.bad_default(
+                errors.bad_default(
                     other.span,
                     "a default is a number, an address, `length(…)` or `checksum(…)`",
                     "none of these",
@@ -126,14 +125,14 @@ def derived(
 ) -> model.Derived | None:
     name = call.function.text
     if name not in ("length", "checksum"):
-        found.add(faults.no_such_function(call.function, ["length", "checksum"]))
+        found.add(errors.no_such_function(call.function, ["length", "checksum"]))
         return None
     over = set()
     for argument in call.arguments:
         word = argument.text if isinstance(argument, tree.Path) else ""
         if word not in _OVER or (word == "pseudo" and name == "length") or word in over:
             found.add(
-                faults.bad_default(
+                errors.bad_default(
                     argument.span,
                     f"`{name}` cannot be taken over this",
                     "not a part of the packet, or named twice",
@@ -145,7 +144,7 @@ def derived(
         over.add(word)
     if not over or kind != "uint" or (name == "checksum" and width != 16) or member.name is None:
         found.add(
-            faults.bad_default(
+            errors.bad_default(
                 call.span,
                 f"this field cannot be a {name}",
                 "a checksum is 16 bits wide"
@@ -170,7 +169,7 @@ def check_sums(
         if not alternatives and (_covers_header(first) or _covers_header(second)):
             covering, other = (first, second) if _covers_header(first) else (second, first)
             found.add(
-                faults.bad_default(
+                errors.bad_default(
                     second.span,
                     f"the checksum `{covering.name}` covers the checksum `{other.name}`",
                     f"`{first.name}` is a checksum of this header as well",

@@ -9,8 +9,7 @@ from ...lang.text.diagnostics import Diagnostics, did_you_mean
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files
-from . import faults_headers as faults
+from . import errors, headers_errors
 from .header_clauses import HeaderClauses
 from .header_fields import check_sums, default, type_of
 from .resolve import Known
@@ -75,7 +74,7 @@ class _HeaderChecker:
         reach = clauses.single(tree.Reach)
         if self.rest and not any(isinstance(m, tree.Size) for m in members):
             self.found.add(
-                faults.out_of_place(
+                headers_errors.out_of_place(
                     self.rest.span,
                     "`bytes[rest]`",
                     "nothing says where it ends",
@@ -91,7 +90,9 @@ class _HeaderChecker:
         most = max(size.high, least) if size else most
         if most > LARGEST:
             self.found.add(
-                faults.too_big_header(size.span if size else self.header.name.span, most, LARGEST)
+                headers_errors.too_big_header(
+                    size.span if size else self.header.name.span, most, LARGEST
+                )
             )
         return model.Header(
             name=self.header.name.text,
@@ -119,7 +120,7 @@ class _HeaderChecker:
                 least = f.default.plus + (fixed if "header" in f.default.over else 0)
                 if least < 0:
                     self.found.add(
-                        faults.overflow(
+                        errors.overflow(
                             f.span,
                             f"`{f.name}` may become negative",
                             f"as low as {least}",
@@ -142,7 +143,7 @@ class _HeaderChecker:
             return
         if _is_rest(member.type) and self.rest is not None:
             self.found.add(
-                faults.out_of_place(
+                headers_errors.out_of_place(
                     member.span,
                     "a second `bytes[rest]`",
                     "takes what is left",
@@ -174,7 +175,7 @@ class _HeaderChecker:
         if self.rest is None:
             return False
         self.found.add(
-            faults.out_of_place(
+            headers_errors.out_of_place(
                 span,
                 what,
                 "behind `bytes[rest]`",
@@ -192,7 +193,7 @@ class _HeaderChecker:
         for other in self.groups:
             if {f.text for f in other.flags} == set(flags):
                 self.found.add(
-                    faults_files.declared_twice(
+                    errors.declared_twice(
                         "the group of",
                         member.flags[0],
                         other.flags[0].span,
@@ -213,11 +214,13 @@ class _HeaderChecker:
             if written.text not in self.broken:
                 help = did_you_mean(written.text, one_bit) or f"declare `{written.text} : u1` above"
                 self.found.add(
-                    faults.bad_flag(written.span, "no field above has this name", None, help)
+                    headers_errors.bad_flag(
+                        written.span, "no field above has this name", None, help
+                    )
                 )
         elif flag.width != 1:
             self.found.add(
-                faults.bad_flag(
+                headers_errors.bad_flag(
                     written.span,
                     f"{flag.width} bits wide",
                     flag.span,
@@ -246,9 +249,7 @@ class _HeaderChecker:
         at = layout.at
         if whole.kind != "uint":
             self.found.add(
-                faults_files.unsupported(
-                    member.span, f"dividing a field of type {member.type.name.text}"
-                )
+                errors.unsupported(member.span, f"dividing a field of type {member.type.name.text}")
             )
             return
         for part in member.parts:
@@ -258,14 +259,14 @@ class _HeaderChecker:
                 return
             if typed[0] != "uint" or part.parts:
                 self.found.add(
-                    faults_files.unsupported(
+                    errors.unsupported(
                         part.span, "dividing a part again, or into anything but numbers"
                     )
                 )
                 return
             if part.default is not None and member.default is not None:
                 self.found.add(
-                    faults.bad_default(
+                    errors.bad_default(
                         part.default.span,
                         "the whole and a part have a default",
                         "a second default",
@@ -276,7 +277,7 @@ class _HeaderChecker:
             at += typed[1]
         if at - layout.at != whole.width:
             self.found.add(
-                faults.parts_do_not_fill(
+                headers_errors.parts_do_not_fill(
                     member.type.span,
                     whole.width,
                     at - layout.at,
@@ -294,11 +295,9 @@ class _HeaderChecker:
         whole: str | None,
     ) -> model.Field:
         if kind != "uint" and at % 8:
-            self.found.add(faults.misaligned(member.span, member.type.name.text, at))
+            self.found.add(headers_errors.misaligned(member.span, member.type.name.text, at))
         elif kind == "uint" and at % 8 + width > WIDEST:
-            self.found.add(
-                faults_files.unsupported(member.span, "a number spread over nine octets")
-            )
+            self.found.add(errors.unsupported(member.span, "a number spread over nine octets"))
         if member.name is None:
             name = f"_{layout.group}_{at}" if layout.group else f"_{at}"
         else:
@@ -320,11 +319,11 @@ class _HeaderChecker:
     def declare(self, name: tree.Name) -> None:
         first = self.names.setdefault(name.text, name.span)
         if first is not name.span:
-            self.found.add(faults_files.declared_twice("field", name, first))
+            self.found.add(errors.declared_twice("field", name, first))
 
     def whole_octets(self, layout: _Layout, span: Span, what: str) -> None:
         if layout.at % 8 and not self.broken:
-            self.found.add(faults.not_octets(span, what, layout.at))
+            self.found.add(headers_errors.not_octets(span, what, layout.at))
 
 
 def _is_rest(type_: tree.Type) -> bool:

@@ -10,8 +10,7 @@ from ...lang.contract.manifest.manifest_check import MOST_MEMBERS
 from ...lang.text.diagnostics import Diagnostics
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files
-from . import faults_rules as faults
+from . import errors, kinds_errors
 from .edges import CheckedGraph
 from .elements import Elements
 from .header_fields import scalar
@@ -48,10 +47,10 @@ class Rules:
         gives, alternatives = self.gives(rule, used)
         spreads = [c for c in clauses if isinstance(c, tree.Spread)]
         for again in spreads[1:]:
-            self.found.add(faults_files.twice_in_pipeline("`spread`", again.span, spreads[0].span))
+            self.found.add(errors.twice_in_pipeline("`spread`", again.span, spreads[0].span))
         if not 1 <= rule.capacity.value <= MOST_RULES:
             self.found.add(
-                faults.number_out_of_range(rule.capacity.span, "the capacity", 1, MOST_RULES, "4M")
+                errors.number_out_of_range(rule.capacity.span, "the capacity", 1, MOST_RULES, "4M")
             )
         return model.RuleKind(
             name=rule.name.text,
@@ -73,21 +72,19 @@ class Rules:
         if rule.by is None:
             return False
         if rule.by.text != "hash":
-            self.found.add(
-                faults_files.unknown("way to find rules", rule.by, ("hash",), "`by hash`")
-            )
+            self.found.add(errors.unknown("way to find rules", rule.by, ("hash",), "`by hash`"))
         vague = next((m for m in match if m.kind != "exact"), None)
         if vague is not None:
-            self.found.add(faults.not_hashed(vague.span, vague.element.name, rule.by.span))
+            self.found.add(kinds_errors.not_hashed(vague.span, vague.element.name, rule.by.span))
         elif not any(isinstance(c, tree.Match) for c in rule.clauses):
-            self.found.add(faults.nothing_hashed(rule.by.span))
+            self.found.add(kinds_errors.nothing_hashed(rule.by.span))
         return True
 
     def use(self, name: tree.Name, rule: tree.Rule, used: dict[str, Span]) -> model.Element | None:
         """An element that the rule has; each at most once."""
         first = used.setdefault(name.text, name.span)
         if first is not name.span:
-            self.found.add(faults.element_twice(name, first, rule.name.text))
+            self.found.add(kinds_errors.element_twice(name, first, rule.name.text))
             return None
         return self.elements.find(name)
 
@@ -107,14 +104,14 @@ class Rules:
         element = self.use(clause.element, rule, used)
         kind = next((k for k in MATCH_KINDS if k == clause.kind.text), None)
         if kind is None:
-            self.found.add(faults.no_such_match(clause.kind, MATCH_KINDS))
+            self.found.add(kinds_errors.no_such_match(clause.kind, MATCH_KINDS))
         expr = self.operand(clause, element)
         if element is None or expr is None or kind is None:
             return None
         where = self.type_span(element)
         allowed = _allowed(element)
         if kind not in allowed:
-            self.found.add(faults.match_kind_of(clause.kind, element.type, where, allowed))
+            self.found.add(kinds_errors.match_kind_of(clause.kind, element.type, where, allowed))
             return None
         return model.Match(element, kind, expr, True, clause.span)
 
@@ -151,7 +148,7 @@ class Rules:
 
     def differs(self, clause: tree.Match, element: model.Element, is_: str, wanted: str) -> None:
         self.found.add(
-            faults.match_differs(
+            kinds_errors.match_differs(
                 clause.element,
                 "a reference" if element.references else element.type,
                 self.type_span(element),
@@ -179,22 +176,22 @@ class Rules:
             others = [n for n in clause.names if n.text not in self.kinds]
             if rules and others:
                 self.found.add(
-                    faults.gives_mixed(
+                    kinds_errors.gives_mixed(
                         clause.span, [n.text for n in others], [n.text for n in rules]
                     )
                 )
                 continue
             if len(clause.names) > 1 and clause.alternatives != bool(rules):
-                self.found.add(faults.gives_separator(clause.span, bool(rules)))
+                self.found.add(kinds_errors.gives_separator(clause.span, bool(rules)))
             if rules and kinds:
                 self.found.add(
-                    faults_files.twice_in_pipeline("what rule it gives", clause.span, kinds[0].span)
+                    errors.twice_in_pipeline("what rule it gives", clause.span, kinds[0].span)
                 )
             kinds += rules
             elements += [e for n in others if (e := self.given(n, rule, used))]
         for i, name in enumerate(kinds):
             if name.text in [k.text for k in kinds[:i]]:
-                self.found.add(faults.element_twice(name, kinds[0].span, rule.name.text))
+                self.found.add(kinds_errors.element_twice(name, kinds[0].span, rule.name.text))
         return tuple(elements), tuple(dict.fromkeys(k.text for k in kinds))
 
     def given(
@@ -203,7 +200,7 @@ class Rules:
         if name.text in self.elements.known or name.text in self.elements.broken:
             return self.use(name, rule, used)
         self.found.add(
-            faults_files.unknown(
+            errors.unknown(
                 "information element or rule kind",
                 name,
                 [*self.elements.known, *self.kinds],
@@ -218,11 +215,11 @@ class Rules:
         least, most = clause.least, clause.most
         if not 1 <= most.value <= MOST_MEMBERS:
             self.found.add(
-                faults.number_out_of_range(most.span, "the number of members", 1, MOST_MEMBERS)
+                errors.number_out_of_range(most.span, "the number of members", 1, MOST_MEMBERS)
             )
         elif not 1 <= least.value <= most.value:
             self.found.add(
-                faults.number_out_of_range(least.span, "the least number of members", 1, most.value)
+                errors.number_out_of_range(least.span, "the least number of members", 1, most.value)
             )
         weight = self.elements.find(clause.weight) if clause.weight else None
         if clause.weight and weight:
@@ -230,7 +227,7 @@ class Rules:
         hash_ = self.hash(clause.over)
         if clause.kind.text not in self.kinds:
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     "rule kind", clause.kind, self.kinds, "declare it: `rule NAME [CAPACITY] {…}`"
                 )
             )
@@ -253,16 +250,18 @@ class Rules:
     def plain_number(self, name: tree.Name, element: model.Element) -> None:
         if element.references or element.most or element.kind != "uint" or element.width > 32:
             written = self.elements.written[element.name]
-            self.found.add(faults.bad_weight(name, element.type, written.types[0].span))
+            self.found.add(kinds_errors.bad_weight(name, element.type, written.types[0].span))
 
     def counts(self, rule: tree.Rule) -> tuple[str, ...]:
         words: dict[str, Span] = {}
         for clause in rule.clauses:
             for word in clause.what if isinstance(clause, tree.Counts) else ():
                 if word.text not in ("packets", "bytes", "sizes"):
-                    self.found.add(faults.counts_nothing(word))
+                    self.found.add(kinds_errors.counts_nothing(word))
                 elif word.text in words:
-                    self.found.add(faults.element_twice(word, words[word.text], rule.name.text))
+                    self.found.add(
+                        kinds_errors.element_twice(word, words[word.text], rule.name.text)
+                    )
                 else:
                     words[word.text] = word.span
         return tuple(words)
@@ -272,9 +271,7 @@ class Rules:
     ) -> tuple[Literal["priority", "precedence"], model.Element] | None:
         clauses = [c for c in rule.clauses if isinstance(c, tree.Priority)]
         for again in clauses[1:]:
-            self.found.add(
-                faults_files.twice_in_pipeline("the priority", again.span, clauses[0].span)
-            )
+            self.found.add(errors.twice_in_pipeline("the priority", again.span, clauses[0].span))
         if not clauses:
             return None
         element = self.use(clauses[0].element, rule, used)
@@ -297,7 +294,7 @@ class Rules:
                 after = (*circle[1:], name)
                 if not done.intersection(circle):
                     self.found.add(
-                        faults.reference_cycle(
+                        kinds_errors.reference_cycle(
                             [
                                 (self.kinds[k].name.span, f"refers to {n}")
                                 for k, n in zip(circle, after, strict=True)
@@ -331,13 +328,13 @@ def collect_kinds(
                 if first.name.text == name.text
                 else "requests ignore case: the names must differ otherwise"
             )
-            found.add(faults_files.declared_twice("rule kind", name, first.name.span, help))
+            found.add(errors.declared_twice("rule kind", name, first.name.span, help))
             continue
         node = next((n for n in nodes.graph.nodes if n.name == name.text), None)
         if node is not None:
-            found.add(faults_files.name_taken(name, "a node of the parse graph", node.span))
+            found.add(errors.name_taken(name, "a node of the parse graph", node.span))
         elif name.text in RESERVED or scalar(name.text) or name.text == "bytes":
-            found.add(faults_files.name_taken(name, RESERVED.get(name.text, "a type")))
+            found.add(errors.name_taken(name, RESERVED.get(name.text, "a type")))
         kinds[name.text] = rule
     return kinds
 

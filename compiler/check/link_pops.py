@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import untold
-from . import faults_changes, faults_files
+from . import errors
 from .changes import Changed, announced, pushed_before
 from .flow import Scope, State, World
 from .packets import PacketNames
-from .read_back import read_behind
+from .read_behind import read_behind
 from .stage_names import Program, StageNames
 
 
@@ -35,10 +36,10 @@ def _stands_alone(program: Program, node: model.Node, world: World, span: Span) 
     at = world.chain.index(program.position(node.name))
     if not 0 < at < program.leading(world):
         why = "the first header" if not at else "no link header in front of all others"
-        program.report(faults_changes.not_by_itself(span, node.name, f"it is {why} here"))
+        program.report(_not_by_itself(span, node.name, f"it is {why} here"))
         return False
     if node.header.groups or node.header.size is not None:
-        program.report(faults_files.unsupported(span, "popping a link header of several sizes"))
+        program.report(errors.unsupported(span, "popping a link header of several sizes"))
         return False
     return told_alike(program, program.order(world)[at - 1], node, span)
 
@@ -49,9 +50,7 @@ def told_alike(
     """Whether a header has the fields by which another says what follows it."""
     name = untold(program.checked.graph, front.name, node.name)
     if name:
-        program.report(
-            faults_changes.not_told(span, front.name, name, node.name, node.header.span, help)
-        )
+        program.report(_not_told(span, front.name, name, node.name, node.header.span, help))
     return not name
 
 
@@ -78,3 +77,28 @@ def opened(program: Program, world: World) -> bool:
     nodes = {n.name: n for n in program.checked.graph.nodes}
     popped = (c.removeprefix("pop to ") for c in world.changes if c.startswith("pop to "))
     return any(not nodes[name].header.link for name in popped)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_by_itself(span: Span, node: str, why: str) -> Diagnostic:
+    return error(
+        "H0325",
+        f"`{node}` cannot be popped by itself",
+        (span, why),
+        help=f"`pop NODE` takes a tag away that stands behind another link header; `pop to {node}` "
+        "removes what is in front of it",
+    )
+
+
+def _not_told(
+    span: Span, front: str, field: str, node: str, where: Span, help: str = ""
+) -> Diagnostic:
+    return error(
+        "H0326",
+        f"`{node}` has no `{field}` to say what follows it",
+        (span, f"`{front}` says by its `{field}` what stands behind it"),
+        (where, "this header has no such field of that width"),
+        help=help or f"give `{node}` a field `{field}` as `{front}` has it",
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files, faults_rules
-from . import faults_stages as faults
+from . import errors
 from .changes import Changed
 from .flow import Bound, Scope, State, bind, split
 from .stage_names import Program, StageNames
@@ -20,18 +22,18 @@ def leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) 
     """Whether rules of the giver's kind may refer to one of kind `given`."""
     if given.text not in program.rules.known:
         program.report(
-            faults_files.unknown(
+            errors.unknown(
                 "rule kind", given, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
             )
         )
         return False
     if giver.kind == "port":
-        program.report(faults.does_not_give(name.span, name.text, given.text, giver.span, ()))
+        program.report(_does_not_give(name.span, name.text, given.text, giver.span, ()))
         return False
     kind = program.rules.known[giver.kind]
     if given.text not in kind.alternatives:
         program.report(
-            faults.does_not_give(
+            _does_not_give(
                 name.span.to(given.span), giver.kind, given.text, kind.span, kind.alternatives
             )
         )
@@ -49,7 +51,7 @@ def find(
         program.unsure = True
         return Changed(None, hit | missed)
     if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
-        program.report(faults_rules.nothing_to_find(written.kind.span, kind.name, kind.span))
+        program.report(_nothing_to_find(written.kind.span, kind.name, kind.span))
     program.alone.setdefault(kind.name, written.kind.span)
     program.missed[kind.name] = written.kind.span
     given = _given(program, written, kind, state, scope)
@@ -58,7 +60,7 @@ def find(
     needed = _needed(kind, said)
     hit, _ = split(hit, lambda w: all(w.present & program.bit(n) for n in needed))
     if state and not hit and not program.unsure:
-        never = faults_rules.never_found(written.kind.span, kind.name, needed, kind.span)
+        never = _never_found(written.kind.span, kind.name, needed, kind.span)
         program.report(never)
     return Changed(model.Find(kind.name, given, body, written.span), hit | missed)
 
@@ -81,11 +83,11 @@ def _given(
         value = StageNames(program, state, scope).expressions.value(each.value)
         name = each.target.parts[-1]
         if len(each.target.parts) > 1 or name.text not in match:
-            program.report(faults_rules.not_matched(each.target, kind.name, list(match), kind.span))
+            program.report(_not_matched(each.target, kind.name, list(match), kind.span))
             continue
         if said.setdefault(name.text, each) is not each:
             first = said[name.text].target.span
-            program.report(faults_files.declared_twice("the value of", name, first))
+            program.report(errors.declared_twice("the value of", name, first))
             continue
         element = match[name.text].element
         what = f"`{element.name}`"
@@ -94,19 +96,19 @@ def _given(
     for wanted in kind.match:
         if isinstance(wanted.operand, model.Given) and wanted.element.name not in said:
             span, missing = written.kind.span, wanted.element.name
-            program.report(faults_rules.value_not_given(span, kind.name, missing, wanted.span))
+            program.report(_value_not_given(span, kind.name, missing, wanted.span))
     return tuple((n, given[n]) for n in match if n in given)
 
 
 def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKind | None:
     """The kind that a look-up binds under its own name."""
     if name.text in scope.names or any(f.binding == name.text for f in scope.facts):
-        program.report(faults.bound_already(name.span, name.text))
+        program.report(errors.bound_already(name.span, name.text))
         return None
     kind = program.rules.known.get(name.text)
     if kind is None:
         program.report(
-            faults_files.unknown(
+            errors.unknown(
                 "rule kind", name, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
             )
         )
@@ -127,7 +129,7 @@ def _note_lookup(
             bit = program.bit(match.operand.node)
             if any(w.pushed & bit for w in state):
                 program.report(
-                    faults.pushed_read(span, match.operand.node, program.pushes[match.operand.node])
+                    errors.pushed_read(span, match.operand.node, program.pushes[match.operand.node])
                 )
 
 
@@ -139,7 +141,7 @@ def choose(
     body, missed = otherwise
     program.missed[written.kind.text] = written.kind.span
     if written.otherwise is not None and not written.otherwise.statements:
-        program.report(faults.empty_else(written.otherwise.span))
+        program.report(_empty_else(written.otherwise.span))
     if written.otherwise is None:
         missed = frozenset()
     origin = _origin(program, written, state, scope)
@@ -150,7 +152,7 @@ def choose(
     assert group.spread is not None
     if group.spread.kind != kind.name:
         program.report(
-            faults.does_not_give(
+            _does_not_give(
                 written.kind.span, group.name, kind.name, group.span, (group.spread.kind,)
             )
         )
@@ -160,7 +162,7 @@ def choose(
     for match in group.match:
         if isinstance(match.operand, model.Given):
             span, name = written.origin.span, match.element.name
-            program.report(faults_rules.value_not_given(span, group.name, name, match.span))
+            program.report(_value_not_given(span, group.name, name, match.span))
     _note_lookup(program, group, state, written.origin.span)
     _check_hash(program, group, state)
     return Changed(
@@ -176,7 +178,7 @@ def _origin(
     parts = written.origin.parts
     if len(parts) != 2:
         program.report(
-            faults_files.unsupported(
+            errors.unsupported(
                 written.origin.span,
                 "choosing from anything but a rule's group",
                 "write `choose FAR from PDR.LBR`",
@@ -190,7 +192,7 @@ def _origin(
     if group.spread is None:
         if not program.rules.has_clause(group.name, tree.Spread):
             program.report(
-                faults.does_not_give(parts[1].span, group.name, written.kind.text, group.span, ())
+                _does_not_give(parts[1].span, group.name, written.kind.text, group.span, ())
             )
         return None
     return bound, group
@@ -200,3 +202,67 @@ def _check_hash(program: Program, group: model.RuleKind, state: State) -> None:
     """What the spread hashes must be in every packet that gets here."""
     clause = next(c for c in program.rules.kinds[group.name].clauses if isinstance(c, tree.Spread))
     StageNames(program, state, Scope()).expressions.value(clause.over)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _nothing_to_find(span: Span, kind: str, where: Span) -> Diagnostic:
+    return error(
+        "H0264",
+        f"`{kind}` matches nothing, so it cannot be found",
+        (span, "looked up by its match"),
+        (where, "has no `match`"),
+        help=f"add a `match` to `{kind}`, or reach it from another rule: `if X gives {kind}`",
+    )
+
+
+def _never_found(span: Span, kind: str, nodes: list[str], where: Span) -> Diagnostic:
+    return error(
+        "H0225",
+        f"no rule of kind `{kind}` can be found here",
+        (span, f"no packet has {' and '.join(f'`{n}`' for n in nodes)} here"),
+        (where, "what each of its rules matches"),
+        help="look it up where packets have that, or match it as `optional`",
+    )
+
+
+def _not_matched(target: tree.Path, kind: str, names: Sequence[str], where: Span) -> Diagnostic:
+    return error(
+        "H0266",
+        f"`{kind}` matches no `{target.text}`",
+        (target.span, "no element that it matches"),
+        (where, f"it matches {listed(names)}" if names else "it matches nothing"),
+        help=did_you_mean(target.text, names) or "give elements of the kind's `match`",
+    )
+
+
+def _value_not_given(span: Span, kind: str, element: str, where: Span) -> Diagnostic:
+    return error(
+        "H0267",
+        f"`{element}` of `{kind}` is given here by nobody",
+        (span, "looked up without it"),
+        (where, "matches a value that each `find` gives"),
+        help=f"give it: `find {kind}({element} = …)`; a `choose` cannot",
+    )
+
+
+def _does_not_give(
+    span: Span, giver: str, given: str, where: Span, kinds: Sequence[str]
+) -> Diagnostic:
+    return error(
+        "H0278",
+        f"`{giver}` does not lead to `{given}`",
+        (span, "never holds"),
+        (where, f"`{giver}` leads to {listed(kinds) if kinds else 'no other rule'}"),
+        help=f"add it to the rule: `gives … | {given}`" if given not in kinds else "",
+    )
+
+
+def _empty_else(span: Span) -> Diagnostic:
+    return error(
+        "H0299",
+        "this `else` does nothing",
+        (span, "goes on without a rule"),
+        help="say what becomes of the packet, or leave the `else` out: that drops and counts it",
+    )

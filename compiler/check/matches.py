@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files
-from . import faults_stages as faults
+from . import errors
 from .changes import Changed
 from .flow import Bound, Fact, Scope, State, bind, unbind
 from .names import RESERVED
@@ -29,9 +29,7 @@ def match(
         value = names.name(written.subject)
         if value is not None:
             program.report(
-                faults.cannot_match(
-                    written.subject.span, "not an element of a rule", value.declared
-                )
+                _cannot_match(written.subject.span, "not an element of a rule", value.declared)
             )
         return Changed(None, _arms_apart(program, written, state))
     value = names.attribute(written.subject)
@@ -45,7 +43,7 @@ def match(
     if element.symbols:
         return _match_value(body, program, written, subject, element, state, scope)
     program.report(
-        faults.cannot_match(written.subject.span, "neither symbols nor a reference", element.span)
+        _cannot_match(written.subject.span, "neither symbols nor a reference", element.span)
     )
     return Changed(None, _arms_apart(program, written, state))
 
@@ -77,17 +75,17 @@ def _covered(
         if name.text == "_":
             covers = [k for k in known if k not in taken]
             if not covers and written.arms:
-                program.report(faults.duplicate_arm(name.span, written.arms[0].pattern.span))
+                program.report(_duplicate_arm(name.span, written.arms[0].pattern.span))
                 continue
         elif name.text not in known:
             near, help = known, f"its arms are {', '.join(known)}"
             if name.text in reserved:
                 near, help = [], f"the element declares it reserved; {help}"
-            program.report(faults_files.unknown(f"arm of `{what}`", name, near, help))
+            program.report(errors.unknown(f"arm of `{what}`", name, near, help))
             misspelt = True
             continue
         elif name.text in taken:
-            program.report(faults.duplicate_arm(name.span, taken[name.text]))
+            program.report(_duplicate_arm(name.span, taken[name.text]))
             continue
         else:
             covers = [name.text]
@@ -97,7 +95,7 @@ def _covered(
     if misspelt:
         program.unsure = True
     elif missing:
-        program.report(faults.not_exhaustive(written.subject.span, what, missing, declared))
+        program.report(_not_exhaustive(written.subject.span, what, missing, declared))
         program.unsure = True
 
 
@@ -117,7 +115,7 @@ def _match_value(
     known, what = list(values), written.subject.text
     for arm, covers in _covered(program, written, known, what, element.span, reserved):
         if arm.binding is not None:
-            program.report(faults.arm_binding(arm.binding, arm.pattern.text))
+            program.report(_arm_binding(arm.binding, arm.pattern.text))
         chosen = tuple(values[c] for c in covers)
         fact = Fact(subject.binding, element.name, chosen)
         tested = Facts(scope.tested, one_of(subject, chosen))
@@ -142,7 +140,7 @@ def _match_reference(
     known = list(element.references)
     for arm, covers in _covered(program, written, known, written.subject.text, element.span):
         if arm.binding is not None and arm.pattern.text == "_":
-            program.report(faults.arm_binding(arm.binding, "_"))
+            program.report(_arm_binding(arm.binding, "_"))
         for kind in covers:
             made, left = _reference_arm(body, program, arm, kind, state, scope)
             arms.append(made)
@@ -168,12 +166,54 @@ def _reference_arm(
 
 def _check_free(program: Program, name: tree.Name, scope: Scope) -> None:
     if name.text in scope.names:
-        program.report(faults_files.name_taken(name, "a rule or port", scope.names[name.text].span))
+        program.report(errors.name_taken(name, "a rule or port", scope.names[name.text].span))
     elif name.text in RESERVED:
-        program.report(faults_files.name_taken(name, RESERVED[name.text]))
+        program.report(errors.name_taken(name, RESERVED[name.text]))
     elif name.text in program.rules.known:
-        program.report(
-            faults_files.name_taken(name, "a rule kind", program.rules.known[name.text].span)
-        )
+        program.report(errors.name_taken(name, "a rule kind", program.rules.known[name.text].span))
     elif node := next((n for n in program.checked.graph.nodes if n.name == name.text), None):
-        program.report(faults_files.name_taken(name, "a node of the parse graph", node.span))
+        program.report(errors.name_taken(name, "a node of the parse graph", node.span))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_exhaustive(span: Span, what: str, missing: Sequence[str], where: Span) -> Diagnostic:
+    return error(
+        "H0274",
+        f"this match does not say what happens for {listed(missing)}",
+        (span, f"{', '.join(missing)} missing"),
+        (where, f"`{what}` is declared here"),
+        help=f"add arms for {listed(missing)}, or `_ => …` for the rest",
+    )
+
+
+def _duplicate_arm(again: Span, first: Span) -> Diagnostic:
+    return error(
+        "H0275",
+        "this arm is never taken",
+        (again, "covered already"),
+        (first, "by this arm"),
+        help="remove one of the two",
+    )
+
+
+def _cannot_match(span: Span, why: str, where: Span | None) -> Diagnostic:
+    labels = [(span, why)]
+    if where is not None:
+        labels.append((where, "declared here"))
+    return error(
+        "H0276",
+        f"`{span.text}` cannot be matched on",
+        *labels,
+        help="match an element with symbols, or one that is a reference; compare others by `if`",
+    )
+
+
+def _arm_binding(binding: tree.Name, pattern: str) -> Diagnostic:
+    return error(
+        "H0277",
+        f"the arm `{pattern}` binds nothing",
+        (binding.span, "a symbol stands for a number"),
+        help="only a reference is bound by its arm, as in `port p => …`: remove the name",
+    )

@@ -6,7 +6,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics
 from .. import model
 from ..model.sums import LAYER4
-from . import faults_files, faults_graph, faults_headers
+from . import errors
 from .edges import CheckedGraph
 from .values import KINDS, Expressions, Value, of_width
 
@@ -30,7 +30,7 @@ class PacketNames:
     def unknown_node(self, name: tree.Name) -> None:
         if self.checked.sound:
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     "node", name, self.nodes, f"the parse graph has {', '.join(self.nodes)}"
                 )
             )
@@ -48,7 +48,7 @@ class PacketNames:
         node, field = found
         if node.header.optional(field) and not groups:
             self.found.add(
-                faults_graph.may_be_left_out(
+                errors.may_be_left_out(
                     path.span,
                     field.name,
                     node.name,
@@ -58,10 +58,10 @@ class PacketNames:
             )
             return None
         if field.kind == "bytes":
-            self.found.add(faults_files.unsupported(path.span, "reading a run of octets"))
+            self.found.add(errors.unsupported(path.span, "reading a run of octets"))
             return None
         if node.header.array(field):
-            self.found.add(faults_headers.whole_array(path.span, path.text, field.span))
+            self.found.add(errors.whole_array(path.span, path.text, field.span))
             return None
         expr = model.Packet(node.name, field.name, field.width, field.kind)
         return of_width(expr, field.width, field.kind, path.span, f"`{path.text}`", field.span)
@@ -74,12 +74,12 @@ class PacketNames:
         node, field = found
         array = node.header.array(field)
         if array is None:
-            self.found.add(faults_headers.no_element(path.span, "is no array", field.span))
+            self.found.add(errors.no_element(path.span, "is no array", field.span))
         elif index.kind != "uint":
-            self.found.add(faults_headers.wrong_kind(index.span, KINDS[index.kind], "a number"))
+            self.found.add(errors.wrong_kind(index.span, KINDS[index.kind], "a number"))
         elif index.low >= array.most:
             says = f"has at most {array.most} elements, from 0 on"
-            self.found.add(faults_headers.no_element(path.span, says, field.span))
+            self.found.add(errors.no_element(path.span, says, field.span))
         else:
             expr = model.Item(node.name, field.name, index.expr, field.width, field.kind)
             what = f"`{path.text}`"
@@ -94,7 +94,7 @@ class PacketNames:
             last = path.parts[-1].text
             known = any(f.name == last for f in node.header.fields)
             self.found.add(
-                faults_headers.wrong_kind(
+                errors.wrong_kind(
                     path.span,
                     "a node" if len(path.parts) == 1 else "a longer path",
                     "one of its fields",
@@ -112,7 +112,7 @@ class PacketNames:
         if field is None and name.text not in self.checked.headers[node.name].broken:
             names = [f.name for f in node.header.fields if f.name[0] != "_"]
             self.found.add(
-                faults_files.unknown(
+                errors.unknown(
                     f"field of `{node.name}`", name, names, f"its fields are {', '.join(names[:8])}"
                 )
             )
@@ -123,15 +123,13 @@ class PacketNames:
         if which is None or which.text not in ("src", "dst"):
             where = path.parts[-1]
             self.found.add(
-                faults_files.unknown(
-                    "field of `l4`", where, ("src", "dst"), "its fields are src, dst"
-                )
+                errors.unknown("field of `l4`", where, ("src", "dst"), "its fields are src, dst")
             )
             return None
         transport = [n for n in self.graph.nodes if n.header.protocol in LAYER4]
         if not transport and self.checked.sound:
             self.found.add(
-                faults_files.missing(
+                errors.missing(
                     path.span,
                     "a `tcp` or `udp` node for `l4`",
                     "lead an edge to `tcp` or `udp`, or read another field",
@@ -148,13 +146,11 @@ class PacketNames:
 def hash_call(call: tree.Call, expressions: Expressions, found: Diagnostics) -> Value | None:
     """`hash(a, b …)`: 32 bits wide."""
     if call.function.text != "hash":
-        found.add(faults_headers.no_such_function(call.function, ["hash"]))
+        found.add(errors.no_such_function(call.function, ["hash"]))
         return None
     if not call.arguments:
         found.add(
-            faults_files.missing(
-                call.span, "what to hash", "name fields: `hash(user.src, user.dst)`"
-            )
+            errors.missing(call.span, "what to hash", "name fields: `hash(user.src, user.dst)`")
         )
         return None
     arguments = [expressions.value(a) for a in call.arguments]

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Literal, TypeVar
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
 from ..model.sums import NETWORK
-from . import faults_files, faults_stages, faults_states
+from . import errors
 from .edges import CheckedGraph, check_graph
 from .elements import Elements
 from .flow import Scope, State, at_arrival, unbind
 from .headers import CheckedHeader, check_header
 from .kinds import Rules, collect_kinds
 from .requirements import finish_rules
-from .resolve import Known, Load, load_file, visible_headers
+from .resolve import Load, load_file, visible_headers
 from .stage_names import Program
 from .statements import block
 from .states import collect_states, updates
+from .unused import unused, unused_imports
 
 HOOKS: dict[model.Event, model.Hook] = {
     "malformed": "drop",
@@ -50,13 +51,11 @@ def check(
     headers = {name: check_header(k, found) for name, k in known.items()}
     for again in program.pipelines[1:]:
         found.add(
-            faults_files.twice_in_pipeline(
-                "`pipeline`", again.name.span, program.pipelines[0].name.span
-            )
+            errors.twice_in_pipeline("`pipeline`", again.name.span, program.pipelines[0].name.span)
         )
     if not program.pipelines:
         found.add(
-            faults_files.missing(
+            errors.missing(
                 Span(program.source, 0, min(1, len(program.source.text))),
                 "the pipeline",
                 "add `pipeline NAME {…}`",
@@ -65,7 +64,7 @@ def check(
         raise_sorted(found)
     pipeline = program.pipelines[0]
     made = _PipelineChecker(pipeline, headers, complete, found).check()
-    _unused_imports(pipeline, known, program, found)
+    unused_imports(pipeline, known, program, found)
     raise_sorted(found)
     assert made is not None
     return made
@@ -86,23 +85,6 @@ def raise_sorted(found: Diagnostics) -> None:
     """Bring what was found into source order; raise it if any of it is an error."""
     found.found.sort(key=lambda d: (d.span.source.name, d.span.start) if d.span else ("", 0))
     found.stop_if_errors()
-
-
-def _unused_imports(
-    pipeline: tree.Pipeline, known: dict[str, Known], program: tree.Program, found: Diagnostics
-) -> None:
-    named = {
-        n.text
-        for p in pipeline.declarations
-        if isinstance(p, tree.Parser)
-        for e in p.edges
-        for n in (e.source, e.target)
-    }
-    used = {id(known[n].imported) for n in named if n in known}
-    declaring = {id(k.imported) for k in known.values()}
-    for imported in program.imports:
-        if id(imported) in declaring and id(imported) not in used and not found.errors:
-            found.add(faults_files.unused_import(imported.path))
 
 
 class _PipelineChecker:
@@ -169,9 +151,9 @@ class _PipelineChecker:
         """The declaration of which there is one; `help` says how to write it where it is needed."""
         said = self.all(sort)
         for again in said[1:]:
-            self.found.add(faults_files.twice_in_pipeline(what, again.span, said[0].span))
+            self.found.add(errors.twice_in_pipeline(what, again.span, said[0].span))
         if not said and help:
-            self.found.add(faults_files.missing(self.pipeline.name.span, what, help))
+            self.found.add(errors.missing(self.pipeline.name.span, what, help))
         return said[0] if said else None
 
     def roles(self) -> tuple[str, ...]:
@@ -181,7 +163,7 @@ class _PipelineChecker:
         first: dict[str, Span] = {}
         for role in ports.roles if ports else ():
             if first.setdefault(role.text, role.span) is not role.span:
-                self.found.add(faults_files.declared_twice("port role", role, first[role.text]))
+                self.found.add(errors.declared_twice("port role", role, first[role.text]))
         return tuple(first)
 
     def graph(self, roles: tuple[str, ...]) -> CheckedGraph:
@@ -199,7 +181,7 @@ class _PipelineChecker:
             return verdict
         assert said
         self.found.add(
-            faults_stages.verdict_misplaced(said.verdict.span, "as the default", ("pass", "drop"))
+            errors.verdict_misplaced(said.verdict.span, "as the default", ("pass", "drop"))
         )
         return "pass"
 
@@ -210,21 +192,17 @@ class _PipelineChecker:
             event = next((e for e in HOOKS if e == hook.event.text), None)
             if event is None:
                 self.found.add(
-                    faults_files.unknown(
-                        "event", hook.event, HOOKS, f"events are {', '.join(HOOKS)}"
-                    )
+                    errors.unknown("event", hook.event, HOOKS, f"events are {', '.join(HOOKS)}")
                 )
                 continue
             if first.setdefault(event, hook.event.span) is not hook.event.span:
                 self.found.add(
-                    faults_files.twice_in_pipeline(f"`on {event}`", hook.event.span, first[event])
+                    errors.twice_in_pipeline(f"`on {event}`", hook.event.span, first[event])
                 )
             allowed = _ALLOWED.get(event, ("pass", "drop"))
             verdict = hook.verdict
             if verdict.verdict not in allowed:
-                self.found.add(
-                    faults_stages.verdict_misplaced(verdict.span, f"on {event}", allowed)
-                )
+                self.found.add(errors.verdict_misplaced(verdict.span, f"on {event}", allowed))
                 continue
             if (
                 verdict.verdict == "reply icmp"
@@ -232,7 +210,7 @@ class _PipelineChecker:
                 and not any(n.header.protocol in NETWORK for n in checked.graph.nodes)
             ):
                 self.found.add(
-                    faults_files.missing(
+                    errors.missing(
                         verdict.span,
                         "an `ipv4` or `ipv6` node to answer",
                         "lead an edge to `ipv4`, or say `drop`",
@@ -248,10 +226,10 @@ class _PipelineChecker:
         for action in self.all(tree.Action):
             first = actions.setdefault(action.name.text, action)
             if first is not action:
-                self.found.add(faults_files.declared_twice("action", action.name, first.name.span))
+                self.found.add(errors.declared_twice("action", action.name, first.name.span))
             if action.parameter.text not in rules.known:
                 self.found.add(
-                    faults_files.unknown(
+                    errors.unknown(
                         "rule kind",
                         action.parameter,
                         rules.known,
@@ -265,9 +243,9 @@ class _PipelineChecker:
         for stage in self.all(tree.Stage):
             first = declared.setdefault(stage.name.text, stage)
             if first is not stage:
-                self.found.add(faults_files.declared_twice("stage", stage.name, first.name.span))
+                self.found.add(errors.declared_twice("stage", stage.name, first.name.span))
             if stage.name.text == "parser":
-                self.found.add(faults_files.name_taken(stage.name, "the parser"))
+                self.found.add(errors.name_taken(stage.name, "the parser"))
         order = self.order(declared)
         state = (
             at_arrival(program.checked.graph, program.roles)
@@ -284,9 +262,9 @@ class _PipelineChecker:
             made.append(model.Stage(stage.name.text, body, stage.doc, stage.span))
             if i == len(order) - 1 and not body.ends:
                 self.end(program, stage, state)
-        self.unused(program, declared, order)
+        unused(program, declared, order, self.found)
         for _, written in updates(made):
-            self.found.add(faults_states.lost_update(written.span, written.state))
+            self.found.add(_lost_update(written.span, written.state))
         return tuple(made)
 
     def order(self, declared: dict[str, tree.Stage]) -> list[tree.Stage]:
@@ -296,24 +274,24 @@ class _PipelineChecker:
         for i, name in enumerate(run.stages if run else ()):
             if name.text == "parser":
                 if i and "parser" not in first:
-                    self.found.add(faults_stages.parser_first(name.span))
+                    self.found.add(_parser_first(name.span))
                 continue
             if not i:
-                self.found.add(faults_stages.parser_first(name.span))
+                self.found.add(_parser_first(name.span))
                 first["parser"] = name.span
             if name.text not in declared:
                 self.found.add(
-                    faults_files.unknown(
+                    errors.unknown(
                         "stage", name, declared, f"declare it: `stage {name.text} {{…}}`"
                     )
                 )
             elif first.setdefault(name.text, name.span) is not name.span:
-                self.found.add(faults_stages.run_twice(name, first[name.text]))
+                self.found.add(_run_twice(name, first[name.text]))
             else:
                 order.append(declared[name.text])
         if run and not order and len(run.stages) < 2:
             self.found.add(
-                faults_files.missing(run.span, "a stage to run", "write `run parser -> STAGE`")
+                errors.missing(run.span, "a stage to run", "write `run parser -> STAGE`")
             )
         return order
 
@@ -321,35 +299,7 @@ class _PipelineChecker:
         if not state or program.unsure or self.errors_before_stages():
             return
         end = Span(stage.span.source, stage.span.end - 1, stage.span.end)
-        self.found.add(faults_stages.no_verdict(stage.name, end, _described(program, state)))
-
-    def unused(
-        self, program: Program, declared: dict[str, tree.Stage], order: list[tree.Stage]
-    ) -> None:
-        for stage in declared.values():
-            if stage not in order and order:
-                self.found.add(
-                    faults_stages.never_used(
-                        stage.name,
-                        "the stage",
-                        f"add it to the `run` line: `… -> {stage.name.text}`",
-                    )
-                )
-                block(program, stage.body, frozenset(), Scope(taken=frozenset(program.rules.known)))
-        for action in program.actions.values():
-            if (
-                action.name.text not in program.applied
-                and action.parameter.text in program.rules.known
-            ):
-                self.found.add(
-                    faults_stages.never_used(
-                        action.name,
-                        "the action",
-                        f"apply it in a stage: `{action.name.text}({action.parameter.text})`",
-                    )
-                )
-                scope = Scope(taken=frozenset(program.rules.known), applied=(action,))
-                block(program, action.body, frozenset(), scope)
+        self.found.add(_no_verdict(stage.name, end, _described(program, state)))
 
 
 def _described(program: Program, state: State) -> str:
@@ -357,3 +307,45 @@ def _described(program: Program, state: State) -> str:
     world = min(state, key=lambda w: (w.role, w.present))
     names = [n.name for n in program.order(world) if not world.pushed & program.bit(n.name)]
     return f"{' / '.join(names)} on {world.role}"
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_verdict(stage: tree.Name, end: Span, worlds: str) -> Diagnostic:
+    return error(
+        "H0281",
+        f"the last stage `{stage.text}` may end without a verdict",
+        (end, f"reached by {worlds}"),
+        (stage.span, "no stage follows this one"),
+        help="end it with `pass`, `drop`, `default` or `forward …`",
+    )
+
+
+def _run_twice(again: tree.Name, first: Span) -> Diagnostic:
+    return error(
+        "H0296",
+        f"the stage `{again.text}` runs twice",
+        (again.span, "again"),
+        (first, "first here"),
+        help="a packet goes through each stage once: write an action for what is done twice",
+    )
+
+
+def _parser_first(span: Span) -> Diagnostic:
+    return error(
+        "H0297",
+        "a packet is parsed before the first stage, and only there",
+        (span, "`parser` comes first"),
+        help="write `run parser -> …`",
+    )
+
+
+def _lost_update(written: Span, state: str) -> Diagnostic:
+    return error(
+        "H0316",
+        f"of two packets at once, one may lose its update of `{state}`",
+        (written, "another CPU may have remembered something since the `recall`"),
+        help="remember values that do not depend on the one before; count by `counts` of a rule",
+        severity="warning",
+    )

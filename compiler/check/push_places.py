@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...lang import tree
-from ...lang.text.diagnostics import listed
+from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files
-from . import faults_stages as faults
+from . import errors
 from .flow import Scope, State, World
 from .link_pops import opened, told_alike
 from .packets import PacketNames
@@ -54,7 +53,7 @@ def _behind(
     if any(place.of(program, w) > program.leading(w) for w in state):
         why = f"`{node.name}` is no link header in front of all others"
         help = "push behind one of these, or `before` a node"
-        program.report(faults.bad_before(name.span, why, help))
+        program.report(_bad_before(name.span, why, help))
         return None
     if not any(w.pushed or opened(program, w) for w in state):
         help = "say what follows: `push … before NODE`"
@@ -64,7 +63,7 @@ def _behind(
     following = {order[0].name if order else "" for order in orders}
     if len(following) > 1 or "" in following:
         why = f"what stands behind `{node.name}` was changed, and is not always the same"
-        program.report(faults.bad_before(name.span, why, "say which: `push … before NODE`"))
+        program.report(_bad_before(name.span, why, "say which: `push … before NODE`"))
         return None
     return Place(orders[0][0]) if _is_place(program, orders[0][0], name.span, state) else None
 
@@ -81,7 +80,7 @@ def _unmeasured(
         if unknown and any("payload" in d.over for d in derived):
             what = f"pushing `{node.name}` in front of what follows a link header"
             help = "say what follows: `push … before NODE`"
-            program.report(faults_files.unsupported(element.node.span, what, help))
+            program.report(errors.unsupported(element.node.span, what, help))
             return True
     return False
 
@@ -129,7 +128,7 @@ def _is_place(program: Program, node: model.Node, span: Span, state: State) -> b
             help = f"`pop {node.name}`, and push it again as well"
         else:
             continue
-        program.report(faults_files.unsupported(span, what, help))
+        program.report(errors.unsupported(span, what, help))
         return False
     return True
 
@@ -145,7 +144,7 @@ def _report_no_place(
     names = sorted(n.name for n in outermost if n is not None)
     if not targets:
         program.report(
-            faults.bad_before(
+            _bad_before(
                 span,
                 f"no edge leaves `{last.name}`",
                 f"add an edge `{last.name} -> … when …` to the parser",
@@ -153,7 +152,7 @@ def _report_no_place(
         )
     elif len(names) > 1:
         program.report(
-            faults.bad_before(
+            _bad_before(
                 span,
                 f"in front of {' or '.join(names)}, as the packet has it",
                 "say which: `push … before NODE`",
@@ -162,9 +161,16 @@ def _report_no_place(
     elif not program.unsure:
         wanted = listed(sorted(targets))
         program.report(
-            faults.bad_before(
+            _bad_before(
                 span,
                 f"some packets here have nothing that `{last.name}` announces ({wanted})",
                 f"narrow with `if {sorted(targets)[0]} {{…}}`",
             )
         )
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_before(span: Span, why: str, help: str) -> Diagnostic:
+    return error("H0287", "there is no place for this push", (span, why), help=help)

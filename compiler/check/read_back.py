@@ -3,20 +3,17 @@ between its headers hold, and the clauses by which these headers are read."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address
 from itertools import product, zip_longest
 from math import prod
 from typing import NamedTuple
 
+from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
-from ..model import guards
+from ..model import Derived, Field
 from ..model.sizes import first_field
-from . import faults_changes as faults
 from .contents import (
     Contents,
     begin_with,
@@ -26,14 +23,14 @@ from .contents import (
     test_holds,
     unknown,
 )
-from .flow import Scope
-from .lengths import Lengths, Pushed
+from .lengths import Lengths, Pushed, Wrong
 from .ranges import Facts, excluded, narrowed
+from .read_as import begin, culprit, in_hexadecimal, own_fields, read_by, same_bits, shown
+from .read_behind import not_followed
 from .stage_names import Program
 from .written import (
     Counts,
     Written,
-    came,
     contents_of,
     is_derived,
     number_of_elements,
@@ -98,7 +95,7 @@ class ReadBack(NamedTuple):
                 here = edge.span, f"on {', '.join(sorted(roles))}"
                 if before and left is not None and not left & roles:
                     span, node = self.written[i].span, self.written[i].element.node
-                    self.program.report(faults.no_role_reads(span, node, before, here))
+                    self.program.report(_no_role_reads(span, node, before, here))
                     return
                 left, before = roles if left is None else left & roles, here
 
@@ -176,7 +173,7 @@ class ReadBack(NamedTuple):
         for word, condition in ((word, c) for word, every in words.items() for c in every):
             held = holds(condition, contents)
             if not held:
-                name = _culprit(w, contents, own_fields(condition))
+                name = culprit(w, contents, own_fields(condition))
                 says = f"`{word}` of `{header.name}` is about this field"
                 where = (header.field(name).span, says)
                 right = partial(_holds, condition)
@@ -192,7 +189,7 @@ class ReadBack(NamedTuple):
                 counter = w.header.field(first_field(group.count))
                 source = f"{items.source.binding}.{items.source.element}"
                 self.program.report(
-                    faults.not_counted(w.spans[name], name, given, counter, source, items.skip)
+                    _not_counted(w.spans[name], name, given, counter, source, items.skip)
                 )
 
     def lengths(
@@ -208,7 +205,7 @@ class ReadBack(NamedTuple):
     def reaches(self, w: Written, contents: Contents, lengths: Lengths, i: int) -> None:
         """A header says how far it, and what follows it, reach."""
         for wrong in lengths.wrong(i):
-            name = _culprit(w, contents, own_fields(wrong.expr))
+            name = culprit(w, contents, own_fields(wrong.expr))
             field = w.header.field(name)
             where = (
                 field.span,
@@ -216,7 +213,7 @@ class ReadBack(NamedTuple):
             )
             span, says = self.said_of(w, name, contents)
             node = w.element.node
-            self.program.report(faults.not_reached(span, node, field, says, where, wrong))
+            self.program.report(_not_reached(span, node, field, says, where, wrong))
 
     # ---- reports -----------------------------------------------------------------------------
 
@@ -232,22 +229,22 @@ class ReadBack(NamedTuple):
         """An edge looks ahead at `rest`: what is pushed as well, or what came (`following` is None
         then)."""
         test, never = failing
-        ahead = _begin(rest[0].header, test.ahead)
+        ahead = begin(rest[0].header, test.ahead)
         if following is None:
             self.program.report(
-                faults.not_followed(w.span, self.target, ahead, read_by(edge, test), never)
+                not_followed(w.span, self.target, ahead, read_by(edge, test), never)
             )
             return
 
         if not ahead:
             span, node = following.span, following.element.node
-            self.program.report(faults.begins_otherwise(span, node, read_by(edge, test), never))
+            self.program.report(_begins_otherwise(span, node, read_by(edge, test), never))
             return
 
         def right(other: Contents) -> bool:
             return bool(test_holds(test, contents, begin_with((other, *rest[1:]), test.ahead)))
 
-        name = _culprit(following, rest[0], ahead)
+        name = culprit(following, rest[0], ahead)
         where, hexadecimal = read_by(edge, test), in_hexadecimal(edge, test)
         self.report(following, name, rest[0], where, never, right, hexadecimal)
 
@@ -268,9 +265,7 @@ class ReadBack(NamedTuple):
         if unsaid is not None and not right(contents.but_for(name, (unsaid, unsaid))):
             unsaid = None
         leaves = None if unsaid is None else write(unsaid)
-        self.program.report(
-            faults.not_read_back(span, w.element.node, name, says, where, never, leaves)
-        )
+        self.program.report(_not_read_back(span, w.element.node, name, says, where, never, leaves))
 
     def said_of(
         self, w: Written, name: str, contents: Contents, write: Callable[[int], str] = str
@@ -286,84 +281,89 @@ class ReadBack(NamedTuple):
         return span, says
 
 
-def read_behind(program: Program, source: str, node: model.Node, span: Span, scope: Scope) -> None:
-    """Reports where an edge of the link header that is to announce `node` looks ahead in vain."""
-    contents = came(program, node, scope)
-    failing: list[tuple[model.Edge, model.Test, bool]] = []
-    edges = read_edges(program.checked.graph, source, node.name)
-    for edge in edges:
-        for test in (t for t in edge.tests if t.ahead):
-            held = test_holds(test, contents, begin_with([contents], test.ahead))
-            if not held:
-                failing.append((edge, test, held is False))
-                break
-    if failing and len(failing) == len(edges):
-        edge, test, never = failing[0]
-        ahead = _begin(node.header, test.ahead)
-        program.report(faults.not_followed(span, node.name, ahead, read_by(edge, test), never))
-
-
-def goes_on(program: Program, node: model.Node, span: Span, scope: Scope) -> None:
-    """Reports where parsing may stop behind a header that came and was the last one."""
-    contents = came(program, node, scope)
-    for condition in node.header.payload:
-        if not holds(condition, contents):
-            field = node.header.field(own_fields(condition)[0])
-            program.report(faults.may_stop(span, node.name, field))
-
-
-def shown(field: model.Field, hexadecimal: bool, value: int) -> str:
-    """A field's value as users write it."""
-    match field.kind, field.width:
-        case "ip4", 32:
-            return str(IPv4Address(value))
-        case "ip6", 128:
-            return str(IPv6Address(value))
-        case "mac", 48:
-            return value.to_bytes(6, "big").hex(":")
-    return f"0x{value:0{-(-field.width // 4)}x}" if hexadecimal else str(value)
-
-
-def _begin(header: model.Header, bits: int) -> list[str]:
-    """The fields that a header begins with, so far."""
-    fields = (f for f in header.fields if f.group is None and not f.part_of and f.width)
-    return [f.name for f in fields if f.offset < bits and f.name[0] != "_"]
-
-
 def _holds(condition: model.Condition, contents: Contents) -> bool:
     return bool(holds(condition, contents))
 
 
-def read_by(edge: model.Edge, test: model.Test) -> tuple[Span, str]:
-    return edge.span, f"this edge reads it where `{test.field} = {_as_written(edge, test)}`"
+# ---- errors ---------------------------------------------------------------------------------
 
 
-def in_hexadecimal(edge: model.Edge, test: model.Test) -> bool:
-    return _as_written(edge, test).startswith("0x")
+def _begins_otherwise(span: Span, node: str, where: tuple[Span, str], never: bool) -> Diagnostic:
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read `{node}` back as it is pushed",
+        (span, f"`{node}` begins with no field that a push may give"),
+        where,
+        help="let the edge test a field of the header in front",
+    )
 
 
-def _as_written(edge: model.Edge, test: model.Test) -> str:
-    """A test's alternatives as the edge has them."""
-    text = re.sub(r"//.*", "", edge.span.text)
-    found = re.search(rf"\b{test.field} *=(.*?)(\b(and|write|on)\b|$)", text, re.DOTALL)
-    return " ".join(found[1].split()) if found else guards.shown(test)
+def _not_read_back(
+    span: Span,
+    node: str,
+    field: str,
+    says: str,
+    where: tuple[Span, str],
+    never: bool,
+    unsaid: str | None,
+) -> Diagnostic:
+    """`never`: surely. `unsaid`: what the push writes if it leaves the field out, where it does not
+    do that yet."""
+    leave = "" if unsaid is None else f"leave `{field}` out, which writes {unsaid}, or "
+    known = f"give `{field}` a number that is read"
+    test = "" if never else ", or test further up what it is given: `if … = … {…}`"
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read `{node}` back as it is pushed",
+        (span, says),
+        where,
+        help=f"{leave}{known}{test}",
+    )
 
 
-def own_fields(part: object) -> list[str]:
-    """The header's fields that one of its clauses reads."""
-    return [p.field for p in walk(part) if isinstance(p, model.Own)]
+def _not_reached(
+    span: Span, node: str, field: Field, says: str, where: tuple[Span, str], wrong: Wrong
+) -> Diagnostic:
+    """`field`: by which a header says how far it reaches."""
+    help = "no length that is computed says that: write the edge in front only, `on push`"
+    if wrong.plus is not None:
+        plus = f" {'-' if wrong.plus < 0 else '+'} {abs(wrong.plus)}" if wrong.plus else ""
+        computed = f"`{field.name} : u{field.width} = length(header, payload){plus}`"
+        help = f"declare it so that it is right: {computed}"
+        if not isinstance(field.default, Derived):
+            help = f"let it be computed, and leave it out here: {computed} in the header"
+            help = f"it has to be {wrong.right}; or {help}" if wrong.right else help
+    return error(
+        "H0332",
+        f"the parser {'does' if wrong.never else 'may'} not read `{node}` back as it is pushed",
+        (span, says),
+        where,
+        help=help,
+    )
 
 
-def same_bits(header: model.Header, name: str) -> list[str]:
-    """A field, what it is a part of, and its parts."""
-    field = header.field(name)
-    parts = [f.name for f in header.fields if f.part_of == name]
-    return [name, *([field.part_of] if field.part_of else []), *parts]
+def _no_role_reads(
+    span: Span, node: str, first: tuple[Span, str], second: tuple[Span, str]
+) -> Diagnostic:
+    """The edges in front of `node` and behind it, with the roles that each is read on."""
+    return error(
+        "H0332",
+        "the parser does not read this push back on any port",
+        (span, f"no role reads the edges in front of `{node}` and behind it"),
+        first,
+        second,
+        help="read the edges of the path on one role, or write one of them only: `on push`",
+    )
 
 
-def _culprit(w: Written, contents: Contents, names: Sequence[str]) -> str:
-    """Which of some fields the push says, or else what is not known."""
-    said = [n for n in names if w.spans.keys() & set(same_bits(w.header, n))]
-    open_ = [n for n in names if contents.of(n)[0] != contents.of(n)[1]]
-    both = [n for n in said if n in open_]
-    return (both or said or open_ or list(names))[0]
+def _not_counted(
+    span: Span, array: str, given: int, counter: Field, source: str, skip: int
+) -> Diagnostic:
+    """`given`: as many elements as it may be given. `skip`: so many of the values are left out."""
+    return error(
+        "H0332",
+        f"the parser does not read `{array}` back as it is pushed",
+        (span, f"may have {given} elements"),
+        (counter.span, f"`{counter.name}` cannot say that"),
+        help=f"push it only where it has others: `if count({source}) > {given + skip} {{…}}`",
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
+from ...lang.text.diagnostics import Diagnostic, error
+from ...lang.text.source import Span
 from .. import model
 from ..model import Requirement
-from . import faults_rules
 from .stage_names import Program
 
 
@@ -15,7 +16,7 @@ def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:
     """The rule kinds with requirements, `grouped` and `maybe_absent` filled in."""
     for kind, span in program.chosen.items():
         if kind in program.alone:
-            program.report(faults_rules.grouped_found(program.alone[kind], kind, span))
+            program.report(_grouped_found(program.alone[kind], kind, span))
     return tuple(
         replace(
             kind,
@@ -114,4 +115,17 @@ def _implies(one: Requirement, other: Requirement) -> bool:
     conditions = dict(other.when)
     return all(
         name in conditions and set(conditions[name]) <= set(values) for name, values in one.when
+    )
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _grouped_found(span: Span, kind: str, chosen: Span) -> Diagnostic:
+    return error(
+        "H0263",
+        f"rules of kind `{kind}` are reached by `choose`, not on their own",
+        (span, "reached on its own here"),
+        (chosen, "its rules share an id here, and are told apart by their match"),
+        help=f"write `choose … from X.{kind}` here too, or declare another rule kind",
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics, Refused, listed
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused, did_you_mean, error, listed
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Source
-from . import faults_files as faults
+from . import errors
 
 #: Reads and parses the file at a path; raises `Refused`.
 Load = Callable[[Path], tree.Program]
@@ -106,7 +106,7 @@ def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
         help = f"import only one of the files: {listed(both, 'or')}"
     else:
         help = "give the header another name, or leave the import out"
-    found.add(faults.declared_twice("header", name, first.header.name.span, help))
+    found.add(errors.declared_twice("header", name, first.header.name.span, help))
 
 
 def _is_standard(source: Source) -> bool:
@@ -128,7 +128,7 @@ class _Files:
             path = _locate(imported.path, program.source)
             if path in seen:
                 self.found.add(
-                    faults.twice_in_pipeline(
+                    errors.twice_in_pipeline(
                         f"`import {imported.path.text}`", imported.span, seen[path].span
                     )
                 )
@@ -143,13 +143,13 @@ class _Files:
     ) -> tree.Program | None:
         if path in chain:
             names = [p.stem for p in (*chain[chain.index(path) :], path)]
-            self.found.add(faults.import_cycle(imported.path, names))
+            self.found.add(_import_cycle(imported.path, names))
             return None
         if path in self.programs:
             return self.programs[path]
         self.programs[path] = None
         if not path.is_file():
-            self.found.add(faults.no_such_file(imported.path, path.name, _importable(source)))
+            self.found.add(_no_such_file(imported.path, path.name, _importable(source)))
             return None
         try:
             program = self.load(path)
@@ -175,3 +175,25 @@ def _importable(source: Source) -> list[str]:
     if source.path:
         names += [p.stem for p in sorted(source.path.parent.glob("*.hp")) if p != source.path]
     return names
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_such_file(path: tree.Path, looked: str, candidates: Iterable[str]) -> Diagnostic:
+    return error(
+        "H0201",
+        f"there is no file to import as `{path.text}`",
+        (path.span, f"looked for {looked}"),
+        help=did_you_mean(path.text, candidates)
+        or "`import std.NAME` takes a header file of helioc, `import NAME` one beside this file",
+    )
+
+
+def _import_cycle(path: tree.Path, chain: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0202",
+        "these files import each other",
+        (path.span, " -> ".join(chain)),
+        help="move the headers that both need into a file of their own",
+    )

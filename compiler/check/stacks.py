@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics
-from . import faults_graph as faults
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.source import Span
 
 DEEPEST_STACK = 16
 
@@ -43,14 +43,14 @@ def _check(
 ) -> None:
     name = _reached(edge)
     if not 1 <= depth.value <= DEEPEST_STACK:
-        found.add(faults.no_depth(depth.span, DEEPEST_STACK))
+        found.add(_no_depth(depth.span, DEEPEST_STACK))
         return
     first = stacks.setdefault(name, edge)
     assert first.depth is not None
     if first.depth.value != depth.value:
-        found.add(faults.two_depths(depth.span, first.depth.span, name))
+        found.add(_two_depths(depth.span, first.depth.span, name))
     if first is edge and not any(e.source.text == name == _reached(e) for e in parser.edges):
-        found.add(faults.stack_of_one(edge.target.span.to(depth.span), name))
+        found.add(_stack_of_one(edge.target.span.to(depth.span), name))
 
 
 def _reached(edge: tree.Edge) -> str:
@@ -75,3 +75,34 @@ def _copies(
 def _node(written: tree.Name, index: int, name: str = "") -> tree.Name:
     text = name or written.text
     return tree.Name(written.span, f"{text}[{index}]" if index else text)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_depth(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0227",
+        "a stack of headers has a bound",
+        (span, f"from 1 to {limit} of them"),
+        help="say how many there are at most, as in `-> vlan[2]`",
+    )
+
+
+def _two_depths(again: Span, first: Span, node: str) -> Diagnostic:
+    return error(
+        "H0227",
+        f"the stack `{node}` has two bounds",
+        (again, "another bound"),
+        (first, "the first"),
+        help="write the same bound on each edge that leads to it, or on one of them only",
+    )
+
+
+def _stack_of_one(span: Span, node: str) -> Diagnostic:
+    return error(
+        "H0228",
+        f"no edge leads from one `{node}` to the next",
+        (span, "a stack"),
+        help=f"say what announces another one: `{node} -> {node} when …`",
+    )

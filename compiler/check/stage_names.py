@@ -10,8 +10,7 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files, faults_headers, faults_states
-from . import faults_stages as faults
+from . import errors, stage_names_errors
 from .contents import Contents
 from .edges import CheckedGraph
 from .elements import Elements
@@ -112,19 +111,17 @@ class StageNames(Frozen):
                 return None
             there = isinstance(value.expr, model.Packet | model.Attribute)
             if not there or value.width > WIDEST:
-                self.program.report(faults_headers.no_option(value.span))
+                self.program.report(stage_names_errors.no_option(value.span))
                 return None
             assert isinstance(value.expr, model.Packet | model.Attribute)
             options.append(value.expr)
             wanted = options[0].kind
             if value.kind != wanted:
-                self.program.report(
-                    faults_headers.wrong_kind(value.span, KINDS[value.kind], KINDS[wanted])
-                )
+                self.program.report(errors.wrong_kind(value.span, KINDS[value.kind], KINDS[wanted]))
                 return None
         if not options:
             help = "name fields: `first(vxlan.vni, gre.key)`"
-            self.program.report(faults_files.missing(call.span, "what to take the first of", help))
+            self.program.report(errors.missing(call.span, "what to take the first of", help))
             return None
         width, kind = max(o.width for o in options), options[0].kind
         expr = model.First(tuple(options), width, kind)
@@ -170,12 +167,12 @@ class StageNames(Frozen):
         if slot is None or len(path.parts) != 2:
             name = path.parts[1] if len(path.parts) > 1 else path.parts[0]
             help = f"it holds {', '.join(slots)}"
-            self.program.report(faults_files.unknown(f"slot of `{table.name}`", name, slots, help))
+            self.program.report(errors.unknown(f"slot of `{table.name}`", name, slots, help))
             return None
         if not all(table.name in w.bound for w in self.state):
             if not self.program.unsure:
                 ever = self.program.missed.get(table.name)
-                self.program.report(faults_states.not_recalled(path.span, table.name, ever))
+                self.program.report(stage_names_errors.not_recalled(path.span, table.name, ever))
             return None
         expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port)
         return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
@@ -189,10 +186,10 @@ class StageNames(Frozen):
             if name.text in dict(owner.symbols):
                 use = f"`match RULE.{owner.name} {{ {name.text} => … }}`"
                 help = f"it is a symbol of `{owner.name}`: {use}"
-                program.report(faults_files.unknown("node or rule", name, (), help))
+                program.report(errors.unknown("node or rule", name, (), help))
                 return
         program.report(
-            faults_files.unknown(
+            errors.unknown(
                 "node or rule",
                 name,
                 [*nodes, *program.rules.known, *self.scope.names],
@@ -205,12 +202,14 @@ class StageNames(Frozen):
         if not."""
         program, bit = self.program, self.program.bit(node)
         if not pushed and any(w.pushed & bit for w in self.state):
-            program.report(faults.pushed_read(span, node, program.pushes[node]))
+            program.report(errors.pushed_read(span, node, program.pushes[node]))
             return False
         without = [w for w in self.state if not w.present & bit]
         if without and not program.unsure:
             program.report(
-                faults.maybe_absent(span, node, roles_of(without), len(without) == len(self.state))
+                stage_names_errors.maybe_absent(
+                    span, node, roles_of(without), len(without) == len(self.state)
+                )
             )
         return not without
 
@@ -227,13 +226,13 @@ class StageNames(Frozen):
         elif known.kind == "port":
             return known
         if not all(known.name in w.bound for w in self.state) and not program.unsure:
-            program.report(faults.not_bound(name.span, name.text, program.missed.get(known.name)))
+            program.report(errors.not_bound(name.span, name.text, program.missed.get(known.name)))
             return None
         return known
 
     def unknown_rule(self, name: tree.Name) -> None:
         self.program.report(
-            faults_files.unknown(
+            errors.unknown(
                 "rule",
                 name,
                 [*self.program.rules.known, *self.scope.names],
@@ -255,7 +254,7 @@ class StageNames(Frozen):
                 else "a longer path"
             )
             self.program.report(
-                faults_headers.wrong_kind(
+                errors.wrong_kind(
                     path.span, what, "a value", help="name an element of a rule, as in `FAR.action`"
                 )
             )
@@ -272,7 +271,7 @@ class StageNames(Frozen):
             self.program.report(_reference_read(path.span, element))
             return None
         if element.most and self.use != "list":
-            self.program.report(faults_headers.whole_array(path.span, path.text, element.span))
+            self.program.report(errors.whole_array(path.span, path.text, element.span))
             return None
         optional = self.use in ("group", "option")
         if not optional:
@@ -284,14 +283,16 @@ class StageNames(Frozen):
             return
         names = [e.name for e in kind.gives] + [m.element.name for m in kind.match]
         declared = name.text in self.program.elements.known
-        self.program.report(faults.not_given(name, kind.name, kind.span, names, declared))
+        self.program.report(
+            stage_names_errors.not_given(name, kind.name, kind.span, names, declared)
+        )
 
     def matched(self, path: tree.Path, bound: Bound, match: model.Match) -> Value | None:
         if match.kind not in ("exact", "optional") or (
             match.kind == "optional" and self.use == "match"
         ):
             self.program.report(
-                faults.no_single_value(path.span, path.text, match.kind, match.span)
+                stage_names_errors.no_single_value(path.span, path.text, match.kind, match.span)
             )
             return None
         return self.made(path, bound, match.element, match.kind == "optional")
@@ -311,11 +312,11 @@ class StageNames(Frozen):
             return None
         source, most, declared = value
         if at.kind != "uint":
-            self.program.report(faults_headers.wrong_kind(at.span, KINDS[at.kind], "a number"))
+            self.program.report(errors.wrong_kind(at.span, KINDS[at.kind], "a number"))
             return None
         if at.low >= most:
             says = f"holds at most {most} values, from 0 on"
-            self.program.report(faults_headers.no_element(path.span, says, declared))
+            self.program.report(errors.no_element(path.span, says, declared))
             return None
         expr = model.Listed(source, at.expr, most, source.width, source.kind)
         what = f"`{path.text}`"
@@ -325,7 +326,7 @@ class StageNames(Frozen):
         """`count(POLICY.sids)`."""
         path = call.arguments[0] if len(call.arguments) == 1 else None
         if not isinstance(path, tree.Path) or path.index is not None:
-            self.program.report(faults_headers.no_list(call.span, "`count` takes one list"))
+            self.program.report(stage_names_errors.no_list(call.span, "`count` takes one list"))
             return None
         value = self.all_of(path)
         if value is None:
@@ -340,16 +341,16 @@ class StageNames(Frozen):
             value = self.all_of(expr)
             return SaidItems(model.Items(value[0], value[1]), expr.span) if value else None
         if not isinstance(expr, tree.Call):
-            self.program.report(faults_headers.no_list(expr.span, "this is one value"))
+            self.program.report(stage_names_errors.no_list(expr.span, "this is one value"))
             return None
         word = expr.function.text
         if word not in ("rest", "reversed"):
             known = ["rest", "reversed"]
-            self.program.report(faults_headers.no_such_function(expr.function, known))
+            self.program.report(errors.no_such_function(expr.function, known))
             return None
         if len(expr.arguments) != 1:
             says = f"`{word}` takes one list"
-            self.program.report(faults_headers.no_list(expr.span, says))
+            self.program.report(stage_names_errors.no_list(expr.span, says))
             return None
         inner = self.items(expr.arguments[0])
         if inner is None:
@@ -360,18 +361,18 @@ class StageNames(Frozen):
         if items.backwards:
             what = "the rest of a reversed list"
             mend = "reverse the rest: `reversed(rest(…))`"
-            self.program.report(faults_files.unsupported(expr.span, what, mend))
+            self.program.report(errors.unsupported(expr.span, what, mend))
             return None
         if items.skip + 1 >= items.most:
             says = f"of at most {items.most} values nothing is left"
-            self.program.report(faults_headers.no_list(expr.span, says))
+            self.program.report(stage_names_errors.no_list(expr.span, says))
             return None
         return SaidItems(replace(items, skip=items.skip + 1), expr.span)
 
     def all_of(self, path: tree.Path) -> tuple[model.Attribute, int, Span] | None:
         """An element that holds several values, how many at most, and where it is declared."""
         if path.parts[0].text not in {*self.scope.names, *self.program.rules.known}:
-            self.program.report(faults_headers.no_list(path.span, "no element of a rule"))
+            self.program.report(stage_names_errors.no_list(path.span, "no element of a rule"))
             return None
         value = replace(self, use="list").attribute(replace(path, index=None))
         if value is None:
@@ -379,7 +380,9 @@ class StageNames(Frozen):
         assert isinstance(value.expr, model.Attribute)
         element = self.program.elements.known[value.expr.element]
         if not element.most:
-            self.program.report(faults_headers.no_list(path.span, "holds one value", element.span))
+            self.program.report(
+                stage_names_errors.no_list(path.span, "holds one value", element.span)
+            )
             return None
         return value.expr, element.most, element.span
 
@@ -394,7 +397,7 @@ class StageNames(Frozen):
 
 
 def _reference_read(span: Span, element: model.Element) -> Diagnostic:
-    return faults_headers.wrong_kind(
+    return errors.wrong_kind(
         span,
         "a reference",
         "a value",

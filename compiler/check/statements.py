@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from . import appends, assigns, changes, faults_files, faults_graph, link_pops, pushes
-from . import faults_stages as faults
+from . import appends, assigns, changes, errors, link_pops, pushes
 from .changes import Changed
 from .conditions import narrow
 from .flow import Bound, Scope, State, bind, unbind
@@ -34,12 +35,12 @@ def block(
     scope = replace(scope, tested=Facts(scope.tested))
     for each in written.statements if written else ():
         if ending is not None:
-            program.report(faults.unreachable(each.span, ending))
+            program.report(_unreachable(each.span, ending))
             break
         changed = statement(program, each, state, scope)
         state = changed.state
         if len(state) > MOST_SORTS:
-            program.report(faults_graph.too_many_sorts(each.span, MOST_SORTS))
+            program.report(_too_many_sorts(each.span, MOST_SORTS))
             state = frozenset()
         if changed.statement is None:
             continue
@@ -74,7 +75,7 @@ def _check_join(program: Program, written: tree.Statement, state: State) -> None
     for role, several in by_role.items():
         if len(several) > 1:
             program.report(
-                faults.changed_unlike(
+                _changed_unlike(
                     written.span, role, sorted(", ".join(c) or "unchanged" for c in several)
                 )
             )
@@ -140,9 +141,7 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
         case tree.Clamp():
             if written.what.text != "mss":
                 program.report(
-                    faults_files.unknown(
-                        "thing to clamp", written.what, ("mss",), "write `clamp mss`"
-                    )
+                    errors.unknown("thing to clamp", written.what, ("mss",), "write `clamp mss`")
                 )
                 return Changed(None, state)
             return Changed(model.ClampMss(written.span), state)
@@ -160,7 +159,7 @@ def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Chang
     facts = [told(condition, holds) for holds in (True, False)]
     possible = [bool(s) and not contradict(f) for s, f in zip((yes, no), facts, strict=True)]
     if state and not scope.applied and not program.unsure and condition and not all(possible):
-        program.report(faults.never_holds(written.condition.span, possible[0]))
+        program.report(_never_holds(written.condition.span, possible[0]))
     met, unmet = (Facts(scope.tested, each) for each in facts)
     then, after_then = block(program, written.then, yes, replace(scope, tested=met))
     otherwise, after_otherwise = block(program, written.otherwise, no, replace(scope, tested=unmet))
@@ -180,7 +179,7 @@ def _if_gives(
     given = gives.kind
     good = bound is not None and leads_to(program, gives.rule, bound, given)
     if good and any(given.text in w.bound for w in state):
-        program.report(faults.bound_already(given.span, given.text))
+        program.report(errors.bound_already(given.span, given.text))
     if good:
         program.alone.setdefault(given.text, given.span)
     within = replace(
@@ -211,7 +210,7 @@ def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) ->
     action = program.actions.get(written.action.text)
     if action is None:
         program.report(
-            faults_files.unknown(
+            errors.unknown(
                 "action", written.action, program.actions, "declare it: `action NAME(RULE) {…}`"
             )
         )
@@ -221,7 +220,7 @@ def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) ->
         chain = [
             a.name.text for a in scope.applied[[a is action for a in scope.applied].index(True) :]
         ]
-        program.report(faults.recursion(written.span, [*chain, action.name.text], action.name.span))
+        program.report(_recursion(written.span, [*chain, action.name.text], action.name.span))
         return Changed(None, state)
     program.steps += len(action.body.statements)
     if program.steps > MOST_STEPS:
@@ -233,7 +232,7 @@ def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) ->
     if argument.kind != kind:
         found = "a port" if argument.kind == "port" else f"a `{argument.kind}`"
         program.report(
-            faults.wrong_argument(
+            _wrong_argument(
                 written.argument.span, found, action.name.text, action.parameter.span, kind
             )
         )
@@ -249,6 +248,81 @@ def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) ->
 def _too_long(program: Program, action: tree.Action) -> Changed:
     """Actions that apply actions double quickly: say it once, and go no further."""
     if program.steps < TOLD:
-        program.report(faults_graph.too_long(action.name.span, MOST_STEPS))
+        program.report(_too_long_error(action.name.span, MOST_STEPS))
         program.steps = TOLD
     return Changed(None, frozenset())
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _too_long_error(action: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0218",
+        f"the actions, inlined, come to more than {limit} statements",
+        (action, "applied too often"),
+        help="an action stands in each place where it is applied: apply it once, behind the choice",
+    )
+
+
+def _too_many_sorts(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0218",
+        f"behind this there are more than {limit:,} sorts of packets",
+        (span, "told apart by the nodes that they have and the rules that were found"),
+        help="every look-up whose `else` goes on doubles them: end the packet there, or let "
+        "one kind of rules match what several do",
+    )
+
+
+def _unreachable(span: Span, ending: Span) -> Diagnostic:
+    return error(
+        "H0280",
+        "this is never reached",
+        (span, "the packet is gone by now"),
+        (ending, "every way through this gives a verdict"),
+        help="remove it, or move it in front",
+    )
+
+
+def _recursion(call: Span, chain: Sequence[str], declared: Span) -> Diagnostic:
+    return error(
+        "H0282",
+        f"the action `{chain[-1]}` applies itself",
+        (call, " -> ".join(chain)),
+        (declared, "this action"),
+        help="an action is inlined: it cannot contain itself",
+    )
+
+
+def _wrong_argument(
+    argument: Span, found: str, action: str, parameter: Span, kind: str
+) -> Diagnostic:
+    return error(
+        "H0283",
+        f"the action `{action}` takes a rule of kind `{kind}`",
+        (argument, f"this is {found}"),
+        (parameter, "declared here"),
+        help=f"apply it to a `{kind}`",
+    )
+
+
+def _changed_unlike(span: Span, role: str, several: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0269",
+        "packets that were changed unlike meet behind this",
+        (span, f"on {role}: {'; '.join(several)}"),
+        help="end the packet where it was changed, or change it on every way",
+    )
+
+
+def _never_holds(span: Span, holds: bool) -> Diagnostic:
+    return error(
+        "H0298",
+        f"this condition {'always' if holds else 'never'} holds here",
+        (span, "known beforehand"),
+        help="take the condition out"
+        if holds
+        else "take the `if` out, or check the ways that lead here",
+        severity="warning",
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error, listed
+from ...lang.text.source import Span
 from .. import model
 from ..lower.reads import walk
-from . import faults_files, faults_headers, faults_rules
-from . import faults_states as faults
+from . import errors
 from .changes import Changed
 from .edges import CheckedGraph
 from .flow import Scope, State, bind
@@ -38,12 +38,12 @@ def collect_states(
         first = folded.setdefault(name.text.lower(), name.span)
         node = next((n for n in nodes.graph.nodes if n.name == name.text), None)
         if first is not name.span:
-            found.add(faults_files.declared_twice("rule kind or state", name, first))
+            found.add(errors.declared_twice("rule kind or state", name, first))
             continue
         if node is not None:
-            found.add(faults_files.name_taken(name, "a node of the parse graph", node.span))
+            found.add(errors.name_taken(name, "a node of the parse graph", node.span))
         elif name.text in RESERVED or scalar(name.text) or name.text == "bytes":
-            found.add(faults_files.name_taken(name, RESERVED.get(name.text, "a type")))
+            found.add(errors.name_taken(name, RESERVED.get(name.text, "a type")))
         states[name.text] = _state(state, found)
     return states
 
@@ -51,7 +51,7 @@ def collect_states(
 def _state(state: tree.State, found: Diagnostics) -> model.State:
     if not 1 <= state.capacity.value <= MOST_RULES:
         span = state.capacity.span
-        found.add(faults_rules.number_out_of_range(span, "the capacity", 1, MOST_RULES, "4M"))
+        found.add(errors.number_out_of_range(span, "the capacity", 1, MOST_RULES, "4M"))
     first: dict[str, tree.Slot] = {}
     slots: dict[str, list[model.Slot]] = {"match": [], "gives": []}
     ages: list[tree.Ages] = []
@@ -62,17 +62,17 @@ def _state(state: tree.State, found: Diagnostics) -> model.State:
         for slot in clause.slots:
             again = first.setdefault(slot.name.text, slot)
             if again is not slot:
-                found.add(faults_files.declared_twice("slot", slot.name, again.name.span))
+                found.add(errors.declared_twice("slot", slot.name, again.name.span))
             elif (made := _slot(slot, found)) is not None:
                 slots[clause.word].append(made)
     words = {c.word for c in state.clauses if isinstance(c, tree.Slots)}
     if words != {"match", "gives"}:
-        found.add(faults.nothing_kept(state.name, "match" in words, "gives" in words))
+        found.add(_nothing_kept(state.name, "match" in words, "gives" in words))
     for again_ages in ages[1:]:
-        found.add(faults_files.twice_in_pipeline("`ages`", again_ages.span, ages[0].span))
+        found.add(errors.twice_in_pipeline("`ages`", again_ages.span, ages[0].span))
     if ages and not 1 <= ages[0].seconds.value <= MOST_SECONDS:
         span = ages[0].seconds.span
-        found.add(faults_rules.number_out_of_range(span, "the age", 1, MOST_SECONDS))
+        found.add(errors.number_out_of_range(span, "the age", 1, MOST_SECONDS))
     return model.State(
         state.name.text,
         state.capacity.value,
@@ -90,7 +90,7 @@ def _slot(slot: tree.Slot, found: Diagnostics) -> model.Slot | None:
     typed = scalar(slot.type.text)
     if typed is None:
         allowed = "u1 … u64, mac, ip4, ip6, port"
-        found.add(faults_headers.no_such_type(slot.type, allowed, _TYPES))
+        found.add(errors.no_such_type(slot.type, allowed, _TYPES))
         return None
     return model.Slot(slot.name.text, typed[1], typed[0])
 
@@ -143,7 +143,7 @@ def _named(program: Program, name: tree.Name) -> model.State | None:
     table = program.states.get(name.text)
     if table is None:
         help = "declare it: `state NAME [CAPACITY] {…}`"
-        program.report(faults_files.unknown("state", name, program.states, help))
+        program.report(errors.unknown("state", name, program.states, help))
     return table
 
 
@@ -164,23 +164,68 @@ def _values(
         value = StageNames(program, state, scope).expressions.value(each.value)
         slot = known.get(name.text)
         if slot is None or len(each.target.parts) > 1:
-            program.report(faults.no_such_slot(each.target, table, list(known)))
+            program.report(_no_such_slot(each.target, table, list(known)))
             said.update((name, each) for name in known)  # misspelt: what seems missing is likely it
             continue
         if said.setdefault(name.text, each) is not each:
             first = said[name.text].target.span
-            program.report(faults_files.declared_twice("the value of", name, first))
+            program.report(errors.declared_twice("the value of", name, first))
         elif value is None:
             continue
         elif slot.port != _is_port(value.expr):
-            program.report(faults.not_of_port(each.value.span, slot.name, slot.port, table.span))
+            program.report(_not_of_port(each.value.span, slot.name, slot.port, table.span))
         elif fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found):
             given[slot.name] = value.expr
     missing = [s.name for s in slots if s.name not in said]
     if missing:
-        program.report(faults.slot_missing(written.state.span, table, missing))
+        program.report(_slot_missing(written.state.span, table, missing))
     return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
 
 
 def _is_port(expr: model.Expr) -> bool:
     return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _nothing_kept(name: tree.Name, match: bool, gives: bool) -> Diagnostic:
+    lacking = [word for word, said in (("match", match), ("gives", gives)) if not said]
+    return error(
+        "H0310",
+        f"the state `{name.text}` has no {listed([f'`{word}`' for word in lacking], 'and no')}",
+        (name.span, "keeps nothing"),
+        help="say what an entry is found by and what it holds: `match a : TYPE`, `gives b : TYPE`",
+    )
+
+
+def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0311",
+        f"`{target.text}` is no slot of `{state.name}` that is given here",
+        (target.span, "not one of them"),
+        (state.span, f"takes {listed(slots)}"),
+        help=did_you_mean(target.text, slots) or f"give {listed(slots)}",
+    )
+
+
+def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagnostic:
+    told = listed([f"`{s}`" for s in slots])
+    return error(
+        "H0312",
+        f"{told} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
+        (span, "without it"),
+        (state.span, "declared here"),
+        help=f"write `{state.name}({', '.join(f'{s} = …' for s in slots)})`",
+    )
+
+
+def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
+    holds, found = ("a port", "none") if port else ("a value", "a port")
+    return error(
+        "H0313",
+        f"`{slot}` holds {holds}, and this is {found}",
+        (span, "of another sort"),
+        (where, "declared here"),
+        help="give it `port`, the port of arrival" if port else f"declare `{slot} : port`",
+    )

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from ...lang.text.diagnostics import Diagnostic, error
+from ...lang.text.source import Span
 from .. import model
-from . import faults_changes as faults
+from ..model import Node
 from .contents import Interval
 from .flow import Scope
 from .ranges import narrowed
-from .read_back import ReadBack, in_hexadecimal, read_by, same_bits, shown
+from .read_as import in_hexadecimal, read_by, same_bits, shown
+from .read_back import ReadBack
 from .stage_names import Program
 from .written import Written, came, contents_of
 
@@ -47,7 +50,7 @@ def taken_over(
                 name in w.values and "0x" in w.values[name].span.text
             )
             says = reader.said_of(w, name, contents, partial(shown, field, hexadecimal))
-            program.report(faults.not_taken_over(says, w.element.node, name, front, where, never))
+            program.report(_not_taken_over(says, w.element.node, name, front, where, never))
             break
 
 
@@ -80,3 +83,23 @@ def _came_with(
         return low, high
     ranges = [r for each in tests for t in each for r in t.ranges]
     return max(low, min(a for a, _ in ranges)), min(high, max(b for _, b in ranges))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_taken_over(
+    says: tuple[Span, str],
+    node: str,
+    field: str,
+    front: Node,
+    where: tuple[Span, str],
+    never: bool,
+) -> Diagnostic:
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read what came behind `{node}` as it did",
+        says,
+        where,
+        help=f"leave `{field}` out: it is taken over from `{front.name}`",
+    )

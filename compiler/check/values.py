@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
-from . import faults_files
-from . import faults_headers as faults
+from . import errors
 from .ranges import Facts, surely_above
 
 WIDEST = 64
@@ -63,13 +62,11 @@ def fits(
 ) -> bool:
     """Whether `value` can be put into a field or element of that type; says why not."""
     if value.kind != kind:
-        found.add(faults.wrong_kind(value.span, KINDS[value.kind], KINDS[kind], where))
+        found.add(errors.wrong_kind(value.span, KINDS[value.kind], KINDS[kind], where))
         return False
     if value.high >> width:
-        from . import faults_graph
-
         found.add(
-            faults_graph.does_not_fit(
+            errors.does_not_fit(
                 value.span, value.what, what, width, where, _shortened(value, width)
             )
         )
@@ -115,22 +112,20 @@ class Expressions(Frozen):
                 left, right = self.value(expr.left), self.value(expr.right)
                 return self._arithmetic(expr, left, right) if left and right else None
             case _:
-                self.found.add(faults.no_value(expr.span))
+                self.found.add(_no_value(expr.span))
                 return None
 
     def _arithmetic(self, expr: tree.Binary, left: Value, right: Value) -> Value | None:
         for side in (left, right):
             if side.kind != "uint":
                 self.found.add(
-                    faults.wrong_kind(
+                    errors.wrong_kind(
                         side.span, KINDS[side.kind], "a number", help="reckon with numbers only"
                     )
                 )
                 return None
             if side.width > WIDEST:
-                self.found.add(
-                    faults_files.unsupported(side.span, "reckoning with more than 64 bits")
-                )
+                self.found.add(errors.unsupported(side.span, "reckoning with more than 64 bits"))
                 return None
         bounds = self._bounds(expr, left, right)
         if bounds is None:
@@ -144,7 +139,7 @@ class Expressions(Frozen):
     def _bounds(self, expr: tree.Binary, a: Value, b: Value) -> tuple[int, int] | None:
         if expr.operator in ("<<", ">>") and not (b.literal and b.high < WIDEST):
             self.found.add(
-                faults_files.unsupported(
+                errors.unsupported(
                     b.span, "shifting by what is not a number below 64", "shift by a number"
                 )
             )
@@ -166,7 +161,7 @@ class Expressions(Frozen):
                 low, high = a.low >> b.high, a.high >> b.low
         if low < 0:
             self.found.add(
-                faults.overflow(
+                errors.overflow(
                     expr.span,
                     "this may become negative",
                     f"as low as {low}",
@@ -177,7 +172,7 @@ class Expressions(Frozen):
             return None
         if high >> WIDEST:
             self.found.add(
-                faults.overflow(
+                errors.overflow(
                     expr.span,
                     "this may overflow 64 bits",
                     f"as high as {high}",
@@ -195,21 +190,43 @@ class Expressions(Frozen):
         if left.kind != right.kind:
             first, second = (left, right) if left.literal else (right, left)
             self.found.add(
-                faults.wrong_kind(first.span, KINDS[first.kind], KINDS[second.kind], second.span)
+                errors.wrong_kind(first.span, KINDS[first.kind], KINDS[second.kind], second.span)
             )
             return None
         if "bytes" in (left.kind, right.kind):
-            self.found.add(faults_files.unsupported(expr.span, "comparing runs of octets"))
+            self.found.add(errors.unsupported(expr.span, "comparing runs of octets"))
             return None
         known, other = (left, right) if left.literal else (right, left)
         if known.literal and not (other.low <= known.low <= other.high):
             self.found.add(
-                faults.never_differs(known.span, known.what, other.what, other.low, other.high)
+                _never_differs(known.span, known.what, other.what, other.low, other.high)
             )
             return None
         turned = expr.operator if known is right else _TURNED.get(expr.operator, expr.operator)
         bound = {">": other.high, "<=": other.high, "<": other.low, ">=": other.low}.get(turned)
         if known.literal and known.low == bound:  # sound, if of no use
-            never = faults.never_differs(known.span, known.what, other.what, other.low, other.high)
+            never = _never_differs(known.span, known.what, other.what, other.low, other.high)
             self.found.add(replace(never, severity="warning"))
         return model.Compare(expr.operator, left.expr, right.expr)  # type: ignore[arg-type]
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_value(span: Span) -> Diagnostic:
+    return error(
+        "H0241",
+        "this is a condition, not a value",
+        (span, "true or false"),
+        help="use it in `if`, `accept` or `require`",
+    )
+
+
+def _never_differs(span: Span, value: str, what: str, low: int, high: int) -> Diagnostic:
+    """A comparison whose outcome is known."""
+    return error(
+        "H0243",
+        f"this comparison with {value} is always the same",
+        (span, f"{what} is always {low} to {high}"),
+        help="compare with a value in that range, or leave the comparison out",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from helioc.compiler.check.assigns import COVERED
-from helioc.compiler.check.pushes import own_fields
+from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.model import Derived, Field, Graph, Group, Header
 from helioc.compiler.model.parse_graph import below, reachable, surely_present, tells, ways
 from helioc.compiler.model.sizes import is_even, starts_even, sums_are_even

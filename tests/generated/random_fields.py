@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from chance import Chance
-from helioc.compiler.check.pushes import own_fields
+from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.interpret.build_packet import Heading
 from helioc.compiler.interpret.evaluate import holds
 from helioc.compiler.interpret.octets import Octets, Value, put

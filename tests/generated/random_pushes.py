@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from helioc.compiler.check.assigns import decides_reading
 from helioc.compiler.check.contents import Contents, holds
-from helioc.compiler.check.pushes import own_fields
+from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.model import Derived, Edge, Field, Header
 from helioc.compiler.model.parse_graph import ethertypes, tells, writable
 from helioc.compiler.model.sizes import solved

@@ -1,0 +1,267 @@
+"""Errors that several modules of the checker find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...lang import tree
+from ...lang.syntax import habits
+from ...lang.syntax.planned import planned
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
+from ...lang.text.source import Span
+
+
+def not_assigned(
+    span: Span, field: str, why: str, where: Span, derived: bool = False
+) -> Diagnostic:
+    again = "the packet would be another one: pop the header and push it again"
+    return error(
+        "H0322",
+        f"`{field}` cannot be changed in place",
+        (span, "assigned here"),
+        (where, why),
+        help="leave it out: it is computed, and follows every change" if derived else again,
+    )
+
+
+def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: str) -> Diagnostic:
+    """`what` in the user's terms: "header", "node", "field of `user`" …"""
+    near = did_you_mean(name.text, candidates)
+    if not near and (later := planned(name.span)):
+        return later
+    sort, _, owner = what.partition(" of ")
+    return error(
+        "H0203",
+        f"there is no {sort} `{name.text}`" + (f" of {owner}" if owner else ""),
+        (name.span, "not declared"),
+        help=near or habits.WORDS.get(name.text, otherwise),
+    )
+
+
+def declared_twice(what: str, again: tree.Name, first: Span, help: str = "") -> Diagnostic:
+    return error(
+        "H0204",
+        f"{what} `{again.text}` is declared twice",
+        (again.span, "declared again"),
+        (first, "first declared here"),
+        help=help or "remove one of the two, or give it another name",
+    )
+
+
+def name_taken(name: tree.Name, means: str, where: Span | None = None) -> Diagnostic:
+    labels = [(name.span, "cannot have this name")]
+    if where is not None:
+        labels.append((where, f"{name.text} is {means}"))
+    return error(
+        "H0205",
+        f"`{name.text}` already means {means}",
+        *labels,
+        help="choose another name",
+    )
+
+
+def missing(span: Span, what: str, help: str) -> Diagnostic:
+    """The pipeline or the file lacks `what`."""
+    return error("H0206", f"{what} is missing", (span, "not in here"), help=help)
+
+
+def twice_in_pipeline(what: str, again: Span, first: Span) -> Diagnostic:
+    return error(
+        "H0207",
+        f"{what} is said twice",
+        (again, "said again"),
+        (first, "first said here"),
+        help="it can be said once: join the two, or remove one",
+    )
+
+
+def unsupported(span: Span, what: str, help: str = "") -> Diagnostic:
+    """The language means it, this release does not compile it."""
+    return error(
+        "H0209",
+        f"{what}: not supported yet by this release",
+        (span, "cannot be compiled yet"),
+        help=help or "say it another way for now",
+    )
+
+
+def does_not_fit(
+    span: Span, value: str, what: str, width: int, where: Span | None, shortened: str = ""
+) -> Diagnostic:
+    """A number, a default, a symbol, a guard's value that its field cannot hold. `shortened`: what
+    has its lowest bits only, where it is not known before."""
+    labels = [(span, f"needs more than {width} bits")]
+    if where is not None:
+        labels.append((where, f"{what} is {width} bits wide"))
+    return error(
+        "H0220",
+        f"{value} does not fit into {what}",
+        *labels,
+        help=f"the largest value of {width} bits is {(1 << width) - 1}"
+        + (f"; write `{shortened}` for its lowest {width} bits" if shortened else ""),
+    )
+
+
+def may_be_left_out(span: Span, field: str, header: str, where: Span, help: str) -> Diagnostic:
+    """A field of an optional group, read where it has to be there."""
+    return error(
+        "H0224",
+        f"`{header}.{field}` may be left out of the packet",
+        (span, "read here"),
+        (where, "only there when its flag is set"),
+        help=help,
+    )
+
+
+TYPES = "u1 … u64, mac, ip4, ip6, bytes[n], bytes[rest]"
+_WRITTEN = {
+    "a number": "write a number, such as `17` or `0x11`",
+    "an IPv4 address": "write an address, such as `10.0.0.1`",
+    "an IPv6 address": "write an address, such as `2001:db8::1`",
+    "a MAC address": "write an address, such as `02:00:00:00:00:01`",
+}
+
+
+def no_such_type(name: tree.Name, allowed: str, candidates: list[str]) -> Diagnostic:
+    return error(
+        "H0230",
+        f"there is no type `{name.text}`",
+        (name.span, f"types are {allowed}"),
+        help=did_you_mean(name.text, candidates) or f"use one of {allowed}",
+    )
+
+
+def bad_default(span: Span, title: str, why: str, help: str) -> Diagnostic:
+    return error("H0236", title, (span, why), help=help)
+
+
+def overflow(span: Span, title: str, says: str, help: str) -> Diagnostic:
+    return error("H0238", title, (span, says), help=help)
+
+
+def wrong_kind(
+    span: Span, found: str, wanted: str, where: Span | None = None, help: str = ""
+) -> Diagnostic:
+    """A value of one kind where another is wanted: an address for a number …"""
+    labels = [(span, f"this is {found}")]
+    if where is not None:
+        labels.append((where, f"this is {wanted}"))
+    help = help or _WRITTEN.get(wanted, f"use {wanted} here")
+    return error("H0239", f"{found} stands where {wanted} is wanted", *labels, help=help)
+
+
+def no_condition(span: Span, help: str) -> Diagnostic:
+    return error(
+        "H0240", "this is a value, not a condition", (span, "neither true nor false"), help=help
+    )
+
+
+def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
+    return planned(name.span) or error(
+        "H0242",
+        f"there is no function `{name.text}` here",
+        (name.span, f"known here: {', '.join(candidates)}" if candidates else "no functions here"),
+        help=did_you_mean(name.text, candidates)
+        or habits.WORDS.get(name.text, "use one of the known functions"),
+    )
+
+
+def whole_array(span: Span, path: str, where: Span) -> Diagnostic:
+    return error(
+        "H0246",
+        f"`{path}` is an array",
+        (span, "which of its elements?"),
+        (where, "declared here"),
+        help=f"name one: `{path}[0]` is the first",
+    )
+
+
+def no_element(span: Span, says: str, where: Span) -> Diagnostic:
+    return error(
+        "H0248",
+        "there is no such element",
+        (span, "never there"),
+        (where, says),
+        help="an index counts the elements of an array from 0: `srh.segments[0]`",
+    )
+
+
+def number_out_of_range(
+    number: Span, what: str, least: int, most: int, shown: str = ""
+) -> Diagnostic:
+    """Numbers of elements, capacities, bounds of a spread."""
+    return error(
+        "H0251",
+        f"{what} cannot be {number.text}",
+        (number, f"out of {least}..{shown or most}"),
+        help=f"write a number from {least} to {shown or most}",
+    )
+
+
+Labels = Sequence[tuple[Span, str]]
+
+
+def not_bound(span: Span, kind: str, ever: Span | None) -> Diagnostic:
+    labels = [(span, "no rule on some way that leads here")]
+    if ever is not None:
+        labels.append((ever, "looked up here, but a miss goes on"))
+    return error(
+        "H0271",
+        f"`{kind}` may not be bound to a rule",
+        *labels,
+        help=f"look it up first, and end the packet on a miss: `find {kind} else {{ default }}`",
+    )
+
+
+def bound_already(span: Span, kind: str) -> Diagnostic:
+    return error(
+        "H0279",
+        f"`{kind}` is bound to another rule here",
+        (span, f"would bind `{kind}` a second time"),
+        help="use the rule that is bound, or take this out of the block that binds it",
+    )
+
+
+def no_edge(span: Span, source: str, target: str, edges: Labels, what: str) -> Diagnostic:
+    mend = f"{source} -> {target}"
+    help = (
+        f"say what to write: `{mend} when … write VALUE`"
+        if edges
+        else f"add an edge `{mend} when …` to the parser (`on` one role is enough)"
+    )
+    return error(
+        "H0284",
+        f"no edge says how `{source}` announces `{target}`",
+        (span, what),
+        *edges,
+        help=help,
+    )
+
+
+def two_edges(span: Span, source: str, target: str, edges: Labels) -> Diagnostic:
+    return error(
+        "H0285",
+        f"two edges say how `{source}` announces `{target}`",
+        (span, "which of them is written?"),
+        *edges,
+        help="let both write the same: `when … write VALUE`",
+    )
+
+
+def pushed_read(span: Span, node: str, push: Span) -> Diagnostic:
+    return error(
+        "H0288",
+        f"`{node}` is only written when the packet leaves",
+        (span, "read here"),
+        (push, "pushed here"),
+        help="read what the push was given instead, or read in front of the push",
+    )
+
+
+def verdict_misplaced(span: Span, where: str, allowed: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0294",
+        f"`{span.text}` cannot be said {where}",
+        (span, "not here"),
+        help=f"say {listed(allowed, 'or')}",
+    )

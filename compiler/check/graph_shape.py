@@ -1,0 +1,156 @@
+"""The parse graph as a whole: edges that overlap, cycles, nodes that nothing reaches, its size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.source import Span
+from .. import model
+from ..model import guards
+from ..model.parse_graph import count_ways, deepest, reachable
+from .edge_guards import mend, shown_common, shown_guard
+from .stacks import is_copy
+
+MOST_NODES = 32
+MOST_WAYS = 2_048
+DEEPEST = 32_767
+
+
+def check_overlaps(parser: tree.Parser, edges: Sequence[model.Edge], found: Diagnostics) -> None:
+    """Of two edges that leave a node on one role, at most one may match."""
+    guards_of = {id(e): t for e, t in ((e, _guard_span(parser, e)) for e in edges)}
+    for i, second in enumerate(edges):
+        for first in edges[:i]:
+            if first.source != second.source or not first.roles & second.roles:
+                continue
+            if is_copy(first.source):
+                continue  # said of the first node of the stack
+            if not guards.overlap(first.tests, second.tests):
+                continue
+            if first.target == second.target and first.tests == second.tests:
+                found.add(_duplicate_edge(second.span, first.span))
+            else:
+                found.add(
+                    _overlapping_edges(
+                        guards_of[id(first)],
+                        guards_of[id(second)],
+                        shown_guard(first),
+                        shown_common(first, second),
+                        mend(first, second),
+                    )
+                )
+            break
+
+
+def _guard_span(parser: tree.Parser, edge: model.Edge) -> Span:
+    written = next(e for e in parser.edges if e.span == edge.span)
+    return written.guard[0].span.to(written.guard[-1].span) if written.guard else edge.span
+
+
+def cycle_among(edges: Sequence[model.Edge], among: Sequence[str]) -> Diagnostic:
+    """Of nodes each of which has one of them in front."""
+    at = among[0]
+    way: list[model.Edge] = []
+    while at not in (e.target for e in way):
+        # Every node that waits has a predecessor that waits: walk back until one comes again.
+        edge = next(e for e in edges if e.target == at and e.source in among)
+        way.append(edge)
+        at = edge.source
+    start = next(i for i, e in enumerate(way) if e.target == at)
+    circle = list(reversed(way[start:]))
+    return _cycle([(e.span, f"{e.source} -> {e.target}") for e in circle])
+
+
+def check_reach(graph: model.Graph, roles: Sequence[str], found: Diagnostics) -> None:
+    """Every node is read on some role, or there to be pushed."""
+    reached = {role: reachable(graph, role) for role in roles}
+    for node in graph.nodes:
+        if any(node.name in r for r in reached.values()):
+            continue
+        entering = graph.entering(node.name)
+        if any(not e.roles for e in entering):
+            continue  # it is there to be pushed
+        if any(all(e.source not in r for r in reached.values()) for e in entering):
+            continue  # what leads here is reported itself
+        sources = [(e.span, e.source) for e in entering]
+        found.add(_unreachable_node(node.span, node.name, sources))
+
+
+def check_size(graph: model.Graph, roles: Sequence[str], whole: Span, found: Diagnostics) -> None:
+    """Nodes, ways and depth are bounded. `whole`: the parser as written."""
+    if len(graph.nodes) > MOST_NODES:
+        found.add(_too_large(whole, "nodes", len(graph.nodes), MOST_NODES))
+        return
+    for role in roles:
+        count = count_ways(graph, role)
+        if count > MOST_WAYS:
+            found.add(_too_large(whole, f"ways on `{role}`", count, MOST_WAYS))
+            return
+    depth, way = deepest(graph)
+    if depth > DEEPEST:
+        found.add(_too_deep(graph.node(way[-1]).span, depth, way, DEEPEST))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _duplicate_edge(again: Span, first: Span) -> Diagnostic:
+    return error(
+        "H0212",
+        "this edge is there already",
+        (again, "said again"),
+        (first, "the same edge"),
+        help="remove one of the two",
+    )
+
+
+def _overlapping_edges(
+    first: Span, second: Span, first_matches: str, second_matches: str, help: str
+) -> Diagnostic:
+    return error(
+        "H0213",
+        "these two edges overlap",
+        (second, f"also matches {second_matches}"),
+        (first, f"matches {first_matches}"),
+        help=help,
+    )
+
+
+def _unreachable_node(name: Span, node: str, sources: Sequence[tuple[Span, str]]) -> Diagnostic:
+    return error(
+        "H0215",
+        f"no packet reaches `{node}`",
+        (name, "not reached on any port role"),
+        *((span, f"`{source}` is not reached where this edge is read") for span, source in sources),
+        help="lead an edge to it from a node that is reached on the same ports",
+    )
+
+
+def _cycle(edges: Sequence[tuple[Span, str]]) -> Diagnostic:
+    return error(
+        "H0216",
+        "the parse graph goes round in a circle",
+        *edges,
+        help="give each instance of a header a name of its own, `-> ipv4 as inner`, or bound how "
+        "many of a kind stand in a row: `-> vlan[2]`",
+    )
+
+
+def _too_deep(span: Span, octets: int, path: Sequence[str], limit: int) -> Diagnostic:
+    return error(
+        "H0217",
+        f"headers may begin up to {octets} octets into the packet",
+        (span, f"the longest way: {' -> '.join(path)}"),
+        help=f"the kernel's verifier follows {limit} octets at most: shorten the way",
+    )
+
+
+def _too_large(span: Span, what: str, count: int, limit: int) -> Diagnostic:
+    return error(
+        "H0218",
+        f"the parse graph has {count} {what}",
+        (span, f"at most {limit}"),
+        help="leave out what no stage reads, or split the pipeline",
+    )
