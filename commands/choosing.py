@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..lang.text.diagnostics import Diagnostic, Refused
-from ..runtime.base.faults import refused
+from ..runtime.base.errors import refused
 from ..runtime.loading.bundle import read_bundle
 from .control import LoadedNow, Target
 

@@ -198,7 +198,7 @@ class Local:
         with self._open() as loaded:
             found = loaded.refresh()
         if found.findings:
-            from ..runtime.base.faults import refused
+            from ..runtime.base.errors import refused
 
             raise refused(*found.findings)
         return RefreshedNow(found.rules, found.attached, found.gone)
@@ -274,7 +274,7 @@ class Remote:
         return [diagnostic_of(found) for found in self.client.status().findings]
 
     def status(self) -> StatusView:
-        from ..runtime.base.faults import not_loaded, refused
+        from ..runtime.base.errors import not_loaded, refused
         from ..runtime.rpc.viewing import view_of
 
         reply, name = self.client.status(), self.client.pipeline
@@ -325,8 +325,8 @@ class Target:
         """The agent, for what needs it. Raises `Refused` where there is none."""
         address = self._address
         if self.local or not address:
-            from ..runtime.base.faults import refused
-            from ..runtime.intents.faults import needs_agent
+            from ..runtime.base.errors import refused
+            from ..runtime.intents.errors import needs_agent
 
             raise refused(needs_agent(self.local))
         from ..runtime.client import Client

@@ -31,11 +31,11 @@ def load(
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
-    from ..runtime.base.faults import no_bundle, refused
+    from ..runtime.base.errors import no_bundle, refused
     from ..runtime.base.reading import read_source
     from ..runtime.edge.reading import bundle_of
     from ..runtime.loading.bundle import read_bundle
-    from ..runtime.loading.card_faults import for_a_card
+    from ..runtime.loading.card_errors import for_a_card
 
     directory = bundle or bundle_of(read_source(config_path))
     if directory is None:
@@ -71,9 +71,9 @@ def upgrade(target: Target, bundle: Path, mapping: Path | None, dry_run: bool) -
     Rules stay with what they counted, ports and the default are those of the load. Where the new
     build has no place for something that is in force, nothing is changed and the difference shown;
     a --mapping file says then what becomes of it (docs/upgrades.md)."""
-    from ..runtime.base.faults import refused
+    from ..runtime.base.errors import refused
     from ..runtime.loading.bundle import read_bundle
-    from ..runtime.loading.card_faults import for_a_card
+    from ..runtime.loading.card_errors import for_a_card
 
     found = read_bundle(bundle)
     if found.manifest.target != "host":

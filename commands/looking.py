@@ -10,7 +10,7 @@ import click
 
 from ..lang.text.command import Finite
 from ..lang.text.diagnostics import Diagnostic, did_you_mean
-from ..runtime.base.faults import unknown_kind
+from ..runtime.base.errors import unknown_kind
 from .saying import say_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
     """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
     state table what packets left there."""
-    from ..runtime.base.faults import no_such_rule, refused
+    from ..runtime.base.errors import no_such_rule, refused
     from ..runtime.rules.report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
 
     words = " ".join(rule)
@@ -182,7 +182,7 @@ def trace(
 @click.pass_obj
 def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     """What this host's pipelines count, once, as Prometheus reads it."""
-    from ..runtime.base.faults import refused
+    from ..runtime.base.errors import refused
     from ..runtime.loading.releases import pick
     from ..runtime.looking.metrics import exposition, loaded_kinds
 

@@ -51,7 +51,7 @@ def program_table(bundle: Bundle, measured: Measured, span: Span) -> str:
 def memory_table(bundle: Bundle, measured: Measured) -> str:
     """A line a rule kind and state: the kernel memory of its maps on this machine. Empty where
     libbpf cannot be asked."""
-    from ..runtime.base.faults import mebibytes
+    from ..runtime.base.errors import mebibytes
     from ..runtime.kernel.libbpf import possible_cpus
     from ..runtime.loading.room import memory_of_tables
 

@@ -25,8 +25,8 @@ from ..lang.contract.request.request import Request
 from ..lang.contract.rules.rules import Reference
 from ..lang.text.diagnostics import Diagnostic, Refused
 from ..lang.text.source import REQUEST, Source
-from .base import agent_faults as faults
-from .base.faults import refused
+from .base import agent_errors as errors
+from .base.errors import refused
 from .base.outcome import Outcome
 from .base.places import SOCKET
 from .channel.channel import Channel
@@ -413,11 +413,11 @@ def _channel(address: str, tls: Tls | None) -> Channel:
     try:
         nghttp2.library()
     except OSError:
-        raise refused(faults.no_library(nghttp2.NAME, nghttp2.PACKAGE)) from None
+        raise refused(errors.no_library(nghttp2.NAME, nghttp2.PACKAGE)) from None
     try:
         return Channel(address, tls, LONGEST)
     except ValueError:
-        raise refused(faults.bad_address(address)) from None
+        raise refused(errors.bad_address(address)) from None
     except OSError as error:
         why = failure(error)
         raise refused(unreachable(address, why, True, False, why.tls)) from None

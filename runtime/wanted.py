@@ -20,7 +20,7 @@ from ..lang.contract.rules.rulebook import RuleBook
 from ..lang.contract.rules.rules import Reference, Rule
 from ..lang.text.diagnostics import Diagnostic, Label, Refused
 from ..lang.text.source import Source
-from .base.faults import refused
+from .base.errors import refused
 from .rules.report import Shown
 
 Key = tuple[str, int | str]

@@ -16,7 +16,7 @@ from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.ending import diagnosed
 from ...lang.text.source import Source
-from ..base.faults import already_loaded, loaded_again, not_repairable, refused, repaired
+from ..base.errors import already_loaded, loaded_again, not_repairable, refused, repaired
 from ..base.moments import told
 from ..congestion.status import Status as Congestion
 from ..congestion.watcher import Watcher
@@ -27,7 +27,7 @@ from ..edge.push_settings import Push
 from ..edge.reading import read_here
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
-from ..journal import faults as store_faults
+from ..journal import errors as store_faults
 from ..journal.backup import Received, Taken
 from ..journal.journal import Journal, build_of
 from ..journal.state import Build, Item, Loss

@@ -11,7 +11,7 @@ from functools import partial
 from threading import Lock
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base.faults import of_kernel, repaired, unsound
+from ..base.errors import of_kernel, repaired, unsound
 from ..base.logs import text as log_text
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink

@@ -22,13 +22,13 @@ from ...lang.contract.rules.columns import load as unpack
 from ...lang.contract.rules.wire import Codecs, decode
 from ...lang.contract.world.environment import Limit
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base.faults import refused
+from ..base.errors import refused
 from ..edge.config import Config
 from ..edge.congestion_settings import from_json as congestion_of
 from ..edge.liveness_settings import from_json as liveness_of
 from ..edge.push_settings import from_json as push_of
 from ..intents.kept import check as check_intents
-from ..journal import faults as store_faults
+from ..journal import errors as store_faults
 from ..journal.backup import Received
 from ..journal.files import NONSENSE
 from ..journal.journal import Journal, answer_of, config_of, ifindexes_of

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from ...lang.text.diagnostics import Diagnostic
-from . import agent_faults as faults
-from .faults import refused
+from . import agent_errors as errors
+from .errors import refused
 from .reading import read_octets
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def _check(found: Identity, path: Path, ended: bool) -> None:
         certificate = x509.load_pem_x509_certificate(found.certificate)
         key = load_pem_private_key(found.key, None)
     except (ValueError, TypeError) as error:
-        raise refused(faults.bad_identity(str(path), f"they cannot be read: {error}")) from None
+        raise refused(errors.bad_identity(str(path), f"they cannot be read: {error}")) from None
     if key.public_key() != certificate.public_key():
-        raise refused(faults.bad_identity(str(path), "the key is another certificate's"))
+        raise refused(errors.bad_identity(str(path), "the key is another certificate's"))
     if not ended and certificate.not_valid_after_utc < datetime.now(UTC):
         when = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-        raise refused(faults.bad_identity(str(path), f"the certificate expired on {when}"))
+        raise refused(errors.bad_identity(str(path), f"the certificate expired on {when}"))
 
 
 class Ending(NamedTuple):
@@ -96,7 +96,7 @@ def endings(path: Path) -> list[Ending]:
         try:
             all_ = x509.load_pem_x509_certificates(read_octets(Path(file), _LARGEST))
         except ValueError as error:
-            raise refused(faults.bad_identity(str(file), f"it cannot be read: {error}")) from None
+            raise refused(errors.bad_identity(str(file), f"it cannot be read: {error}")) from None
         # of the agent what it shows; of authorities each that it knows
         for read in all_[:1] if name == "agent" else all_:
             subject = read.subject.rfc4514_string()
@@ -106,7 +106,7 @@ def endings(path: Path) -> list[Ending]:
 
 def ending_soon(certificates: Iterable[Ending], now: float) -> list[Diagnostic]:
     """Warnings of certificates that have not long to live, or have ended."""
-    return [faults.certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
+    return [errors.certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
 
 
 def role_of(uris: Container[str]) -> Role | None:
@@ -174,11 +174,11 @@ def revoke(directory: Path, certificate: Path) -> str:
         found = x509.load_pem_x509_certificate(read_octets(certificate, _LARGEST))
     except ValueError as error:
         raise refused(
-            faults.bad_identity(str(certificate), f"it cannot be read: {error}")
+            errors.bad_identity(str(certificate), f"it cannot be read: {error}")
         ) from None
     if _is_authority(found):
         help_ = "`helioctl certs rotate`, then `retire`, take an authority away"
-        raise refused(faults.bad_identity(str(certificate), "it is an authority's", help_))
+        raise refused(errors.bad_identity(str(certificate), "it is an authority's", help_))
     fingerprint, path = found.fingerprint(SHA256()).hex(), directory / "revoked"
     if fingerprint in Revoked(path):
         return fingerprint
@@ -192,7 +192,7 @@ def revoke(directory: Path, certificate: Path) -> str:
     except OSError as error:
         help_ = "DIRECTORY is the one that has the agent's identity"
         why = (error.strerror or "").lower()
-        raise refused(faults.no_certificate(str(path), why, help_)) from None
+        raise refused(errors.no_certificate(str(path), why, help_)) from None
     return fingerprint
 
 
@@ -213,14 +213,14 @@ def check_hosts(hosts: Iterable[str]) -> None:
             continue
         if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
             help_ = "an IP address, or a name: letters, digits, `-` and `_` between dots"
-            raise refused(faults.bad_message(f"`{host}` is no host", help_))
+            raise refused(errors.bad_message(f"`{host}` is no host", help_))
 
 
 def check_name(name: str) -> None:
     """That a certificate may be for it. Raises `Refused`."""
     if not NAME.fullmatch(name):
         help_ = "letters, digits, `-`, `_` and `.`, at most 64"
-        raise refused(faults.bad_message(f"`{name}` cannot be a certificate's name", help_))
+        raise refused(errors.bad_message(f"`{name}` cannot be a certificate's name", help_))
 
 
 def certify(
@@ -280,7 +280,7 @@ def read_authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePriv
     key = load_pem_private_key(found.key, None)
     if not isinstance(key, EllipticCurvePrivateKey):
         why = "its key is of another kind than those that `helioctl certs` makes"
-        raise refused(faults.bad_identity(str(directory / "ca"), why))
+        raise refused(errors.bad_identity(str(directory / "ca"), why))
     return x509.load_pem_x509_certificate(found.authority), key
 
 
@@ -345,5 +345,5 @@ def _write(
                 out.write(octets)
             made.append(path)
     except OSError as error:
-        raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
+        raise refused(errors.no_certificate(str(path), (error.strerror or "").lower())) from None
     return made

@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from . import agent_faults as faults
+from . import agent_errors as errors
 from .certs import Ending, endings, read_identity
-from .faults import refused
+from .errors import refused
 from .reading import file_stamp
 
 _PATIENCE = 30.0
@@ -41,7 +41,7 @@ class Endings:
             return self._read()
         except OSError as error:
             why = f"`{error.filename}`: {(error.strerror or 'unreadable').lower()}"
-            raise refused(faults.bad_identity(str(self._path), why)) from None
+            raise refused(errors.bad_identity(str(self._path), why)) from None
 
     def _read(self) -> list[Ending]:
         mine = self._path.with_name(f"{self._path.name}.pem")
@@ -59,7 +59,7 @@ def _ask(what: str, path: Path) -> list[tuple[str, str, float]]:
         said = json.loads(done.stdout)
     except (subprocess.SubprocessError, ValueError):
         why = "the process that reads them failed"
-        raise refused(faults.bad_identity(str(path), why)) from None
+        raise refused(errors.bad_identity(str(path), why)) from None
     if "refused" in said:
         raise Refused([Diagnostic(code, what, (), help_) for code, what, help_ in said["refused"]])
     return [tuple(each) for each in said["endings"]]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
-from . import agent_faults as faults
-from .faults import refused
+from . import agent_errors as errors
+from .errors import refused
 
 _ADDRESS = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s/]+)):(\d{1,5})")
 _BACKLOG = 1024
@@ -77,7 +77,7 @@ def need_address(address: str) -> re.Match[str]:
     """Raises `Refused` where it is not of the form `HOST:PORT`."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found[3]) < 1 << 16:
-        raise refused(faults.bad_address(address))
+        raise refused(errors.bad_address(address))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Source, Span
-from . import faults
+from . import errors
 
 MIB = 1 << 20
 #: Octets that are taken of what is no regular file and does not say how long it is: a pipe.
@@ -27,9 +27,9 @@ def read_octets(path: Path, largest: int) -> bytes:
             return _bounded(str(path), file, largest)
     except OSError as error:
         why = error.strerror or "unreadable"
-        raise faults.refused(faults.unreadable(str(path), why)) from None
+        raise errors.refused(errors.unreadable(str(path), why)) from None
     except ValueError as error:  # a NUL in the path
-        raise faults.refused(faults.unreadable(str(path), str(error))) from None
+        raise errors.refused(errors.unreadable(str(path), str(error))) from None
 
 
 def read_source(path: Path, largest: int = MIB) -> Source:
@@ -42,7 +42,7 @@ def read_source(path: Path, largest: int = MIB) -> Source:
         before, bad = data[: error.start].decode(), data[error.start :]
         shown = Source(name, before + bad.decode(errors="replace"), path)
         where = shown.span(len(before), len(before) + 1)
-        raise faults.refused(_not_utf8(where, bad[0])) from None
+        raise errors.refused(_not_utf8(where, bad[0])) from None
 
 
 def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:
@@ -51,7 +51,7 @@ def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:
     bound = min(largest, max(said, UNSIZED))
     data = b"" if said > largest else file.read(bound + 1)
     if said > largest or len(data) > bound:
-        raise faults.refused(_too_large(name, bound // MIB, bound < largest))
+        raise errors.refused(_too_large(name, bound // MIB, bound < largest))
     return data
 
 

@@ -11,7 +11,7 @@ from ...lang.contract.request.request import Request
 from ...lang.text.diagnostics import Diagnostic, did_you_mean
 from ...lang.text.source import Source
 from ...lang.text.writing import write_files
-from . import faults
+from . import errors
 from .reading import MIB, read_octets, read_source
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def read_request(
     form = "text" if str(path) == "-" else FORMATS.get(path.suffix.lower(), "")
     if not form:
         help_ = f"its name must end with one of {', '.join(FORMATS)}"
-        raise faults.refused(_unknown_file(str(path), help_))
+        raise errors.refused(_unknown_file(str(path), help_))
     if form == "hpr":
         from ...lang.contract.rules.columns import load
 
@@ -58,10 +58,10 @@ def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
     from ...lang.contract.rules.rulekinds import Kind
 
     if str(path) != "-" and path.suffix.lower() != ".csv":
-        raise faults.refused(_unknown_file(str(path), "rules are packed from a .csv file"))
+        raise errors.refused(_unknown_file(str(path), "rules are packed from a .csv file"))
     if out.suffix.lower() != ".hpr":
         help_ = "packed rules are known by the ending .hpr: give such a name with -o"
-        raise faults.refused(_unknown_file(str(out), help_))
+        raise errors.refused(_unknown_file(str(out), help_))
     kinds = {r.name: Kind(manifest, r) for r in manifest.rules}
     columns = _csv(path, read_source(path, LARGEST["csv"]), kinds, kind)
     found = identical.check(columns, kinds[columns.kind])
@@ -79,7 +79,7 @@ def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Co
         near = did_you_mean(wanted, known)
         help_ = f"say it by `--kind`: {near or ', '.join(known)}"
         title = f"`{kind}` is no kind of rule" if kind else f"whose rules are in `{path}`?"
-        raise faults.refused(faults.unknown_kind(title, help_))
+        raise errors.refused(errors.unknown_kind(title, help_))
     return read_csv(source, found)
 
 

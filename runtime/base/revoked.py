@@ -13,8 +13,8 @@ import re
 from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from . import agent_faults as faults
-from .faults import refused
+from . import agent_errors as errors
+from .errors import refused
 from .logs import text as log_text
 from .reading import file_stamp, read_octets
 
@@ -46,7 +46,7 @@ class Revoked:
         """That a certificate may call. Raises `Refused` where it is revoked, or where the list
         cannot be read: it may be in it."""
         if fingerprint in self._known:
-            raise refused(faults.revoked(method))
+            raise refused(errors.revoked(method))
         if self.unread:
             raise refused(*self.unread)
 

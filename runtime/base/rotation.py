@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic
-from . import agent_faults as faults
+from . import agent_errors as errors
 from .certs import YEAR, check_name, issued_again, new_authority, read_authority, role_of
-from .faults import refused
+from .errors import refused
 from .reading import read_octets
 from .revoked import Revoked
 
@@ -111,7 +111,7 @@ def _certificates(path: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(read_octets(path, _LARGEST))
     except ValueError as error:
-        raise refused(faults.bad_identity(str(path), f"it cannot be read: {error}")) from None
+        raise refused(errors.bad_identity(str(path), f"it cannot be read: {error}")) from None
 
 
 def _pem(certificate: x509.Certificate) -> bytes:
@@ -131,7 +131,7 @@ def _replace(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         new.rename(path)
     except OSError as error:
-        raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
+        raise refused(errors.no_certificate(str(path), (error.strerror or "").lower())) from None
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
-from . import faults
+from . import errors
 from .liveness_settings import Liveness
 from .yaml_nodes import Nodes
 
@@ -61,7 +61,7 @@ def _address(nodes: Nodes, node: Any) -> str | None:
     try:
         return str(IPv4Address(text))
     except ValueError:
-        nodes.found.add(faults.bad_address(nodes.span(node), text))
+        nodes.found.add(errors.bad_address(nodes.span(node), text))
         return None
 
 

@@ -13,7 +13,7 @@ import yaml
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
-from . import faults
+from . import errors
 from .liveness_reading import read_time
 from .yaml_nodes import Nodes
 
@@ -60,7 +60,7 @@ def read_push(nodes: Nodes, entry: Entry) -> Push | None:
         return None
     if "otlp" not in given:
         example = "http://127.0.0.1:4318/v1/metrics"
-        nodes.found.add(faults.missing_key(nodes.span(entry.value), "otlp", "`reports`", example))
+        nodes.found.add(errors.missing_key(nodes.span(entry.value), "otlp", "`reports`", example))
         return None
     url = nodes.text(given["otlp"].value)
     if url is not None and endpoint(url) is None:

@@ -17,7 +17,7 @@ from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
 from ..kernel.netlink import Address, Link, Netlink
 from ..ports.ports import Wanted
-from . import faults
+from . import errors
 from .config import Config
 from .congestion_reading import read_congestion
 from .congestion_settings import shape_of as congestion_shape_of
@@ -119,11 +119,11 @@ class _Reader:
         named = nodes.mapping(entry.value, "`ports`", None) if entry else {}
         if not named:
             where = nodes.span(entry.key) if entry else self.source.span(whole.start, whole.start)
-            self.found.add(faults.no_ports(where))
+            self.found.add(errors.no_ports(where))
         drafts = [(name, each, self._port(name, each)) for name, each in named.items()]
         most = self.manifest.max_ports - 1
         if len(drafts) > most:
-            self.found.add(faults.too_many_ports(nodes.span(drafts[most][1].key), most))
+            self.found.add(errors.too_many_ports(nodes.span(drafts[most][1].key), most))
             return []
         taken: dict[int, Span] = {}
         for _, each, draft in drafts:
@@ -132,7 +132,7 @@ class _Reader:
                 continue
             span = nodes.span(each.key)
             if number in taken:
-                self.found.add(faults.number_twice(taken[number], span, number))
+                self.found.add(errors.number_twice(taken[number], span, number))
             taken.setdefault(number, span)
         free = (n for n in range(1, most + 1) if n not in taken)
         found = []
@@ -151,11 +151,11 @@ class _Reader:
         nodes, draft = self.nodes, dict[str, Any]()
         where = nodes.span(entry.key)
         if not 0 < len(name.encode()) < 64 or not is_name(name) or name.isdigit():
-            self.found.add(faults.bad_name(where, name))
+            self.found.add(errors.bad_name(where, name))
         given = nodes.mapping(entry.value, f"the port `{name}`", _PORT)
         for key, example in (("role", self.manifest.roles[0]), ("interface", "eth1")):
             if key not in given:
-                self.found.add(faults.missing_key(where, key, f"the port `{name}`", example))
+                self.found.add(errors.missing_key(where, key, f"the port `{name}`", example))
         if "role" in given:
             role = nodes.word(given["role"].value, "role", self.manifest.roles)
             draft["role"] = self.manifest.roles.index(role) if role else 0
@@ -175,14 +175,14 @@ class _Reader:
         draft["span"] = span = self.nodes.span(node)
         draft["interface"] = name
         if name in self.by_interface:
-            self.found.add(faults.interface_twice(self.by_interface[name], span, name))
+            self.found.add(errors.interface_twice(self.by_interface[name], span, name))
         self.by_interface.setdefault(name, span)
 
     def _existing(self, node: Any) -> str | None:
         name = self.nodes.text(node)
         have = [link.name for link in self.host.links]
         if name is not None and name not in have:
-            self.found.add(faults.unknown_interface(self.nodes.span(node), name, have))
+            self.found.add(errors.unknown_interface(self.nodes.span(node), name, have))
             return None
         return name
 
@@ -194,7 +194,7 @@ class _Reader:
         for key, example in (("interface", "eth0"), ("address", "192.0.2.10")):
             if key not in given:
                 where = nodes.span(entry.key)
-                self.found.add(faults.missing_key(where, key, "`control`", example))
+                self.found.add(errors.missing_key(where, key, "`control`", example))
         if len(given) < 2:
             return None
         name = self._existing(given["interface"].value)
@@ -205,16 +205,16 @@ class _Reader:
         try:
             address = ip_address(text).packed
         except ValueError:
-            self.found.add(faults.bad_address(where, text))
+            self.found.add(errors.bad_address(where, text))
             return None
         index = next(link.index for link in self.host.links if link.name == name)
         own = [a.address for a in self.host.addresses if a.index == index]
         if address not in own:
             have = [str(ip_address(a)) for a in own]
-            self.found.add(faults.address_elsewhere(where, text, name, have))
+            self.found.add(errors.address_elsewhere(where, text, name, have))
         if name in self.by_interface:
             span = nodes.span(given["interface"].value)
-            self.found.add(faults.control_is_port(span, self.by_interface[name], name))
+            self.found.add(errors.control_is_port(span, self.by_interface[name], name))
         return name, str(ip_address(address))
 
     def _icmp(self, entry: Entry) -> Limit:

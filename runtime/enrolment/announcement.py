@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ..base.faults import refused
-from . import faults
+from ..base.errors import refused
+from . import errors
 
 if TYPE_CHECKING:
     from ..agent.agent import PipelineStatus
@@ -53,7 +53,7 @@ def read_announcement(octets: bytes) -> dict[str, Any]:
         }
     except (ValueError, TypeError, KeyError, RecursionError):
         why = "the announcement has another shape"
-        raise refused(faults.bad_request(why, "`announcement.py` shows it")) from None
+        raise refused(errors.bad_request(why, "`announcement.py` shows it")) from None
 
 
 def _read_pipeline(said: Any) -> dict[str, Any]:

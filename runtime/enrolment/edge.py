@@ -24,7 +24,7 @@ from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base.certs import read_identity
-from ..base.faults import refused
+from ..base.errors import refused
 from ..journal.files import sync_directory
 from ..kernel.system import give_to_owner
 from .certificates import (

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.ending import diagnosed
 from ..base.certs import read_identity
-from ..base.faults import refused
-from . import faults
+from ..base.errors import refused
+from . import errors
 from .announcement import read_announcement
 from .certificates import (
     Asked,
@@ -96,7 +96,7 @@ class Office:
         edge, secret = _credentials(authorization)
         asked = _asked(body)
         if asked.name != edge:
-            raise refused(faults.bad_request(f"the token is for `{edge}`, not `{asked.name}`"))
+            raise refused(errors.bad_request(f"the token is for `{edge}`, not `{asked.name}`"))
         hosts = self.register.redeem(edge, secret, asked.key_hash)
         _log.info("%s has enrolled", edge)
         return self._grant(asked, hosts)
@@ -106,7 +106,7 @@ class Office:
         asked = _asked(body)
         assert peer is not None
         if (asked.name, asked.key_hash) != peer_of(peer):
-            raise refused(faults.bad_request("it has another name or key than the certificate"))
+            raise refused(errors.bad_request("it has another name or key than the certificate"))
         _log.info("%s has a new certificate", edge)
         return self._grant(asked, hosts)
 
@@ -123,7 +123,7 @@ class Office:
 
     def _known(self, peer: bytes | None) -> tuple[str, list[str]]:
         if peer is None:
-            raise refused(faults.not_an_edge("it shows no certificate"))
+            raise refused(errors.not_an_edge("it shows no certificate"))
         edge, key = peer_of(peer)
         return edge, self.register.check(edge, key)
 
@@ -133,7 +133,7 @@ def _asked(body: bytes) -> Asked:
         return read_asked(base64.b64decode(body))
     except ValueError as error:  # binascii.Error is one
         why = "it is not base64" if isinstance(error, binascii.Error) else str(error)
-        raise refused(faults.bad_request(why)) from None
+        raise refused(errors.bad_request(why)) from None
 
 
 def _credentials(authorization: str) -> tuple[str, str]:
@@ -143,7 +143,7 @@ def _credentials(authorization: str) -> tuple[str, str]:
     except ValueError:
         user = colon = password = ""
     if scheme.lower() != "basic" or not colon:
-        raise refused(faults.token_refused("none was sent"))
+        raise refused(errors.token_refused("none was sent"))
     return user, password
 
 
@@ -269,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
         most = LARGEST_ANNOUNCEMENT if self.path == ANNOUNCE else LARGEST
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or len(length) > 9 or int(length) > most:
-            self._send(refusal(faults.bad_request(f"it has more than {most >> 10} KiB")))
+            self._send(refusal(errors.bad_request(f"it has more than {most >> 10} KiB")))
             return
         self._answer(self.rfile.read(int(length)))
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base.faults import refused
-from . import faults
+from ..base.errors import refused
+from . import errors
 from .token import new_secret
 
 _TABLES = """
@@ -97,12 +97,12 @@ class Register:
                 "select edge, hosts, expires, key from tokens where secret = ?", (_hashed(secret),)
             ).fetchone()
             if found is None or found[0] != edge:
-                raise refused(faults.token_refused("there is none like it"))
+                raise refused(errors.token_refused("there is none like it"))
             _, hosts, expires, spent = found
             if expires < time.time():
-                raise refused(faults.token_refused("it has expired"))
+                raise refused(errors.token_refused("it has expired"))
             if spent not in (None, key):
-                raise refused(faults.token_refused("it was used already, with another key"))
+                raise refused(errors.token_refused("it was used already, with another key"))
             database.execute("update tokens set key = ? where secret = ?", (key, _hashed(secret)))
             database.execute(
                 "insert into edges (name, key, hosts) values (?, ?, ?) "
@@ -122,9 +122,9 @@ class Register:
                 "select key, hosts from edges where name = ?", (edge,)
             ).fetchone()
         if found is None:
-            raise refused(faults.not_an_edge(f"`{edge}` has not enrolled, or was removed"))
+            raise refused(errors.not_an_edge(f"`{edge}` has not enrolled, or was removed"))
         if found[0] != key:
-            raise refused(faults.not_an_edge(f"`{edge}` has enrolled with another key since"))
+            raise refused(errors.not_an_edge(f"`{edge}` has enrolled with another key since"))
         return list(json.loads(found[1]))
 
     def grant(self, edge: str, key: str, certificate: bytes, ends: float) -> None:
@@ -152,7 +152,7 @@ class Register:
                 "select certificate from granted where edge = ? and ends > ?", (edge, now)
             ).fetchall()
         if removed is not None:
-            raise refused(faults.removed(edge))
+            raise refused(errors.removed(edge))
         if known is not None and not found:
             raise refused(_no_certificate(edge))
         return "".join(certificate for (certificate,) in found).encode()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base.certs import NAME
-from ..base.faults import refused
+from ..base.errors import refused
 
 _LONGEST = 256
 _SECRET, _PIN = re.compile(r"[A-Za-z0-9_-]{22}"), re.compile(r"[0-9a-f]{64}")

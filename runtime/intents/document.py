@@ -14,7 +14,7 @@ import yaml
 from ...lang.text.diagnostics import FEW, Diagnostic, Diagnostics, Label
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
-from ..edge.faults import missing_key
+from ..edge.errors import missing_key
 from ..edge.yaml_nodes import Nodes
 
 GUIDE = "docs/intents.md"

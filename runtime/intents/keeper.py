@@ -21,9 +21,9 @@ from ...lang.contract.rules.wire import encode
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.ending import diagnosed
 from ...lang.text.source import Source
-from ..base.faults import refused
+from ..base.errors import refused
 from ..owner.owner import Owner, Wish
-from . import faults
+from . import errors
 from .document import Document, read_document
 from .kept import Intent, Kept, Made
 from .meaning import Surroundings, meaning
@@ -99,7 +99,7 @@ class Keeper:
             begins = document.start if document.start is not None else now
             ends = begins + document.duration if document.duration is not None else None
             if ends is not None and ends <= now:
-                raise refused(faults.over(document.duration_at))
+                raise refused(errors.over(document.duration_at))
             wanted = Intent(owner.name, document.id, source.name, source.text, begins, ends)
             before = self._intents.get((owner.name, document.id))
             if before is not None and before.text == source.text:
@@ -131,12 +131,12 @@ class Keeper:
     ) -> None:
         meaning(document, owner.loaded.manifest, around(owner))
         if before is not None and before.state == "active" and later:
-            raise refused(faults.in_force(before.id))
+            raise refused(errors.in_force(before.id))
         if sum(intent.going for intent in self._intents.values()) >= MOST:
-            raise refused(faults.too_many(MOST))
+            raise refused(errors.too_many(MOST))
         others = (each for each in self._intents.values() if each is not before)
         if len(source.text) + sum(len(each.text) for each in others) > ROOM:
-            raise refused(faults.no_room(ROOM))
+            raise refused(errors.no_room(ROOM))
 
     def _undo(self, taken: Intent, before: Intent | None) -> None:
         """What could not begin was never taken; where that cannot be written, it begins later, as
@@ -148,7 +148,7 @@ class Keeper:
                 self._kept.remove(taken)
         except Refused as error:
             self._set(taken)
-            raise Refused([faults.not_taken_back(taken.id), *error.diagnostics]) from None
+            raise Refused([errors.not_taken_back(taken.id), *error.diagnostics]) from None
 
     def told(self, pipeline: str = "", ids: Iterable[str] = ()) -> list[Intent]:
         """By pipeline and name; without a pipeline, of all."""
@@ -164,7 +164,7 @@ class Keeper:
         """That there are intents of these names. Raises `Refused`."""
         known = [intent.id for intent in self.told(pipeline)]
         if strange := [each for each in ids if each not in known]:
-            raise refused(*(faults.unknown(each, known) for each in strange))
+            raise refused(*(errors.unknown(each, known) for each in strange))
 
     def remove(self, name: str, pipeline: str) -> Intent:
         """End an intent at once, and forget it. Returns what it was."""
@@ -186,7 +186,7 @@ class Keeper:
             return found[0]
         if found:  # of several pipelines: which one is meant?
             return self._intents[self._owner(pipeline).name, name]
-        raise refused(faults.unknown(name, [each for _, each in self._intents]))
+        raise refused(errors.unknown(name, [each for _, each in self._intents]))
 
     def forget(self, pipeline: str) -> None:
         """Its pipeline was unloaded. What cannot be written now is tried again."""
@@ -246,7 +246,7 @@ class Keeper:
             with suppress(Refused):
                 lost = len(intent.rules) - len(self._still(intent, self._owner(intent.pipeline)))
                 if lost:
-                    return replace(intent, state="failed", why=faults.gone(lost).title)
+                    return replace(intent, state="failed", why=errors.gone(lost).title)
         return intent
 
     # ---- the thread -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean, ticked
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
-from ..base.faults import refused
+from ..base.errors import refused
 from ..edge.yaml_nodes import spelled
 from .document import Document, Said
 from .flows import Flow, Follower, taken

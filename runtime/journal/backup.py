@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base.faults import refused, unreadable
-from . import faults
+from ..base.errors import refused, unreadable
+from . import errors
 from .disk import why
 from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, write_whole
 from .state import Item
@@ -99,9 +99,9 @@ class Taken:
             try:
                 self._open.append((path, self._owned.enter_context(path.open("rb"))))
             except FileNotFoundError:
-                raise refused(faults.damaged(str(path), "it is gone")) from None
+                raise refused(errors.damaged(str(path), "it is gone")) from None
             except OSError as error:
-                raise refused(faults.no_backup(f"`{path}`: {why(error)}", _AGAIN)) from None
+                raise refused(errors.no_backup(f"`{path}`: {why(error)}", _AGAIN)) from None
             return mark._replace(name=f"{item.name}/{name}")
 
         return Pipeline(
@@ -121,7 +121,7 @@ class Taken:
                 digest.update(chunk)
                 yield chunk
             if left or digest.hexdigest() != mark.digest:
-                raise refused(faults.damaged(str(path), "it is not what was written"))
+                raise refused(errors.damaged(str(path), "it is not what was written"))
         yield self._intents
 
     def close(self) -> None:
@@ -212,7 +212,7 @@ class Source:
         return self._damaged(self.at, what, f"it cannot be understood: {error!r}")
 
     def _damaged(self, at: int, what: str, why: str, until: int = 0) -> Exception:
-        return refused(faults.damaged_backup(at, until, what, why))
+        return refused(errors.damaged_backup(at, until, what, why))
 
 
 def _decode(about: Any) -> Contents:

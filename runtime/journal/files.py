@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
 from ...lang.text.diagnostics import Refused
-from ..base.faults import refused
-from . import faults
+from ..base.errors import refused
+from . import errors
 from .disk import why
 
 DIGEST_SIZE = 16
@@ -70,11 +70,11 @@ def read(path: Path, most: int = sys.maxsize, cut: bool = False) -> bytes:
             return file.read(most if about.st_size > most else -1)
     except MemoryError:
         why_not = f"it has {about.st_size:,} bytes, more than there is memory for"
-        raise refused(faults.cannot_read(str(path), why_not)) from None
+        raise refused(errors.cannot_read(str(path), why_not)) from None
     except FileNotFoundError:
         raise Unsound("it is gone") from None
     except OSError as error:
-        raise refused(faults.cannot_read(str(path), why(error))) from None
+        raise refused(errors.cannot_read(str(path), why(error))) from None
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> Mark:
@@ -106,7 +106,7 @@ def write_twice(paths: Sequence[Path], content: bytes) -> None:
         sync_directory(paths[0].parent)
     except OSError as error:
         if changed:
-            raise Doubtful([faults.doubtful(str(paths[0].parent), error)]) from None
+            raise Doubtful([errors.doubtful(str(paths[0].parent), error)]) from None
         _give_up(paths[0], error, *fresh.values())
 
 
@@ -125,7 +125,7 @@ def _give_up(path: Path, error: OSError, *begun: Path) -> NoReturn:
     for each in begun:
         with suppress(OSError):
             each.unlink(missing_ok=True)
-    raise refused(faults.cannot_write(str(path), error)) from None
+    raise refused(errors.cannot_write(str(path), error)) from None
 
 
 def sync_directory(directory: Path) -> None:

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base.faults import refused
-from . import faults
+from ..base.errors import refused
+from . import errors
 
 #: Permissions of a directory that let others write.
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -45,7 +45,7 @@ def hold(directory: Path) -> Iterator[None]:
                 held.callback(os.close, file)
                 _lock(file, directory)
         except OSError as error:
-            raise refused(faults.cannot_write(str(directory), error)) from None
+            raise refused(errors.cannot_write(str(directory), error)) from None
         _lock(locked, directory)
         yield
 

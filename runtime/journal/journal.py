@@ -19,7 +19,7 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.outcome import Outcome
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded
-from . import faults
+from . import errors
 from .log import Log, Mark, open_new
 from .records import ALLOTTED, IES, NOTE, PACKED, Entry, with_allotted
 from .recovery import Written
@@ -104,7 +104,7 @@ class Journal:
             self._told -= len(self._keyed.pop().answer)
         if not self.log.withdraw(self._before):
             why = "what was refused could not be taken out, and a restart may make it"
-            self._unwritten = (faults.cannot_write(str(self.log.path), why),)
+            self._unwritten = (errors.cannot_write(str(self.log.path), why),)
 
     def note(self, revision: int, loaded: AnyLoaded) -> None:
         """Another transaction than a request's: nothing that a replay would have to make again. It
@@ -117,7 +117,7 @@ class Journal:
         """Write what has to be there before the next request. Raises `Refused`."""
         self.store.need_list()
         if self.withheld:
-            raise Refused(self._unfolded or [faults.cannot_write(str(self.log.path), "not yet")])
+            raise Refused(self._unfolded or [errors.cannot_write(str(self.log.path), "not yet")])
         if self._owed is not None:
             self._append(self._owed)
             self._owed = None
@@ -160,7 +160,7 @@ class Journal:
         gone = self.store.removed(self.pipeline, self.log)
         if gone is None or self._unfolded:
             return ()
-        self._unfolded = (faults.cannot_write(str(gone), "somebody removed it"),)
+        self._unfolded = (errors.cannot_write(str(gone), "somebody removed it"),)
         return self._unfolded
 
     # ---- snapshots --------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base.faults import refused
-from . import faults
+from ..base.errors import refused
+from . import errors
 from .disk import why
 from .files import sync_directory
 from .heads import HEADS, NOT_BEGUN, Head
@@ -77,7 +77,7 @@ class Log:
     def append(self, entry: Entry) -> None:
         """Write an entry. Raises `Refused`, and then it is not written."""
         if self.failed:
-            raise refused(faults.cannot_write(str(self.path), self.failed, for_good=True))
+            raise refused(errors.cannot_write(str(self.path), self.failed, for_good=True))
         record = encode(entry)
         at = HEADS + self.mark.size
         try:
@@ -90,7 +90,7 @@ class Log:
                 done += os.pwrite(self._file, memoryview(record)[done:], at + done)
         except OSError as error:
             self.withdraw(self.mark)
-            raise refused(faults.cannot_write(str(self.path), error)) from None
+            raise refused(errors.cannot_write(str(self.path), error)) from None
         self.mark = Mark(self.mark.size + len(record), entry.revision)
         self._written += 1
 
@@ -177,7 +177,7 @@ class Log:
                             self._make_ready()
                         self._write_head(ended=1)
             except OSError as error:
-                raise refused(faults.cannot_write(str(path), error)) from None
+                raise refused(errors.cannot_write(str(path), error)) from None
             if self._file >= 0:
                 with suppress(OSError):  # on a full disk the new one needs what this one has left
                     os.ftruncate(self._file, HEADS + self.mark.size)
@@ -219,7 +219,7 @@ class Log:
                 try:
                     self._make_ready()
                 except OSError as error:
-                    raise refused(faults.cannot_write(str(self.path), error)) from None
+                    raise refused(errors.cannot_write(str(self.path), error)) from None
             self._syncing = True
         self._sync()
 
@@ -287,7 +287,7 @@ def open_new(path: Path, whose: tuple[bytes, int, int]) -> int:
             os.close(descriptor)
             with suppress(OSError):
                 path.unlink()
-        raise refused(faults.cannot_write(str(path), error)) from None
+        raise refused(errors.cannot_write(str(path), error)) from None
     return descriptor
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base.faults import refused
+from ..base.errors import refused
 from .backup import Contents, Pipeline, Source
 from .disk import why
 from .files import sync_directory

@@ -23,8 +23,8 @@ from tempfile import mkdtemp
 from typing import Literal
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base.faults import refused
-from . import faults, format1, kept_in
+from ..base.errors import refused
+from . import errors, format1, kept_in
 from .backup import Pipeline, Received, Taken
 from .disk import why
 from .files import Doubtful, Unsound, read_sound, sync_directory, write_whole
@@ -98,7 +98,7 @@ class Store:
             return recover(self.directory)
         except OSError as error:
             place = str(error.filename or self.directory)
-            raise refused(faults.cannot_read(place, why(error))) from None
+            raise refused(errors.cannot_read(place, why(error))) from None
 
     def _take(self, found: Found) -> None:
         self._state, self._found = found.state, found.losses
@@ -117,18 +117,18 @@ class Store:
         self._unsound = set(found.unsound)
         #: What is said of this start alone, by pipeline; empty: of all.
         self.notes = [
-            (found.state.items[each].name, faults.unconfirmed(str(self.directory / file), revision))
+            (found.state.items[each].name, errors.unconfirmed(str(self.directory / file), revision))
             for each, (file, revision) in found.unconfirmed.items()
         ]  # fmt: skip
         if -1 not in found.losses:
             copies = found.unsound.items()
-            self.notes += [("", faults.copied(str(self.directory / n), why)) for n, why in copies]
+            self.notes += [("", errors.copied(str(self.directory / n), why)) for n, why in copies]
         if found.strays:
-            self.notes.append(("", faults.strays(str(self.directory / "aside"), found.strays)))
+            self.notes.append(("", errors.strays(str(self.directory / "aside"), found.strays)))
         try:  # who was killed may have renamed the list, and not have waited for the disk
             sync_directory(self.directory)
         except OSError as error:
-            self.doubt = (faults.doubtful(str(self.directory), error),)
+            self.doubt = (errors.doubtful(str(self.directory), error),)
         with suppress(Refused):  # the findings say so
             self._save(self._state)
 
@@ -171,7 +171,7 @@ class Store:
             os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK))
         except OSError as error:
             if error.errno in (EROFS, EIO):  # another is no matter of the disk's
-                self.findings = (faults.cannot_write(str(path), error),)
+                self.findings = (errors.cannot_write(str(path), error),)
                 raise Refused(self.findings) from None
 
     def need_place(self) -> None:
@@ -184,7 +184,7 @@ class Store:
         except OSError as error:
             if error.errno not in (ENOENT, ENOTDIR):
                 return  # whoever writes is told why that fails
-        gone = faults.moved_away(str(self.directory))
+        gone = errors.moved_away(str(self.directory))
         self.findings = self.doubt = (gone,)
         raise refused(gone)
 
@@ -225,10 +225,10 @@ class Store:
         """Raises `Refused` while the list is in doubt: nothing that it is needed for may be
         acknowledged."""
         if self.doubt:
-            if self.doubt[0].code == faults.CANNOT_WRITE:  # it is no list that is in doubt
+            if self.doubt[0].code == errors.CANNOT_WRITE:  # it is no list that is in doubt
                 raise Refused(self.doubt)
             why = "its list is perhaps not on the disk"
-            raise refused(faults.cannot_write(str(self.directory), why))
+            raise refused(errors.cannot_write(str(self.directory), why))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -267,7 +267,7 @@ class Store:
                 continue
             except OSError as error:
                 place = str(self.directory / "aside")
-                raise refused(faults.cannot_write(place, error)) from None
+                raise refused(errors.cannot_write(place, error)) from None
         self._unsound.clear()
 
     # ---- losses -----------------------------------------------------------------------------
@@ -413,14 +413,14 @@ class Store:
         try:
             return read_sound(self.directory, file)
         except Unsound as error:
-            raise refused(faults.damaged(str(self.directory / file.name), str(error))) from None
+            raise refused(errors.damaged(str(self.directory / file.name), str(error))) from None
 
     def written(self, item: Item) -> Written:
         """What was written since its snapshot, as far as it can be read. Raises `Refused`."""
         try:
             files = os.listdir(self.directory)
         except OSError as error:
-            raise refused(faults.cannot_read(str(self.directory), why(error))) from None
+            raise refused(errors.cannot_read(str(self.directory), why(error))) from None
         return read_logs(self.directory, self._state, item, files)
 
     def unwritten(self, pipeline: int) -> Written:
@@ -510,7 +510,7 @@ class Store:
         try:
             path = Path(mkdtemp(prefix=_RECEIVED, dir=self.directory))
         except OSError as error:
-            raise refused(faults.cannot_write(str(self.directory), error)) from None
+            raise refused(errors.cannot_write(str(self.directory), error)) from None
         try:
             yield path
         finally:
@@ -567,7 +567,7 @@ class Store:
             received.path(mark).rename(self.directory / name)
         except OSError as error:
             path = str(self.directory / name)
-            raise refused(faults.cannot_write(path, error)) from None
+            raise refused(errors.cannot_write(path, error)) from None
         return mark._replace(name=name)
 
     def _begin_log(self, pipeline: int, number: int, revision: int) -> None:

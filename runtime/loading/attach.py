@@ -10,7 +10,7 @@ from pathlib import Path
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic, Label, Refused
 from ...lang.text.source import Span
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import BpfError, Link, Pin, Program, XdpMode
 from ..kernel.netlink import XDP_REDIRECTED, Netlink, xdp_features
 from ..kernel.netlink import Link as Interface
@@ -127,7 +127,7 @@ def _fault(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Dia
     if error.errno == EOPNOTSUPP and mode is XdpMode.NATIVE:
         return _no_native(port.interface, span, "its driver has none")
     if error.errno in (EPERM, EACCES):
-        return faults.no_privilege(f"attach to `{port.interface}`")
+        return errors.no_privilege(f"attach to `{port.interface}`")
     return _not_attached(port.interface, span, error.reason, error.mend)
 
 

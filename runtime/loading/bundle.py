@@ -11,7 +11,7 @@ from ...lang.contract.manifest.manifest import Manifest, ManifestError, from_jso
 from ...lang.contract.trace.schema import SchemaError, TracedBuild, unpack
 from ...lang.contract.trace.schema import from_json as schema_from_json
 from ...lang.text.diagnostics import Diagnostic
-from ..base import faults
+from ..base import errors
 
 TRACING = "trace.json"
 _LARGEST = 64 << 20
@@ -31,7 +31,7 @@ def read_bundle(directory: Path) -> Bundle:
     are. Raises `Refused`."""
     if not directory.is_dir():
         why = "it is a file" if directory.exists() else "there is no such directory"
-        raise faults.refused(faults.no_bundle(directory, why))
+        raise errors.refused(errors.no_bundle(directory, why))
     text = _text(directory / "manifest.json", directory)
     traced = _traced(directory)
     return make_bundle(text, lambda file: _octets(file, directory), directory, traced)
@@ -48,18 +48,18 @@ def make_bundle(
     try:
         manifest = from_json(text)
     except ManifestError as error:
-        raise faults.refused(_bad_manifest(path, str(error))) from None
+        raise errors.refused(_bad_manifest(path, str(error))) from None
     name = str(manifest.pipeline)
     if not name.isidentifier():
-        raise faults.refused(_bad_manifest(path, f"`{name}` is no pipeline's name"))
+        raise errors.refused(_bad_manifest(path, f"`{name}` is no pipeline's name"))
     file = directory / f"{name}.bpf.o"
     octets = content(file)
     if hashlib.sha256(octets).hexdigest() != manifest.digest:
-        raise faults.refused(_wrong_digest(file))
+        raise errors.refused(_wrong_digest(file))
     if traced is not None:
         found = traced.schema.plain, traced.schema.digest
         if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
-            raise faults.refused(_wrong_digest(directory / traced_file(name)))
+            raise errors.refused(_wrong_digest(directory / traced_file(name)))
     return Bundle(manifest, octets, traced)
 
 
@@ -68,7 +68,7 @@ def unpack_traced(packed: bytes) -> TracedBuild | None:
     try:
         return unpack(packed) if packed else None
     except SchemaError as error:
-        raise faults.refused(_bad_manifest(Path(TRACING), str(error))) from None
+        raise errors.refused(_bad_manifest(Path(TRACING), str(error))) from None
 
 
 def traced_file(name: str) -> str:
@@ -83,9 +83,9 @@ def _traced(directory: Path) -> TracedBuild | None:
     try:
         schema = schema_from_json(_text(path, directory))
     except SchemaError as error:
-        raise faults.refused(_bad_manifest(path, str(error))) from None
+        raise errors.refused(_bad_manifest(path, str(error))) from None
     if not schema.pipeline.isidentifier():
-        raise faults.refused(_bad_manifest(path, "it names no pipeline"))
+        raise errors.refused(_bad_manifest(path, "it names no pipeline"))
     return TracedBuild(_octets(directory / traced_file(schema.pipeline), directory), schema)
 
 
@@ -93,20 +93,20 @@ def _text(path: Path, directory: Path) -> str:
     try:
         return _octets(path, directory).decode()
     except UnicodeDecodeError:
-        raise faults.refused(_bad_manifest(path, "not UTF-8")) from None
+        raise errors.refused(_bad_manifest(path, "not UTF-8")) from None
 
 
 def _octets(path: Path, directory: Path) -> bytes:
     try:
         if path.stat().st_size > _LARGEST:
-            raise faults.refused(faults.no_bundle(directory, f"`{path.name}` is too large"))
+            raise errors.refused(errors.no_bundle(directory, f"`{path.name}` is too large"))
         return path.read_bytes()
     except FileNotFoundError:
         why = f"it has no `{path.name}`"
-        raise faults.refused(faults.no_bundle(directory, why)) from None
+        raise errors.refused(errors.no_bundle(directory, why)) from None
     except OSError as error:
         why = f"`{path.name}` cannot be read: {error.strerror}"
-        raise faults.refused(faults.no_bundle(directory, why)) from None
+        raise errors.refused(errors.no_bundle(directory, why)) from None
 
 
 # ---- errors ---------------------------------------------------------------------------------

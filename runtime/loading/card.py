@@ -16,7 +16,7 @@ from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.meanwhile import NONE, Pause
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
-from ..base import faults as common
+from ..base import errors as common
 from ..edge.config import Config
 from ..kernel import libbpf
 from ..kernel.handles import (
@@ -35,7 +35,7 @@ from ..kernel.maps import BPF_F_MMAPABLE
 from ..kernel.netlink import Netlink
 from ..ports.ports import DEFAULT_VERDICTS, Neighbourhood, Port, find_ports, local_addresses, put
 from . import attach
-from . import card_faults as faults
+from . import card_errors as errors
 from . import card_snapshot as snapshot
 from .bundle import Bundle
 from .card_images import Images, maps_of
@@ -58,7 +58,7 @@ from .releases import (
     write_about,
 )
 from .soundness import recorded
-from .upgrade_faults import not_on_card
+from .upgrade_errors import not_on_card
 
 #: r0 = XDP_PASS, exit.
 _PASS = bytes((0xB7, 0, 0, 0, 2, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0))
@@ -137,7 +137,7 @@ class LoadedCard(Pinned):
                     program = loaded.programs()[bundle.manifest.entry(role).name]
                     Pin.create(program, self._entry(role))
         except BpfError as error:
-            raise common.refused(faults.no_card(self.ports[0].interface, _why(error))) from error
+            raise common.refused(errors.no_card(self.ports[0].interface, _why(error))) from error
         for name, size, entries in maps_of(bundle.manifest):
             spec = MapSpec(MapType.ARRAY, 4, size, entries, BPF_F_MMAPABLE, name)
             with Map.create(spec) as table:
@@ -148,11 +148,11 @@ class LoadedCard(Pinned):
         interface is not there."""
         here, found = {port.number for port in self.ports}, dict[str, Port]()
         for port in (port for port in self.wanted if port.number not in here):
-            raise common.refused(faults.no_card(port.interface, "there is no such interface"))
+            raise common.refused(errors.no_card(port.interface, "there is no such interface"))
         for number, role in enumerate(self.manifest.roles):
             ports = [port for port in self.ports if port.role == number]
             if len(ports) > 1:
-                raise common.refused(faults.several_ports(role, [p.name for p in ports]))
+                raise common.refused(errors.several_ports(role, [p.name for p in ports]))
             if ports:
                 found[role] = ports[0]
         return found
@@ -171,7 +171,7 @@ class LoadedCard(Pinned):
                 attach.attach(self.ports, entries, XdpMode.OFFLOAD, self.name, config.spans)
             except Refused as refused:
                 why = "; ".join(d.title for d in refused.diagnostics)
-                diagnostic = faults.no_card(self.ports[0].interface, why)
+                diagnostic = errors.no_card(self.ports[0].interface, why)
                 raise common.refused(diagnostic) from refused
 
     def need_fit(self, bundle: Bundle) -> None:
@@ -179,7 +179,7 @@ class LoadedCard(Pinned):
         if bundle.manifest.target == "host":
             raise common.refused(not_on_card(self.name))
         if _kept(bundle.manifest) != _kept(self.manifest):
-            raise common.refused(faults.other_rules(self.name))
+            raise common.refused(errors.other_rules(self.name))
 
     def replace(self, bundle: Bundle) -> None:
         """Put other programs in the place of these, whose rules and counters stay; every packet
@@ -317,7 +317,7 @@ def need_cards(ports: Iterable[Port]) -> None:
             fd = libbpf.load_for_device("probe", _PASS, port.ifindex)
             os.close(libbpf.check(fd, "load a program for its card"))
         except BpfError as error:
-            raise common.refused(faults.no_card(port.interface, _why(error))) from error
+            raise common.refused(errors.no_card(port.interface, _why(error))) from error
 
 
 def _kept(manifest: Manifest) -> list[object]:

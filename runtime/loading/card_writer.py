@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import BpfError
 from ..kernel.maps import Map
 from ..rules.directory import DirectoryFull
-from ..rules.faults import of_tables
+from ..rules.errors import of_tables
 from ..rules.images import TooLong
 from ..rules.plans import Change, Plan
 from ..rules.tables import NoRoom
@@ -116,7 +116,7 @@ class CardWriter:
                 raise
         except (BpfError, DirectoryFull, NoRoom, TooLong) as error:
             kinds = {name: table.kind for name, table in self.tables.items()}
-            raise faults.refused(of_tables(error, kinds)) from error
+            raise errors.refused(of_tables(error, kinds)) from error
         self.images.revision += 1
         for rule in work.removed:
             self.tables[rule.kind].forget(rule)
@@ -145,7 +145,7 @@ class CardWriter:
             owner = table.owner(rule, key)
             taken = owner != rule.sequence and owner not in going
             if taken or coming.setdefault((rule.kind, key[1]), rule) is not rule:
-                raise faults.refused(_same_hash(rule))
+                raise errors.refused(_same_hash(rule))
 
     def _settle(self, work: _Work) -> None:
         """In memory: which cell is whose. Raises NoRoom with nothing done."""

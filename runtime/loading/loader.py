@@ -11,7 +11,7 @@ from ...lang.contract.manifest.manifest import ManifestError
 from ...lang.contract.rules.meanwhile import NONE, Pause
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
-from ..base import faults
+from ..base import errors
 from ..edge.config import Config
 from ..edge.liveness_settings import from_json as liveness_of
 from ..edge.rules import also_wrong
@@ -125,13 +125,13 @@ class Loaded(Pinned):
         with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
             if (ROOT / name / "about").exists():
-                raise faults.refused(faults.already_loaded(name))
+                raise errors.refused(errors.already_loaded(name))
             try:
                 filling = content or Configured(config)
                 return cls._load(bundle, config, name, owned, lock, grace, filling)
             except BpfError as error:
                 doing = f"load the pipeline `{name}`"
-                raise faults.refused(faults.of_kernel(error, doing)) from error
+                raise errors.refused(errors.of_kernel(error, doing)) from error
 
     @classmethod
     def _load(
@@ -176,7 +176,7 @@ class Loaded(Pinned):
             try:
                 about = read_about(name)
                 if about.get("namespace") != this_namespace():
-                    raise faults.refused(faults.elsewhere(name))
+                    raise errors.refused(errors.elsewhere(name))
                 if releases_of(name) != [about["release"]]:
                     from .upgrade import finish
 
@@ -186,7 +186,7 @@ class Loaded(Pinned):
                 return loaded
             except BpfError as error:
                 doing = f"open the pipeline `{name}`"
-                raise faults.refused(faults.of_kernel(error, doing)) from error
+                raise errors.refused(errors.of_kernel(error, doing)) from error
 
     @classmethod
     def opened(
@@ -207,7 +207,7 @@ class Loaded(Pinned):
         try:
             loaded.writer = Writer(loaded.manifest, loaded.maps, loaded.neighbourhood, grace)
         except ManifestError as error:
-            raise faults.refused(faults.damaged(name, str(error))) from None
+            raise errors.refused(errors.damaged(name, str(error))) from None
         owned.callback(loaded.writer.close)
         recover(loaded.writer)
         return loaded
@@ -285,7 +285,7 @@ def unload(name: str) -> None:
         try:
             remove_pinned(name)
         except OSError as error:
-            raise faults.refused(faults.no_privilege(f"unload: {error.strerror}")) from None
+            raise errors.refused(errors.no_privilege(f"unload: {error.strerror}")) from None
         lock.remove()
 
 

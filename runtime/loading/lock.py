@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base import faults
+from ..base import errors
 from ..base.places import RUN
 from ..kernel.system import give_to_owner
 
@@ -96,11 +96,11 @@ class Lock:
             self._fd = _opened(self.path)
         except OSError as error:
             what = f"lock the pipeline `{name}` by `{self.path}`: {error.strerror}"
-            raise faults.refused(faults.no_privilege(what)) from None
+            raise errors.refused(errors.no_privilege(what)) from None
         if not self._locked():
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
-            raise faults.refused(_busy(name, holder)) from None
+            raise errors.refused(_busy(name, holder)) from None
         return is_at(self._fd, self.path)
 
     def _locked(self) -> bool:

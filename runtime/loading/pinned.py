@@ -13,7 +13,7 @@ from ...lang.contract.rules.columns import Columns
 from ...lang.contract.rules.meanwhile import NONE, Pause
 from ...lang.contract.rules.rulebook import Plan, RuleBook
 from ...lang.text.diagnostics import Diagnostic
-from ..base import faults
+from ..base import errors
 from ..edge.congestion_settings import from_json as congestion_of
 from ..edge.push_settings import from_json as push_of
 from ..ports.ports import Port, Wanted
@@ -48,7 +48,7 @@ class Pinned(ABC):
             self.congestion = congestion_of(about.get("congestion"))
             self.reports = push_of(about.get("reports"))
         except ManifestError as error:
-            raise faults.refused(faults.damaged(name, str(error))) from None
+            raise errors.refused(errors.damaged(name, str(error))) from None
 
     def _empty_book(self) -> RuleBook:
         ifindexes = {port.number: port.ifindex for port in self.ports}

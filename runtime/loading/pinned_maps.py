@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.text.diagnostics import Refused
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import BpfError, Map
 
 
@@ -24,7 +24,7 @@ class PinGone(Refused):
     """Something removed a pin (H0710)."""
 
     def __init__(self, pipeline: str, why: str) -> None:
-        super().__init__([faults.damaged(pipeline, why)])
+        super().__init__([errors.damaged(pipeline, why)])
 
 
 class PinnedMaps(dict[str, Map]):

@@ -26,8 +26,8 @@ from ...lang.contract.manifest.manifest import (
 )
 from ...lang.contract.rules.ie_values import spell
 from ...lang.contract.rules.rules import Rule
-from ..base import faults
-from ..base.agent_faults import overtaken
+from ..base import errors
+from ..base.agent_errors import overtaken
 from ..kernel.handles import BpfError, Map
 from ..ports.ports import Wanted
 from ..rules.bulk import rows
@@ -67,10 +67,10 @@ class Reader:
         except BpfError as error:
             self.close()
             doing = f"read the pipeline `{self.name}`"
-            raise faults.refused(faults.of_kernel(error, doing)) from error
+            raise errors.refused(errors.of_kernel(error, doing)) from error
         except ManifestError as error:
             self.close()
-            raise faults.refused(faults.damaged(self.name, str(error))) from None
+            raise errors.refused(errors.damaged(self.name, str(error))) from None
 
     def _open(self, release: int) -> None:
         """All maps of a release, which may give way to another one meanwhile. Raises BpfError."""
@@ -137,7 +137,7 @@ class Reader:
                 found = self.moment_of(epoch, cells, kinds).detach()
                 if control[0] == epoch:
                     return found
-            raise faults.refused(overtaken())
+            raise errors.refused(overtaken())
         finally:
             control.release()
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base import faults
+from ..base import errors
 from ..base.places import PINNED
 from ..edge.config import Config
 from ..kernel.handles import (
@@ -91,12 +91,12 @@ def pick(name: str, everywhere: bool = True) -> str:
     if not name and len(have) == 1:
         return have[0]
     if not name and have:
-        raise faults.refused(faults.several_loaded(have))
+        raise errors.refused(errors.several_loaded(have))
     if name not in have:
         need_privilege()
         if not have:
             need_bpffs()
-        raise faults.refused(faults.not_loaded(name, have or (loaded_names() * everywhere)))
+        raise errors.refused(errors.not_loaded(name, have or (loaded_names() * everywhere)))
     return name
 
 
@@ -108,7 +108,7 @@ def pick_to_remove(name: str) -> str:
     if name or not left or loaded_names(this_namespace()):
         return pick(name)
     if len(left) > 1:
-        raise faults.refused(faults.several_loaded(left))
+        raise errors.refused(errors.several_loaded(left))
     return left[0]
 
 
@@ -183,13 +183,13 @@ def check_object(manifest: Manifest, found: Object) -> None:
                 missing.append(f"{kind.prefix}_{suffix}")
     if missing:
         path = Path(f"{manifest.pipeline}.bpf.o")
-        raise faults.refused(faults.foreign_object(path, f"no {', '.join(missing)}"))
+        raise errors.refused(errors.foreign_object(path, f"no {', '.join(missing)}"))
 
 
 def need_name(name: str) -> None:
     """Raises `Refused` where it is no name for a folder and its pins."""
     if not _NAME.fullmatch(name):
-        raise faults.refused(faults.bad_name(name))
+        raise errors.refused(errors.bad_name(name))
 
 
 def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
@@ -251,9 +251,9 @@ def read_about(name: str, release: int = 0) -> dict[str, Any]:
     try:
         about = json.loads(zlib.decompress(octets))
     except (ValueError, zlib.error):
-        raise faults.refused(faults.damaged(name, "it cannot be read")) from None
+        raise errors.refused(errors.damaged(name, "it cannot be read")) from None
     if why := _damage(about):
-        raise faults.refused(faults.damaged(name, why))
+        raise errors.refused(errors.damaged(name, why))
     return dict(about)
 
 
@@ -263,7 +263,7 @@ def on_card(name: str) -> bool:
         return bool(read_about(name)["mode"] == "offload")
     except BpfError as error:
         doing = f"open the pipeline `{name}`"
-        raise faults.refused(faults.of_kernel(error, doing)) from error
+        raise errors.refused(errors.of_kernel(error, doing)) from error
 
 
 def about_id(name: str) -> int:
@@ -329,7 +329,7 @@ def remove_pinned(name: str) -> None:
 def need_bpffs() -> None:
     """Raises `Refused` where no bpf file system is mounted, so that nothing can be seen."""
     if not is_bpffs(BPFFS):
-        raise faults.refused(faults.no_bpffs(MOUNT))
+        raise errors.refused(errors.no_bpffs(MOUNT))
 
 
 def holder_of(program: int) -> str:
@@ -348,13 +348,13 @@ def need_capabilities() -> None:
     have = permitted()
     lacking = [name for name in LOADING if not have >> NUMBERS[name] & 1]
     if lacking and not have >> NUMBERS["CAP_SYS_ADMIN"] & 1:
-        raise faults.refused(faults.no_privilege(f"load: {' and '.join(lacking)} is missing"))
+        raise errors.refused(errors.no_privilege(f"load: {' and '.join(lacking)} is missing"))
 
 
 def need_to_bind() -> None:
     """The same of who binds maps to a device."""
     if not permitted() >> NUMBERS[CARDS] & 1:
-        raise faults.refused(faults.no_card_privilege(CARDS))
+        raise errors.refused(errors.no_card_privilege(CARDS))
 
 
 def need_privilege() -> None:
@@ -362,6 +362,6 @@ def need_privilege() -> None:
     if os.geteuid() == 0:
         return
     if not permitted() >> NUMBERS["CAP_BPF"] & 1:
-        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))
+        raise errors.refused(errors.no_privilege("work with pipelines in the kernel"))
     if not any(os.access(each, os.W_OK | os.X_OK) for each in (ROOT, BPFFS)):
-        raise faults.refused(faults.no_place_for_pins(str(ROOT), os.geteuid()))
+        raise errors.refused(errors.no_place_for_pins(str(ROOT), os.geteuid()))

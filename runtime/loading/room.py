@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import MapSpec, Object
 from ..kernel.libbpf import possible_cpus
 from ..kernel.memory import MapMemory, available, map_memory
@@ -62,7 +62,7 @@ def load_object(manifest: Manifest, found: Object) -> list[Diagnostic]:
     tables = memory_of_tables(manifest, found.new_maps(), possible_cpus())
     free = available()
     if sum(table.at_load for table in tables) > free:
-        raise faults.refused(_no_room(manifest.pipeline, tables, free))
+        raise errors.refused(_no_room(manifest.pipeline, tables, free))
     found.load()
     full = sum(table.full for table in tables) > free
     return [_may_run_out(manifest.pipeline, tables, free)] if full else []
@@ -70,13 +70,13 @@ def load_object(manifest: Manifest, found: Object) -> list[Diagnostic]:
 
 def _no_room(pipeline: str, tables: Sequence[TableMemory], free: int) -> Diagnostic:
     """`free`: bytes on this machine."""
-    needed = f"{faults.mebibytes(sum(t.at_load for t in tables))} of memory"
+    needed = f"{errors.mebibytes(sum(t.at_load for t in tables))} of memory"
     return _too_large(pipeline, {t: t.at_load for t in tables}, needed, free)
 
 
 def _may_run_out(pipeline: str, tables: Sequence[TableMemory], free: int) -> Diagnostic:
     """`free`: bytes on this machine."""
-    full = f"{faults.mebibytes(sum(t.full for t in tables))} of memory when they are full"
+    full = f"{errors.mebibytes(sum(t.full for t in tables))} of memory when they are full"
     found = _too_large(pipeline, {t: t.full for t in tables}, full, free)
     return replace(found, severity="warning")
 
@@ -85,11 +85,11 @@ def _too_large(
     pipeline: str, sizes: Mapping[TableMemory, int], needed: str, free: int
 ) -> Diagnostic:
     largest = sorted((t for t in sizes if t.what), key=lambda t: -sizes[t])
-    shown = [f"{t.name} [{t.capacity}] {faults.mebibytes(sizes[t])}" for t in largest[:_SHOWN]]
+    shown = [f"{t.name} [{t.capacity}] {errors.mebibytes(sizes[t])}" for t in largest[:_SHOWN]]
     if others := largest[_SHOWN:]:
-        shown.append(f"{len(others)} others {faults.mebibytes(sum(sizes[t] for t in others))}")
+        shown.append(f"{len(others)} others {errors.mebibytes(sum(sizes[t] for t in others))}")
     return Diagnostic(
         "H0330",
-        f"the tables of `{pipeline}` take {needed}, {faults.mebibytes(free)} are available", (),
-        f"{', '.join(shown)}: declare fewer rules, {faults.MORE_MEMORY}",
+        f"the tables of `{pipeline}` take {needed}, {errors.mebibytes(free)} are available", (),
+        f"{', '.join(shown)}: declare fewer rules, {errors.MORE_MEMORY}",
     )  # fmt: skip

@@ -24,7 +24,7 @@ from ...lang.contract.manifest.manifest import from_json
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
-from ..base import faults as runtime_faults
+from ..base import errors as runtime_errors
 from ..kernel.handles import BpfError, Link, Map, Pin, Program
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
@@ -32,7 +32,7 @@ from ..ports.ports import Wanted
 from ..rules.plans import Changes
 from ..rules.sums import before_of
 from . import attach
-from . import upgrade_faults as faults
+from . import upgrade_errors as errors
 from .bundle import Bundle
 from .carry import carry, make_before
 from .compare import compare
@@ -59,7 +59,7 @@ class Weighed:
     @property
     def difference(self) -> str:
         """As a table; empty where nothing differs."""
-        return faults.difference(self.change, self.usage)
+        return errors.difference(self.change, self.usage)
 
 
 def weigh(running: Loaded, bundle: Bundle, answers: Answers | Source | None = None) -> Weighed:
@@ -72,11 +72,11 @@ def weigh(running: Loaded, bundle: Bundle, answers: Answers | Source | None = No
     change = compare(running.manifest, bundle.manifest, answers)
     usage = dict(_usage(running, change))
     if change.obstacles(usage):
-        raise runtime_faults.refused(faults.incompatible(change, usage))
+        raise runtime_errors.refused(errors.incompatible(change, usage))
     moved = (rule for k in change.kinds.values() if not k.kept for rule in _rules(running, k))
     made = translate(change, moved, running.port_numbers)
     if made.faults:
-        raise Refused(faults.untranslatable(made.faults))
+        raise Refused(errors.untranslatable(made.faults))
     if bundle.manifest.forwards and not running.manifest.forwards and running.mode == "native":
         links = {link.index: link for link in running.netlink.links()}
         unfit = [d for p in running.ports for d in attach.unfit(p, links[p.ifindex], None, True)]
@@ -112,7 +112,7 @@ def upgrade(running: Loaded, weighed: Weighed) -> Loaded:
             finish(running.name, upgraded.about, running.grace)
         except _NotSwitched as error:
             _put_back(running, upgraded)
-            raise runtime_faults.refused(_put_back_error(error.reason, error.mend)) from error
+            raise runtime_errors.refused(_put_back_error(error.reason, error.mend)) from error
         except BaseException as error:
             running.close()
             if isinstance(error, BpfError):
@@ -125,7 +125,7 @@ def upgrade(running: Loaded, weighed: Weighed) -> Loaded:
 
 def _refused(error: BpfError, running: Loaded) -> Refused:
     doing = f"upgrade the pipeline `{running.name}`"
-    return runtime_faults.refused(runtime_faults.of_kernel(error, doing))
+    return runtime_errors.refused(runtime_errors.of_kernel(error, doing))
 
 
 def repair(running: Loaded, bundle: Bundle) -> Loaded:

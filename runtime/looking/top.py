@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...lang.contract.rules.rule_text import format_rule
 from ...lang.text.diagnostics import Refused
 from ...lang.text.render import BOLD, ERROR, paint
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Counts, Netlink
 from ..loading.card_reader import reader_of
@@ -104,7 +104,7 @@ def _look(name: str, netlink: Netlink, rules: int = 0, before: Sample | None = N
             return Look(now, before, _busiest(reader, now, before, rules))
         except BpfError as error:
             doing = f"read the pipeline `{reader.name}`"
-            raise faults.refused(faults.of_kernel(error, doing)) from error
+            raise errors.refused(errors.of_kernel(error, doing)) from error
 
 
 def _busiest(reader: Reader, now: Sample, before: Sample, most: int) -> list[Busy]:

@@ -6,8 +6,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
-from ..base import agent_faults as faults
-from ..base.faults import refused
+from ..base import agent_errors as faults
+from ..base.errors import refused
 from ..base.outcome import Outcome
 from ..journal.journal import KEYS, Answered
 

@@ -22,20 +22,20 @@ from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.wire import Codecs, decode
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
-from ..base import agent_faults as faults
+from ..base import agent_errors as faults
 from ..base.collecting import no_collecting
-from ..base.faults import not_loaded, not_repairable, refused
+from ..base.errors import not_loaded, not_repairable, refused
 from ..base.outcome import MovedOn, Outcome, outcome_of
 from ..base.tally import Tally
 from ..base.waits import SLOW, SlowRequests, Waits
-from ..journal import faults as store_faults
+from ..journal import errors as store_faults
 from ..journal.journal import Journal, build_of, config_of
 from ..journal.state import Build
 from ..journal.store import Snapshot
 from ..loading.absence import leave_out
 from ..loading.bundle import Bundle
 from ..loading.card import LoadedCard
-from ..loading.card_faults import for_a_card
+from ..loading.card_errors import for_a_card
 from ..loading.either import AnyLoaded, open_loaded
 from ..loading.loader import Loaded
 from ..loading.refresh import Refreshed, Surroundings

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base.faults import of_kernel
+from ..base.errors import of_kernel
 from ..base.logs import text as log_text
 from ..kernel.handles import BpfError
 from ..kernel.monitor import EVERYTHING, Monitor, Topic

@@ -23,9 +23,9 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.ending import diagnosed
-from ..base import agent_faults as faults
+from ..base import agent_errors as faults
 from ..base.certs import ROLES, Role
-from ..base.faults import refused
+from ..base.errors import refused
 from ..base.outcome import MovedOn
 from ..base.revoked import Revoked
 from ..front import calls

@@ -12,8 +12,8 @@ from ...lang.contract.rules.rules import Reference
 from ...lang.text.given_up import unless
 from ...lang.text.source import Source
 from ..agent.agent import Agent
-from ..base import agent_faults
-from ..base.faults import refused
+from ..base import agent_errors as agent_faults
+from ..base.errors import refused
 from ..intents.document import LONGEST
 from ..intents.kept import Intent
 from ..intents.reports import Count, Counts, Report, Reporter, Reports

@@ -14,8 +14,8 @@ from ...lang.contract.rules.rule_text import rule_item
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.wire import Codecs, encode
 from ...lang.text.diagnostics import Refused
-from ..base import faults
-from ..base.agent_faults import bad_message
+from ..base import errors as faults
+from ..base.agent_errors import bad_message
 from ..loading.reader import Reader
 from ..rules.moment import Array, Counted, Moment, Rules, spoken_of
 from ..rules.searching import pointing, saying

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ...lang.text.diagnostics import Refused
-from ..base import agent_faults as faults
-from ..base.faults import refused
+from ..base import agent_errors as faults
+from ..base.errors import refused
 from ..front.threads import log_error
 from ..owner.held import Held
 from ..owner.owner import Owner

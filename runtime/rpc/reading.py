@@ -27,8 +27,8 @@ from contextlib import nullcontext, suppress
 from google.protobuf.message import Message
 
 from ...lang.text.ending import diagnosed
-from ..base import agent_faults as faults
-from ..base.faults import refused
+from ..base import agent_errors as faults
+from ..base.errors import refused
 from ..loading.card_reader import reader_of
 from ..loading.reader import Reader
 from ..rules.moment import Moment

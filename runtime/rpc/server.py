@@ -11,9 +11,9 @@ from threading import Event, Thread
 from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base import agent_faults as faults
+from ..base import agent_errors as faults
 from ..base.certs import ending_soon
-from ..base.faults import refused
+from ..base.errors import refused
 from ..base.identity_check import Endings, check_identity
 from ..base.listening import listen, listen_unix
 from ..base.logs import text as log_text

@@ -15,9 +15,9 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.given_up import unless
 from ...lang.text.source import Source
 from ..agent.agent import Agent, PipelineStatus, status_of
-from ..base import agent_faults as faults
+from ..base import agent_errors as faults
 from ..base.certs import Ending
-from ..base.faults import refused
+from ..base.errors import refused
 from ..base.identity_check import Endings
 from ..base.outcome import Outcome
 from ..front.budget import Budget, Full, Share

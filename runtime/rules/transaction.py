@@ -14,13 +14,13 @@ from typing import Protocol
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.meanwhile import NONE, Pause, paced
 from ...lang.contract.rules.rules import Reference, Rule
-from ..base import faults
+from ..base import errors as faults
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map
 from .batch import MANY, Batch, batches
 from .bulk import Staging
 from .directory import Directory, DirectoryFull, NoVersion, Retired
-from .faults import of_tables
+from .errors import of_tables
 from .images import TooLong
 from .plans import Changes, Plan, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from ...lang.contract.rules.rules import Rule
 from ...lang.contract.world.environment import Environment, Outcome
 from ...lang.text.diagnostics import Refused
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import BpfError, Object
 from ..loading.bundle import Bundle
 from ..loading.card_images import Images
@@ -33,7 +33,7 @@ class CardRun:
             loaded.load()
         except BpfError as error:
             self.close()
-            raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
+            raise errors.refused(errors.of_kernel(error, "run packets in the kernel")) from error
         self.maps, programs = loaded.maps(), loaded.programs()
         self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
         self.writer = CardWriter(self.manifest, self.maps, Images.in_memory(self.manifest))

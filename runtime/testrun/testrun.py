@@ -22,7 +22,7 @@ from ...lang.contract.rules.rules import Rule
 from ...lang.contract.trace.steps import Step
 from ...lang.contract.world.environment import Environment, Fate, Outcome
 from ...lang.contract.world.environment import Port as EnvironmentPort
-from ..base import faults
+from ..base import errors
 from ..kernel.handles import BpfError, Map, Object, Program, RunResult
 from ..loading.bundle import Bundle
 from ..loading.releases import join_stages, prepare_object
@@ -87,7 +87,7 @@ class PrivateRun:
             self.tracer = self._traced(bundle) if traced else None
         except BpfError as error:
             self.close()
-            raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
+            raise errors.refused(errors.of_kernel(error, "run packets in the kernel")) from error
         except BaseException:
             self.close()
             raise

@@ -17,7 +17,7 @@ from pathlib import Path
 from ...lang.contract.manifest.manifest import Manifest, from_json
 from ...lang.contract.trace.schema import Schema, SchemaError, TracedBuild, unpack
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..base import faults as general
+from ..base import errors as general
 from ..base.places import RUN
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs

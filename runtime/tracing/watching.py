@@ -14,7 +14,7 @@ from ...lang.contract.trace.filter_text import read_filter
 from ...lang.contract.trace.filters import Filter, passes
 from ...lang.contract.trace.text import TraceText
 from ...lang.text.diagnostics import Diagnostic, did_you_mean
-from ..base.faults import refused
+from ..base.errors import refused
 from .asking import asked
 from .control import Asked
 from .swap import Tracing, tracing

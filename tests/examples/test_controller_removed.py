@@ -11,9 +11,9 @@ from controller.fleet import Fleet
 from controller.wanted import Edge, Rules
 from fleet_world import QUICK, edges, plain, put_away
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.faults import refused
+from helioc.runtime.base.errors import refused
 from helioc.runtime.client import Client
-from helioc.runtime.enrolment import faults
+from helioc.runtime.enrolment import errors as faults
 from lab import until
 
 

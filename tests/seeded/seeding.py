@@ -11,7 +11,7 @@ from pathlib import Path
 from faults import FAULTS, Fault
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("lang", "compiler", "runtime", "commands", "templates", "pipelines")
+COPIED = ("lang", "compiler", "runtime", "commands", "errors", "templates", "pipelines")
 
 
 def copy_to(folder: Path) -> None:

@@ -27,15 +27,15 @@ from helioc.lang.contract.rules.wire import Codecs, decode
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.render import render_all
 from helioc.lang.text.source import Source
-from helioc.runtime.base import agent_faults
-from helioc.runtime.base.faults import refused
+from helioc.runtime.base import agent_errors as agent_faults
+from helioc.runtime.base.errors import refused
 from helioc.runtime.base.outcome import Outcome, outcome_of
 from helioc.runtime.intents import keeper as keeping
 from helioc.runtime.intents.document import read_document, seconds
 from helioc.runtime.intents.keeper import Keeper
 from helioc.runtime.intents.kept import Intent, Kept
 from helioc.runtime.intents.meaning import Surroundings, meaning
-from helioc.runtime.journal import faults as journal_faults
+from helioc.runtime.journal import errors as journal_faults
 from helioc.runtime.journal.store import Store
 from helioc.runtime.owner.owner import Wish
 from helioc.runtime.rpc import control_pb2 as pb

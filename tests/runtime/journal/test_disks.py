@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.journal.faults import cannot_write
+from helioc.runtime.journal.errors import cannot_write
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
 from journal_world import begin, build, fold, the, write

@@ -22,7 +22,7 @@ import pytest
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.intents.kept import Kept
 from helioc.runtime.journal import format1
-from helioc.runtime.journal.faults import cannot_write
+from helioc.runtime.journal.errors import cannot_write
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
 

@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base import faults
+from helioc.runtime.base import errors as faults
 from helioc.runtime.kernel.figures import figures
 from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Object
 from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.maps import BPF_F_NO_PREALLOC
 from helioc.runtime.kernel.memory import available, map_memory
 from helioc.runtime.loading import room
-from helioc.runtime.rules.faults import of_tables
+from helioc.runtime.rules.errors import of_tables
 from helioc.runtime.testrun.testrun import PrivateRun
 from linx_maps import bare_maps, bundle, compiled
 from packet_cases import memlock, memory_is_as_computed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helioc.compiler.driver import check_file, compile_pipeline
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base import faults
+from helioc.runtime.base import errors as faults
 from helioc.runtime.kernel.libbpf import BpfError
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx_offload.hp"

@@ -6,7 +6,7 @@ from errno import ENOTDIR, EPERM
 from pathlib import Path
 
 import pytest
-from helioc.runtime.base.faults import of_kernel
+from helioc.runtime.base.errors import of_kernel
 from helioc.runtime.kernel import pins as module
 from helioc.runtime.kernel.handles import (
     BpfError,

@@ -16,7 +16,8 @@ from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.base import faults, places
+from helioc.runtime.base import errors as faults
+from helioc.runtime.base import places
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
 from helioc.runtime.kernel.libbpf import possible_cpus

@@ -10,7 +10,7 @@ from helioc.lang.contract.rules.rule_text import format_rule
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.rules.rules import Reference
 from helioc.lang.text.source import Source
-from helioc.runtime.base.faults import no_such_rule
+from helioc.runtime.base.errors import no_such_rule
 from helioc.runtime.rules.report import (
     Entry,
     Shown,

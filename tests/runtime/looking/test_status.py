@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.base.agent_faults import certificate_ends
+from helioc.runtime.base.agent_errors import certificate_ends
 from helioc.runtime.base.certs import Ending, ending_soon, endings, make_authority
 from helioc.runtime.base.places import RUN
 from helioc.runtime.congestion.status import Status as Congestion

@@ -12,9 +12,9 @@ import pytest
 from guarded import Context, asked
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.base.agent_faults import not_allowed, revoked
+from helioc.runtime.base.agent_errors import not_allowed, revoked
 from helioc.runtime.base.certs import Role
-from helioc.runtime.base.faults import refused
+from helioc.runtime.base.errors import refused
 from helioc.runtime.base.revoked import Revoked
 from helioc.runtime.front.budget import Budget, Full, Share
 from helioc.runtime.front.calls import Call, Failed

@@ -17,8 +17,8 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Diagnostic, Label, Refused
 from helioc.lang.text.given_up import unless
 from helioc.lang.text.source import Source
-from helioc.runtime.base import agent_faults as faults
-from helioc.runtime.base.faults import refused
+from helioc.runtime.base import agent_errors as faults
+from helioc.runtime.base.errors import refused
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code

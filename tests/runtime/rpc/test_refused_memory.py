@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import pytest
 from front_world import server, started
-from helioc.runtime.base.agent_faults import bad_message, revoked
+from helioc.runtime.base.agent_errors import bad_message, revoked
 from helioc.runtime.base.certs import Role
-from helioc.runtime.base.faults import refused
+from helioc.runtime.base.errors import refused
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb

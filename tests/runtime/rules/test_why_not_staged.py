@@ -7,7 +7,7 @@ from errno import E2BIG, EPERM
 
 import pytest
 from helioc.runtime.kernel.libbpf import BpfError
-from helioc.runtime.rules.faults import of_tables
+from helioc.runtime.rules.errors import of_tables
 from helioc.runtime.rules.images import TooLong
 from helioc.runtime.rules.tables import NoRoom
 from helioc.runtime.rules.transaction import Dangling

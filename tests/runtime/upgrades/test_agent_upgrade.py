@@ -22,7 +22,7 @@ from helioc.runtime.client import Client, Rejected
 from helioc.runtime.edge.reading import read_here
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.journal import journal, store
-from helioc.runtime.journal.faults import cannot_write
+from helioc.runtime.journal.errors import cannot_write
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.state import State
 from helioc.runtime.journal.store import Store

@@ -6,7 +6,7 @@ import pytest
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.runtime.loading.compare import compare
 from helioc.runtime.loading.schema import NAMED, Answers, SchemaChange
-from helioc.runtime.loading.upgrade_faults import incompatible
+from helioc.runtime.loading.upgrade_errors import incompatible
 from relay import RELAY
 from schemas import LINX, manifest
 

@@ -9,7 +9,7 @@ from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.runtime.loading.compare import compare
 from helioc.runtime.loading.schema import Answers
 from helioc.runtime.loading.translate import Translated, translate
-from helioc.runtime.loading.upgrade_faults import untranslatable
+from helioc.runtime.loading.upgrade_errors import untranslatable
 from relay import request
 from schemas import LINX, PORTS, manifest, one
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from acceptance import Build, Verdict, digest_of
 from helioc.compiler.packettests.runs import run_case
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base import faults
+from helioc.runtime.base import errors as faults
 from helioc.runtime.kernel.figures import shrink
 from helioc.runtime.kernel.handles import BpfError, Object
 from helioc.runtime.kernel.libbpf import LOG_STATS

@@ -75,14 +75,6 @@ def cannot_read(path: str, why: str) -> Diagnostic:
                       )  # fmt: skip
 
 
-
-
-
-
-
-
-
-
 def doubtful(directory: str, error: OSError) -> Diagnostic:
     """Of a change of the list."""
     title = f"in force, but perhaps not on the disk: the list in `{directory}`: {why(error)}"
@@ -163,11 +155,5 @@ def not_empty(names: Collection[str], intents: int) -> Diagnostic:
 
 def no_backup(why: str, help_: str) -> Diagnostic:
     return Diagnostic("H0862", f"a backup cannot be taken: {why}", (), help_)
-
-
-
-
-
-
 
 

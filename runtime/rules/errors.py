@@ -7,7 +7,7 @@ from errno import E2BIG
 
 from ...lang.contract.manifest.manifest import RuleKind
 from ...lang.text.diagnostics import Diagnostic
-from ..base.faults import of_kernel
+from ..base.errors import of_kernel
 from ..kernel.libbpf import BpfError
 from .directory import DirectoryFull
 from .images import TooLong
