@@ -15,7 +15,8 @@ from .packets import PacketNames
 from .push_fields import element_of
 from .pushes import can_be_pushed, needs_edge, read_back
 from .read_behind import goes_on
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 
 
 def append(program: Program, statement: tree.Append, state: State, scope: Scope) -> Changed:

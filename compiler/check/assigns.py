@@ -12,7 +12,8 @@ from . import errors
 from .changes import Changed
 from .flow import Scope, State
 from .push_fields import own_fields
-from .stage_names import Program, StageNames, Use
+from .stage_names import StageNames, Use
+from .stage_program import Program
 from .values import KINDS, Value, fits
 
 #: By header, what has its addresses in a pseudo header (RFC 9293, 768, 4443; RFC 8200 section 8.1).

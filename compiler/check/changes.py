@@ -16,7 +16,8 @@ from .errors import Labels
 from .flow import Debt, Scope, State, World, roles_of
 from .packets import PacketNames
 from .read_behind import read_behind
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 from .values import KINDS, fits
 
 #: Hooks that a `forward` may run, with the packet's pops applied.

@@ -12,7 +12,8 @@ from .. import model
 from . import errors
 from .flow import Scope, State, split
 from .packets import PacketNames
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 from .values import Value
 
 

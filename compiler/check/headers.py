@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics, did_you_mean
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
-from . import errors, headers_errors
+from . import errors
 from .header_clauses import HeaderClauses
-from .header_fields import check_sums, default, type_of
+from .header_fields import check_sums
+from .header_layout import Fields, Layout
 from .resolve import Known
-from .values import WIDEST
 
 LARGEST = 32_767
-
-
-@dataclass
-class _Layout:
-    """What has been laid out so far of the fixed part or of a group."""
-
-    group: str | None = None
-    flags: tuple[str, ...] = ()
-    at: int = 0
-    fields: list[model.Field] = field(default_factory=list)
-    array: tree.Field | None = None
 
 
 class CheckedHeader(Frozen):
@@ -45,15 +32,12 @@ def check_header(known: Known, found: Diagnostics) -> CheckedHeader:
     return CheckedHeader(header, frozenset(checker.broken), len(found.errors) == before)
 
 
-class _HeaderChecker:
+class _HeaderChecker(Fields):
     def __init__(self, header: tree.Header, found: Diagnostics) -> None:
+        super().__init__(found)
         self.header = header
-        self.found = found
-        self.layouts = [_Layout()]
+        self.layouts = [Layout()]
         self.groups: list[tree.Group] = []
-        self.names: dict[str, Span] = {}
-        self.broken: set[str] = set()
-        self.rest: tree.Field | None = None
 
     def check(self, name: str) -> model.Header:
         members = self.header.members
@@ -74,7 +58,7 @@ class _HeaderChecker:
         reach = clauses.single(tree.Reach)
         if self.rest and not any(isinstance(m, tree.Size) for m in members):
             self.found.add(
-                headers_errors.out_of_place(
+                _out_of_place(
                     self.rest.span,
                     "`bytes[rest]`",
                     "nothing says where it ends",
@@ -90,9 +74,7 @@ class _HeaderChecker:
         most = max(size.high, least) if size else most
         if most > LARGEST:
             self.found.add(
-                headers_errors.too_big_header(
-                    size.span if size else self.header.name.span, most, LARGEST
-                )
+                _too_big_header(size.span if size else self.header.name.span, most, LARGEST)
             )
         return model.Header(
             name=self.header.name.text,
@@ -128,7 +110,7 @@ class _HeaderChecker:
                         )
                     )
 
-    def laid_out(self, layout: _Layout, clauses: HeaderClauses) -> model.Group:
+    def laid_out(self, layout: Layout, clauses: HeaderClauses) -> model.Group:
         assert layout.group is not None
         if layout.array is None:
             return model.Group(layout.group, layout.flags, layout.at)
@@ -143,7 +125,7 @@ class _HeaderChecker:
             return
         if _is_rest(member.type) and self.rest is not None:
             self.found.add(
-                headers_errors.out_of_place(
+                _out_of_place(
                     member.span,
                     "a second `bytes[rest]`",
                     "takes what is left",
@@ -152,13 +134,13 @@ class _HeaderChecker:
                 )
             )
         if self.rest is not None and self.layouts[-1].group != model.TAIL:
-            self.begin(_Layout(model.TAIL))
+            self.begin(Layout(model.TAIL))
         last = self.layouts[-1]
         if (last.flags or last.array) and not _is_rest(member.type):
-            last = self.begin(_Layout(f"behind {last.group}"))
+            last = self.begin(Layout(f"behind {last.group}"))
         self.place(member, self.layouts[0] if _is_rest(member.type) else last)
 
-    def begin(self, layout: _Layout) -> _Layout:
+    def begin(self, layout: Layout) -> Layout:
         """What comes from here on is a part of its own."""
         self.layouts.append(layout)
         return layout
@@ -167,7 +149,7 @@ class _HeaderChecker:
         name = member.name.text if member.name else f"_{len(self.layouts)}"
         if self.behind_rest(member.span, "an array"):
             return
-        layout = self.begin(_Layout(f"array {name}", array=member))
+        layout = self.begin(Layout(f"array {name}", array=member))
         self.place(member, layout)
         self.whole_octets(layout, member.type.span, "an element of this array")
 
@@ -175,7 +157,7 @@ class _HeaderChecker:
         if self.rest is None:
             return False
         self.found.add(
-            headers_errors.out_of_place(
+            _out_of_place(
                 span,
                 what,
                 "behind `bytes[rest]`",
@@ -200,7 +182,7 @@ class _HeaderChecker:
                         "put all its fields into one group",
                     )
                 )
-        layout = self.begin(_Layout(" or ".join(flags), flags))
+        layout = self.begin(Layout(" or ".join(flags), flags))
         for each in member.fields:
             self.place(each, layout)
         self.groups.append(member)
@@ -213,14 +195,10 @@ class _HeaderChecker:
         if flag is None:
             if written.text not in self.broken:
                 help = did_you_mean(written.text, one_bit) or f"declare `{written.text} : u1` above"
-                self.found.add(
-                    headers_errors.bad_flag(
-                        written.span, "no field above has this name", None, help
-                    )
-                )
+                self.found.add(_bad_flag(written.span, "no field above has this name", None, help))
         elif flag.width != 1:
             self.found.add(
-                headers_errors.bad_flag(
+                _bad_flag(
                     written.span,
                     f"{flag.width} bits wide",
                     flag.span,
@@ -228,103 +206,35 @@ class _HeaderChecker:
                 )
             )
 
-    def place(self, member: tree.Field, layout: _Layout) -> None:
-        """Lay out a field, and its parts beside it."""
-        typed = type_of(self.found, member)
-        if typed is None:
-            if member.name:
-                self.broken.add(member.name.text)
-                self.declare(member.name)
-            self.broken.update(p.name.text for p in member.parts if p.name)
-            return
-        kind, width = typed
-        if kind == "bytes" and not width:
-            self.rest = member
-        whole = self.add(member, layout, kind, width, layout.at, None)
-        if member.parts:
-            self.parts(member, layout, whole)
-        layout.at += width
-
-    def parts(self, member: tree.Field, layout: _Layout, whole: model.Field) -> None:
-        at = layout.at
-        if whole.kind != "uint":
-            self.found.add(
-                errors.unsupported(member.span, f"dividing a field of type {member.type.name.text}")
-            )
-            return
-        for part in member.parts:
-            typed = type_of(self.found, part)
-            if typed is None:
-                self.broken.update({part.name.text} if part.name else ())
-                return
-            if typed[0] != "uint" or part.parts:
-                self.found.add(
-                    errors.unsupported(
-                        part.span, "dividing a part again, or into anything but numbers"
-                    )
-                )
-                return
-            if part.default is not None and member.default is not None:
-                self.found.add(
-                    errors.bad_default(
-                        part.default.span,
-                        "the whole and a part have a default",
-                        "a second default",
-                        "give the default to the whole or to all parts",
-                    )
-                )
-            self.add(part, layout, *typed, at, whole.name)
-            at += typed[1]
-        if at - layout.at != whole.width:
-            self.found.add(
-                headers_errors.parts_do_not_fill(
-                    member.type.span,
-                    whole.width,
-                    at - layout.at,
-                    member.parts[0].span.to(member.parts[-1].span),
-                )
-            )
-
-    def add(
-        self,
-        member: tree.Field,
-        layout: _Layout,
-        kind: model.Kind,
-        width: int,
-        at: int,
-        whole: str | None,
-    ) -> model.Field:
-        if kind != "uint" and at % 8:
-            self.found.add(headers_errors.misaligned(member.span, member.type.name.text, at))
-        elif kind == "uint" and at % 8 + width > WIDEST:
-            self.found.add(errors.unsupported(member.span, "a number spread over nine octets"))
-        if member.name is None:
-            name = f"_{layout.group}_{at}" if layout.group else f"_{at}"
-        else:
-            name = member.name.text
-            self.declare(member.name)
-        placed = model.Field(
-            name,
-            at,
-            width,
-            kind,
-            default(self.found, member, kind, width),
-            layout.group,
-            whole,
-            (member.name or member).span,
-        )
-        layout.fields.append(placed)
-        return placed
-
-    def declare(self, name: tree.Name) -> None:
-        first = self.names.setdefault(name.text, name.span)
-        if first is not name.span:
-            self.found.add(errors.declared_twice("field", name, first))
-
-    def whole_octets(self, layout: _Layout, span: Span, what: str) -> None:
-        if layout.at % 8 and not self.broken:
-            self.found.add(headers_errors.not_octets(span, what, layout.at))
-
 
 def _is_rest(type_: tree.Type) -> bool:
     return isinstance(type_.count, tree.Path) and type_.count.text == "rest"
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _bad_flag(flag: Span, why: str, where: Span | None, help: str) -> Diagnostic:
+    labels = [(flag, why)]
+    if where is not None:
+        labels.append((where, "this field"))
+    return error(
+        "H0234", f"`{flag.text}` cannot say whether these fields are there", *labels, help=help
+    )
+
+
+def _out_of_place(span: Span, what: str, why: str, before: Span | None, help: str) -> Diagnostic:
+    """A field behind what must come last, `bytes[rest]` without `size` …"""
+    labels = [(span, why)]
+    if before is not None:
+        labels.append((before, "this comes first"))
+    return error("H0235", f"{what} cannot stand here", *labels, help=help)
+
+
+def _too_big_header(span: Span, octets: int, limit: int) -> Diagnostic:
+    return error(
+        "H0244",
+        f"this header may be {octets} octets long",
+        (span, f"at most {limit}"),
+        help="narrow the field that gives the size",
+    )

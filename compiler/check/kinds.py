@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from ...lang import tree
 from ...lang.contract.manifest.manifest_check import MOST_MEMBERS
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.syntax.planned import planned
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
 from .. import model
-from . import errors, kinds_errors
+from . import errors
 from .edges import CheckedGraph
 from .elements import Elements
 from .header_fields import scalar
+from .kind_matches import Matches
 from .names import RESERVED
 from .packets import PacketNames
-from .values import WIDEST, Expressions
+from .values import Expressions
 
-Kind = Literal["exact", "lpm", "optional", "ternary", "range"]
-MATCH_KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_RULES = 4 << 20
 
 
@@ -43,7 +43,8 @@ class Rules:
     def kind(self, rule: tree.Rule) -> model.RuleKind:
         used: dict[str, Span] = {}
         clauses = rule.clauses
-        match = self.matches(rule, used)
+        matches = Matches(self.elements, self.checked, self.found)
+        match = matches.of(rule, lambda name: self.use(name, rule, used))
         gives, alternatives = self.gives(rule, used)
         spreads = [c for c in clauses if isinstance(c, tree.Spread)]
         for again in spreads[1:]:
@@ -75,92 +76,22 @@ class Rules:
             self.found.add(errors.unknown("way to find rules", rule.by, ("hash",), "`by hash`"))
         vague = next((m for m in match if m.kind != "exact"), None)
         if vague is not None:
-            self.found.add(kinds_errors.not_hashed(vague.span, vague.element.name, rule.by.span))
+            self.found.add(_not_hashed(vague.span, vague.element.name, rule.by.span))
         elif not any(isinstance(c, tree.Match) for c in rule.clauses):
-            self.found.add(kinds_errors.nothing_hashed(rule.by.span))
+            self.found.add(_nothing_hashed(rule.by.span))
         return True
 
     def use(self, name: tree.Name, rule: tree.Rule, used: dict[str, Span]) -> model.Element | None:
         """An element that the rule has; each at most once."""
         first = used.setdefault(name.text, name.span)
         if first is not name.span:
-            self.found.add(kinds_errors.element_twice(name, first, rule.name.text))
+            self.found.add(_element_twice(name, first, rule.name.text))
             return None
         return self.elements.find(name)
 
     def has_clause(self, kind: str, clause: type[tree.RuleClause]) -> bool:
         """Whether the kind says such a clause, be it right or wrong."""
         return any(isinstance(c, clause) for c in self.kinds[kind].clauses)
-
-    # ---- match -------------------------------------------------------------------------------
-
-    def matches(self, rule: tree.Rule, used: dict[str, Span]) -> tuple[model.Match, ...]:
-        made = (self.match(c, rule, used) for c in rule.clauses if isinstance(c, tree.Match))
-        return tuple(m for m in made if m is not None)
-
-    def match(
-        self, clause: tree.Match, rule: tree.Rule, used: dict[str, Span]
-    ) -> model.Match | None:
-        element = self.use(clause.element, rule, used)
-        kind = next((k for k in MATCH_KINDS if k == clause.kind.text), None)
-        if kind is None:
-            self.found.add(kinds_errors.no_such_match(clause.kind, MATCH_KINDS))
-        expr = self.operand(clause, element)
-        if element is None or expr is None or kind is None:
-            return None
-        where = self.type_span(element)
-        allowed = _allowed(element)
-        if kind not in allowed:
-            self.found.add(kinds_errors.match_kind_of(clause.kind, element.type, where, allowed))
-            return None
-        return model.Match(element, kind, expr, True, clause.span)
-
-    def operand(
-        self, clause: tree.Match, element: model.Element | None
-    ) -> model.Packet | model.Layer4 | model.Arrival | model.Given | None:
-        """What of a packet is matched; of the element's type."""
-        word = clause.operand.text
-        if element is not None and element.most:
-            self.differs(clause, element, "a value", "a single value")
-            return None
-        if word in ("port", "given"):
-            if element is None:
-                return None
-            by_port = element.references == ("port",)
-            if by_port if word == "port" else by_port or not element.references:
-                return model.Arrival() if word == "port" else model.Given(element.width)
-            self.differs(clause, element, "a port" if word == "port" else "a value", "port")
-            return None
-        value = PacketNames(self.checked, self.found).field(clause.operand, groups=True)
-        if value is None or element is None:
-            return None
-        if element.references:
-            self.differs(clause, element, "a value", "a value")
-            return None
-        expr = value.expr
-        assert isinstance(expr, model.Packet | model.Layer4)
-        field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
-        if (element.kind, element.width) != (field_kind, expr.width):
-            type_ = f"u{expr.width}" if field_kind == "uint" else field_kind
-            self.differs(clause, element, type_, type_)
-            return None
-        return expr
-
-    def differs(self, clause: tree.Match, element: model.Element, is_: str, wanted: str) -> None:
-        self.found.add(
-            kinds_errors.match_differs(
-                clause.element,
-                "a reference" if element.references else element.type,
-                self.type_span(element),
-                clause.operand.span,
-                is_,
-                f"declare `{element.name}` as {wanted}",
-            )
-        )
-
-    def type_span(self, element: model.Element) -> Span:
-        written = self.elements.written[element.name]
-        return written.types[0].span.to(written.types[-1].span)
 
     # ---- gives -------------------------------------------------------------------------------
 
@@ -176,13 +107,11 @@ class Rules:
             others = [n for n in clause.names if n.text not in self.kinds]
             if rules and others:
                 self.found.add(
-                    kinds_errors.gives_mixed(
-                        clause.span, [n.text for n in others], [n.text for n in rules]
-                    )
+                    _gives_mixed(clause.span, [n.text for n in others], [n.text for n in rules])
                 )
                 continue
             if len(clause.names) > 1 and clause.alternatives != bool(rules):
-                self.found.add(kinds_errors.gives_separator(clause.span, bool(rules)))
+                self.found.add(_gives_separator(clause.span, bool(rules)))
             if rules and kinds:
                 self.found.add(
                     errors.twice_in_pipeline("what rule it gives", clause.span, kinds[0].span)
@@ -191,7 +120,7 @@ class Rules:
             elements += [e for n in others if (e := self.given(n, rule, used))]
         for i, name in enumerate(kinds):
             if name.text in [k.text for k in kinds[:i]]:
-                self.found.add(kinds_errors.element_twice(name, kinds[0].span, rule.name.text))
+                self.found.add(_element_twice(name, kinds[0].span, rule.name.text))
         return tuple(elements), tuple(dict.fromkeys(k.text for k in kinds))
 
     def given(
@@ -250,18 +179,16 @@ class Rules:
     def plain_number(self, name: tree.Name, element: model.Element) -> None:
         if element.references or element.most or element.kind != "uint" or element.width > 32:
             written = self.elements.written[element.name]
-            self.found.add(kinds_errors.bad_weight(name, element.type, written.types[0].span))
+            self.found.add(_bad_weight(name, element.type, written.types[0].span))
 
     def counts(self, rule: tree.Rule) -> tuple[str, ...]:
         words: dict[str, Span] = {}
         for clause in rule.clauses:
             for word in clause.what if isinstance(clause, tree.Counts) else ():
                 if word.text not in ("packets", "bytes", "sizes"):
-                    self.found.add(kinds_errors.counts_nothing(word))
+                    self.found.add(_counts_nothing(word))
                 elif word.text in words:
-                    self.found.add(
-                        kinds_errors.element_twice(word, words[word.text], rule.name.text)
-                    )
+                    self.found.add(_element_twice(word, words[word.text], rule.name.text))
                 else:
                     words[word.text] = word.span
         return tuple(words)
@@ -294,7 +221,7 @@ class Rules:
                 after = (*circle[1:], name)
                 if not done.intersection(circle):
                     self.found.add(
-                        kinds_errors.reference_cycle(
+                        _reference_cycle(
                             [
                                 (self.kinds[k].name.span, f"refers to {n}")
                                 for k, n in zip(circle, after, strict=True)
@@ -339,12 +266,83 @@ def collect_kinds(
     return kinds
 
 
-def _allowed(element: model.Element) -> tuple[Kind, ...]:
-    """The match kinds that go with the element's type."""
-    if element.references:
-        return ("exact", "optional")
-    if element.kind == "mac":
-        return ("exact", "optional", "ternary")
-    if element.width > WIDEST:
-        return ("exact", "optional", "lpm", "ternary")
-    return MATCH_KINDS
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _element_twice(again: tree.Name, first: Span, rule: str) -> Diagnostic:
+    return error(
+        "H0258",
+        f"`{rule}` has `{again.text}` twice",
+        (again.span, "named again"),
+        (first, "first named here"),
+        help="leave one out, or declare another element for it",
+    )
+
+
+def _reference_cycle(steps: Sequence[tuple[Span, str]]) -> Diagnostic:
+    return error(
+        "H0259",
+        "these rule kinds refer to each other",
+        *steps,
+        help="references between rules lead one way: take one of them out",
+    )
+
+
+def _gives_mixed(span: Span, elements: Sequence[str], kinds: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0260",
+        "`gives` names elements or rule kinds, not both in one list",
+        (span, f"{listed(kinds)}: a rule kind; {listed(elements)}: an element"),
+        help="write `gives a, b` for elements and `gives X | Y` for a rule of one of these kinds",
+    )
+
+
+def _gives_separator(span: Span, kinds: bool) -> Diagnostic:
+    if kinds:
+        says, help = (
+            "rule kinds are alternatives",
+            "separate them by `|`: a rule refers to one of them",
+        )
+    else:
+        says, help = "elements are given all together", "separate them by `,`"
+    return error("H0261", "the wrong separator in `gives`", (span, says), help=help)
+
+
+def _bad_weight(weight: tree.Name, type_: str, where: Span) -> Diagnostic:
+    return error(
+        "H0262",
+        f"`{weight.text}` cannot order or weigh rules",
+        (weight.span, "not a number of up to 32 bits"),
+        (where, f"declared as {type_}"),
+        help="declare an element for it: `ie weight = …, u16`",
+    )
+
+
+def _counts_nothing(word: tree.Name) -> Diagnostic:
+    return planned(word.span) or error(
+        "H0265",
+        f"a rule cannot count `{word.text}`",
+        (word.span, "not something to count"),
+        help="did you mean `bytes`?"
+        if word.text == "octets"
+        else "count `packets`, `bytes` and `sizes`, or some of these",
+    )
+
+
+def _not_hashed(match: Span, element: str, by: Span) -> Diagnostic:
+    return error(
+        "H0328",
+        f"rules found by a hash match exactly, and `{element}` does not",
+        (match, "many values fit this"),
+        (by, "asked for here"),
+        help="match it `exact`, or leave `by hash` out",
+    )
+
+
+def _nothing_hashed(by: Span) -> Diagnostic:
+    return error(
+        "H0329",
+        "rules that match nothing have nothing to hash",
+        (by, "found by what they match"),
+        help="add a `match`, or leave `by hash` out",
+    )

@@ -12,7 +12,8 @@ from .changes import Changed, announced, pushed_before
 from .flow import Scope, State, World
 from .packets import PacketNames
 from .read_behind import read_behind
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 
 
 def pop_link(program: Program, statement: tree.PopLink, state: State, scope: Scope) -> Changed:

@@ -11,7 +11,8 @@ from .. import model
 from . import errors
 from .changes import Changed
 from .flow import Bound, Scope, State, bind, split
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 from .values import fits
 
 #: What follows a miss, and the packets that fall out of its end.

@@ -14,7 +14,8 @@ from .changes import Changed
 from .flow import Bound, Fact, Scope, State, bind, unbind
 from .names import RESERVED
 from .ranges import Facts, one_of
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 
 #: Checks the block of an arm: what it becomes, and the packets that fall out of its end.
 Body = Callable[[tree.Block, State, Scope], tuple[model.Block, State]]

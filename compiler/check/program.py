@@ -17,7 +17,7 @@ from .headers import CheckedHeader, check_header
 from .kinds import Rules, collect_kinds
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
-from .stage_names import Program
+from .stage_program import Program
 from .statements import block
 from .states import collect_states, updates
 from .unused import unused, unused_imports

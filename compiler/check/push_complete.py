@@ -10,7 +10,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model.sizes import worked_out
 from . import errors
-from .stage_names import Program
+from .stage_program import Program
 
 
 def groups_written(

@@ -18,7 +18,9 @@ from .flow import Scope, State
 from .packets import PacketNames
 from .push_complete import check_complete, groups_written
 from .ranges import narrowed
-from .stage_names import Program, SaidItems, StageNames
+from .stage_lists import SaidItems
+from .stage_names import StageNames
+from .stage_program import Program
 from .values import KINDS, Value, fits, of_width
 from .written import Written, asked_for
 

@@ -13,7 +13,8 @@ from . import errors
 from .flow import Scope, State, World
 from .link_pops import opened, told_alike
 from .packets import PacketNames
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 
 
 class Place(NamedTuple):

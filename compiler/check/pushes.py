@@ -18,7 +18,7 @@ from .packets import PacketNames
 from .push_fields import element_of
 from .push_places import Place, place_of
 from .read_back import ReadBack
-from .stage_names import Program
+from .stage_program import Program
 from .taken_over import taken_over
 from .written import Written, came
 

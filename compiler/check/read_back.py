@@ -27,7 +27,7 @@ from .lengths import Lengths, Pushed, Wrong
 from .ranges import Facts, excluded, narrowed
 from .read_as import begin, culprit, in_hexadecimal, own_fields, read_by, same_bits, shown
 from .read_behind import not_followed
-from .stage_names import Program
+from .stage_program import Program
 from .written import (
     Counts,
     Written,

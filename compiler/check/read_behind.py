@@ -9,7 +9,7 @@ from ..model import Field
 from .contents import begin_with, holds, test_holds
 from .flow import Scope
 from .read_as import begin, own_fields, read_by
-from .stage_names import Program
+from .stage_program import Program
 from .written import came, read_edges
 
 

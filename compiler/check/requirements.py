@@ -9,7 +9,7 @@ from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..model import Requirement
-from .stage_names import Program
+from .stage_program import Program
 
 
 def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:

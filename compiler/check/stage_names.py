@@ -2,84 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, Diagnostics
+from ...lang.syntax.planned import planned
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
-from . import errors, stage_names_errors
-from .contents import Contents
-from .edges import CheckedGraph
-from .elements import Elements
-from .flow import Bound, Scope, State, World, roles_of
-from .kinds import Rules
+from . import errors
+from .flow import Bound, Scope, State, roles_of
 from .packets import PacketNames, hash_call
+from .stage_lists import Held, SaidItems, count, items, no_list
+from .stage_program import Program
 from .values import KINDS, WIDEST, Expressions, Value, of_width
 
 #: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
 #: all the values that an element holds, as what the packet or a rule may lack.
 Use = Literal["value", "group", "match", "port", "hash", "list", "option", "target"]
-
-
-@dataclass
-class Program:
-    """All that the stages may name, and what is learnt from them on the way."""
-
-    checked: CheckedGraph
-    elements: Elements
-    rules: Rules
-    states: dict[str, model.State]
-    actions: dict[str, tree.Action]
-    roles: tuple[str, ...]
-    hooks: dict[model.Event, model.Verdict | None]
-    found: Diagnostics
-    required: dict[str, list[model.Requirement]] = field(default_factory=dict)
-    lookups: dict[str, list[State]] = field(default_factory=dict)
-    told: set[tuple[str, str]] = field(default_factory=set)  # kinds, elements that a `find` gives
-    alone: dict[str, Span] = field(default_factory=dict)  # kinds whose rules are reached one by one
-    chosen: dict[str, Span] = field(default_factory=dict)  # kinds reached by `choose`
-    missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
-    pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
-    pushed: dict[str, list[Contents]] = field(default_factory=dict)  # what pushes wrote of a node
-    applied: set[str] = field(default_factory=set)
-    steps: int = 0  # statements of inlined actions
-    unsure: bool = False  # something was left out: do not hold what is missing against the user
-    said: set[tuple[str, Span]] = field(default_factory=set)
-
-    def report(self, diagnostic: Diagnostic) -> None:
-        """Once for each place, however often an action is inlined."""
-        assert diagnostic.span is not None
-        key = diagnostic.code, diagnostic.span
-        if key not in self.said:
-            self.said.add(key)
-            self.found.add(diagnostic)
-
-    def bit(self, node: str) -> int:
-        return 1 << self.position(node)
-
-    def order(self, world: World) -> list[model.Node]:
-        """The nodes of a packet, outermost first."""
-        return [self.checked.graph.nodes[i] for i in world.chain]
-
-    def position(self, node: str) -> int:
-        return next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
-
-    def leading(self, world: World) -> int:
-        """How many link nodes stand in front of all else."""
-        nodes = self.checked.graph.nodes
-        return next(
-            (at for at, i in enumerate(world.chain) if not nodes[i].header.link), len(world.chain)
-        )
-
-
-class SaidItems(NamedTuple):
-    """All the values of an element, and where they are asked for."""
-
-    items: model.Items
-    span: Span
 
 
 class StageNames(Frozen):
@@ -96,7 +38,7 @@ class StageNames(Frozen):
 
     def call(self, call: tree.Call) -> Value | None:
         if call.function.text == "count":
-            return self.count(call)
+            return count(call, self.program, self.all_of)
         if call.function.text == "first":
             return self.first(call)
         within = replace(self, use="hash").expressions
@@ -111,7 +53,7 @@ class StageNames(Frozen):
                 return None
             there = isinstance(value.expr, model.Packet | model.Attribute)
             if not there or value.width > WIDEST:
-                self.program.report(stage_names_errors.no_option(value.span))
+                self.program.report(_no_option(value.span))
                 return None
             assert isinstance(value.expr, model.Packet | model.Attribute)
             options.append(value.expr)
@@ -172,7 +114,7 @@ class StageNames(Frozen):
         if not all(table.name in w.bound for w in self.state):
             if not self.program.unsure:
                 ever = self.program.missed.get(table.name)
-                self.program.report(stage_names_errors.not_recalled(path.span, table.name, ever))
+                self.program.report(_not_recalled(path.span, table.name, ever))
             return None
         expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port)
         return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
@@ -207,9 +149,7 @@ class StageNames(Frozen):
         without = [w for w in self.state if not w.present & bit]
         if without and not program.unsure:
             program.report(
-                stage_names_errors.maybe_absent(
-                    span, node, roles_of(without), len(without) == len(self.state)
-                )
+                _maybe_absent(span, node, roles_of(without), len(without) == len(self.state))
             )
         return not without
 
@@ -283,17 +223,13 @@ class StageNames(Frozen):
             return
         names = [e.name for e in kind.gives] + [m.element.name for m in kind.match]
         declared = name.text in self.program.elements.known
-        self.program.report(
-            stage_names_errors.not_given(name, kind.name, kind.span, names, declared)
-        )
+        self.program.report(_not_given(name, kind.name, kind.span, names, declared))
 
     def matched(self, path: tree.Path, bound: Bound, match: model.Match) -> Value | None:
         if match.kind not in ("exact", "optional") or (
             match.kind == "optional" and self.use == "match"
         ):
-            self.program.report(
-                stage_names_errors.no_single_value(path.span, path.text, match.kind, match.span)
-            )
+            self.program.report(_no_single_value(path.span, path.text, match.kind, match.span))
             return None
         return self.made(path, bound, match.element, match.kind == "optional")
 
@@ -322,57 +258,13 @@ class StageNames(Frozen):
         what = f"`{path.text}`"
         return of_width(expr, source.width, source.kind, path.span, what, declared)
 
-    def count(self, call: tree.Call) -> Value | None:
-        """`count(POLICY.sids)`."""
-        path = call.arguments[0] if len(call.arguments) == 1 else None
-        if not isinstance(path, tree.Path) or path.index is not None:
-            self.program.report(stage_names_errors.no_list(call.span, "`count` takes one list"))
-            return None
-        value = self.all_of(path)
-        if value is None:
-            return None
-        source, most, declared = value
-        return Value(model.Count(source, most), 8, "uint", 1, most, call.span,
-                     f"`{call.span.text}`", declared)  # fmt: skip
-
     def items(self, expr: tree.Expr) -> SaidItems | None:
-        """`POLICY.sids`, `rest(POLICY.sids)`, `reversed(…)` of either."""
-        if isinstance(expr, tree.Path) and expr.index is None:
-            value = self.all_of(expr)
-            return SaidItems(model.Items(value[0], value[1]), expr.span) if value else None
-        if not isinstance(expr, tree.Call):
-            self.program.report(stage_names_errors.no_list(expr.span, "this is one value"))
-            return None
-        word = expr.function.text
-        if word not in ("rest", "reversed"):
-            known = ["rest", "reversed"]
-            self.program.report(errors.no_such_function(expr.function, known))
-            return None
-        if len(expr.arguments) != 1:
-            says = f"`{word}` takes one list"
-            self.program.report(stage_names_errors.no_list(expr.span, says))
-            return None
-        inner = self.items(expr.arguments[0])
-        if inner is None:
-            return None
-        items = inner.items
-        if word == "reversed":
-            return SaidItems(replace(items, backwards=not items.backwards), expr.span)
-        if items.backwards:
-            what = "the rest of a reversed list"
-            mend = "reverse the rest: `reversed(rest(…))`"
-            self.program.report(errors.unsupported(expr.span, what, mend))
-            return None
-        if items.skip + 1 >= items.most:
-            says = f"of at most {items.most} values nothing is left"
-            self.program.report(stage_names_errors.no_list(expr.span, says))
-            return None
-        return SaidItems(replace(items, skip=items.skip + 1), expr.span)
+        return items(expr, self.program, self.all_of)
 
-    def all_of(self, path: tree.Path) -> tuple[model.Attribute, int, Span] | None:
+    def all_of(self, path: tree.Path) -> Held | None:
         """An element that holds several values, how many at most, and where it is declared."""
         if path.parts[0].text not in {*self.scope.names, *self.program.rules.known}:
-            self.program.report(stage_names_errors.no_list(path.span, "no element of a rule"))
+            self.program.report(no_list(path.span, "no element of a rule"))
             return None
         value = replace(self, use="list").attribute(replace(path, index=None))
         if value is None:
@@ -380,9 +272,7 @@ class StageNames(Frozen):
         assert isinstance(value.expr, model.Attribute)
         element = self.program.elements.known[value.expr.element]
         if not element.most:
-            self.program.report(
-                stage_names_errors.no_list(path.span, "holds one value", element.span)
-            )
+            self.program.report(no_list(path.span, "holds one value", element.span))
             return None
         return value.expr, element.most, element.span
 
@@ -403,4 +293,66 @@ def _reference_read(span: Span, element: model.Element) -> Diagnostic:
         "a value",
         element.span,
         "`match` on it: each arm binds what it refers to",
+    )
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_option(span: Span) -> Diagnostic:
+    return error(
+        "H0327",
+        "`first` takes fields of the packet and elements of rules",
+        (span, "neither, or one of more than 64 bits"),
+        help="name fields of headers that the packet may have: `first(vxlan.vni, gre.key)`",
+    )
+
+
+def _maybe_absent(span: Span, node: str, roles: Sequence[str], absent_always: bool) -> Diagnostic:
+    where = f" on {', '.join(roles)}" if roles else ""
+    if absent_always:
+        says, help = (
+            f"no packet has `{node}` here{where}",
+            f"read it where the packet has it: `if {node} {{…}}` further up",
+        )
+    else:
+        says, help = f"some packets have no `{node}` here{where}", f"narrow with `if {node} {{…}}`"
+    return error("H0270", f"`{node}` is not surely present", (span, says), help=help)
+
+
+def _not_given(
+    name: tree.Name, kind: str, where: Span, elements: Sequence[str], declared: bool
+) -> Diagnostic:
+    near = "" if declared else did_you_mean(name.text, elements)
+    if not (declared or near) and (later := planned(name.span)):
+        return later
+    hint = f"add `{name.text}` to the `gives` of `{kind}`"
+    return error(
+        "H0272",
+        f"a rule of kind `{kind}` has no `{name.text}`",
+        (name.span, "not an element of the rule"),
+        (where, f"has {', '.join(elements) or 'no elements'}"),
+        help=near or hint,
+    )
+
+
+def _no_single_value(span: Span, what: str, kind: str, where: Span) -> Diagnostic:
+    return error(
+        "H0273",
+        f"`{what}` has no single value",
+        (span, "read as a value"),
+        (where, f"matched by `{kind}`"),
+        help="match it `exact`, or give the rule another element for the value",
+    )
+
+
+def _not_recalled(span: Span, state: str, ever: Span | None) -> Diagnostic:
+    labels = [(span, "nothing was recalled on some way that leads here")]
+    if ever is not None:
+        labels.append((ever, "recalled here: known in this stage, where it was no miss"))
+    return error(
+        "H0314",
+        f"`{state}` may hold nothing here",
+        *labels,
+        help=f"recall it in this stage: `recall {state}(…) else {{ … }}`",
     )

@@ -16,7 +16,8 @@ from .flow import Bound, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
 from .ranges import Facts, contradict, one_of, told
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 from .states import recall, remember
 
 #: Statements that inlined actions may come to.

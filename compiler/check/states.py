@@ -17,7 +17,8 @@ from .header_fields import scalar
 from .kinds import MOST_RULES
 from .lookups import Fallback
 from .names import RESERVED
-from .stage_names import Program, StageNames
+from .stage_names import StageNames
+from .stage_program import Program
 from .values import fits
 
 MOST_SECONDS = 365 * 24 * 3600

@@ -14,7 +14,7 @@ from .flow import Scope
 from .ranges import narrowed
 from .read_as import in_hexadecimal, read_by, same_bits, shown
 from .read_back import ReadBack
-from .stage_names import Program
+from .stage_program import Program
 from .written import Written, came, contents_of
 
 

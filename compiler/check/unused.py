@@ -6,7 +6,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from .flow import Scope
 from .resolve import Known
-from .stage_names import Program
+from .stage_program import Program
 from .statements import block
 
 

@@ -19,7 +19,7 @@ from .contents import (
 )
 from .flow import Scope
 from .ranges import Facts, excluded, narrowed
-from .stage_names import Program
+from .stage_program import Program
 from .values import Value
 
 #: Fields that say what ECN is: where a push gives none, it comes from the packet (RFC 6040).

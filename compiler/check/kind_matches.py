@@ -1,0 +1,138 @@
+"""What rules of a kind match: fields and elements of one type, and ways to match that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, get_args
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
+from ...lang.text.source import Span
+from .. import model
+from .edges import CheckedGraph
+from .elements import Elements
+from .packets import PacketNames
+from .values import WIDEST
+
+Kind = Literal["exact", "lpm", "optional", "ternary", "range"]
+MATCH_KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Matches:
+    def __init__(self, elements: Elements, checked: CheckedGraph, found: Diagnostics) -> None:
+        self.elements, self.checked, self.found = elements, checked, found
+
+    def of(
+        self, rule: tree.Rule, use: Callable[[tree.Name], model.Element | None]
+    ) -> tuple[model.Match, ...]:
+        """`use`: the element that a clause names, if the rule may have it."""
+        clauses = (c for c in rule.clauses if isinstance(c, tree.Match))
+        made = (self.match(c, use(c.element)) for c in clauses)
+        return tuple(m for m in made if m is not None)
+
+    def match(self, clause: tree.Match, element: model.Element | None) -> model.Match | None:
+        kind = next((k for k in MATCH_KINDS if k == clause.kind.text), None)
+        if kind is None:
+            self.found.add(_no_such_match(clause.kind, MATCH_KINDS))
+        expr = self.operand(clause, element)
+        if element is None or expr is None or kind is None:
+            return None
+        where = self.type_span(element)
+        allowed = _allowed(element)
+        if kind not in allowed:
+            self.found.add(_match_kind_of(clause.kind, element.type, where, allowed))
+            return None
+        return model.Match(element, kind, expr, True, clause.span)
+
+    def operand(
+        self, clause: tree.Match, element: model.Element | None
+    ) -> model.Packet | model.Layer4 | model.Arrival | model.Given | None:
+        """What of a packet is matched; of the element's type."""
+        word = clause.operand.text
+        if element is not None and element.most:
+            self.differs(clause, element, "a value", "a single value")
+            return None
+        if word in ("port", "given"):
+            if element is None:
+                return None
+            by_port = element.references == ("port",)
+            if by_port if word == "port" else by_port or not element.references:
+                return model.Arrival() if word == "port" else model.Given(element.width)
+            self.differs(clause, element, "a port" if word == "port" else "a value", "port")
+            return None
+        value = PacketNames(self.checked, self.found).field(clause.operand, groups=True)
+        if value is None or element is None:
+            return None
+        if element.references:
+            self.differs(clause, element, "a value", "a value")
+            return None
+        expr = value.expr
+        assert isinstance(expr, model.Packet | model.Layer4)
+        field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
+        if (element.kind, element.width) != (field_kind, expr.width):
+            type_ = f"u{expr.width}" if field_kind == "uint" else field_kind
+            self.differs(clause, element, type_, type_)
+            return None
+        return expr
+
+    def differs(self, clause: tree.Match, element: model.Element, is_: str, wanted: str) -> None:
+        self.found.add(
+            _match_differs(
+                clause.element,
+                "a reference" if element.references else element.type,
+                self.type_span(element),
+                clause.operand.span,
+                is_,
+                f"declare `{element.name}` as {wanted}",
+            )
+        )
+
+    def type_span(self, element: model.Element) -> Span:
+        written = self.elements.written[element.name]
+        return written.types[0].span.to(written.types[-1].span)
+
+
+def _allowed(element: model.Element) -> tuple[Kind, ...]:
+    """The match kinds that go with the element's type."""
+    if element.references:
+        return ("exact", "optional")
+    if element.kind == "mac":
+        return ("exact", "optional", "ternary")
+    if element.width > WIDEST:
+        return ("exact", "optional", "lpm", "ternary")
+    return MATCH_KINDS
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _match_differs(
+    element: tree.Name, is_: str, where: Span, operand: Span, field: str, help: str
+) -> Diagnostic:
+    return error(
+        "H0255",
+        f"`{element.text}` cannot match `{operand.text}`",
+        (operand, f"this is {field}"),
+        (where, f"`{element.text}` is {is_}"),
+        help=help,
+    )
+
+
+def _no_such_match(kind: tree.Name, kinds: Iterable[str]) -> Diagnostic:
+    known = list(kinds)
+    return error(
+        "H0256",
+        f"there is no match kind `{kind.text}`",
+        (kind.span, f"kinds are {', '.join(known)}"),
+        help=did_you_mean(kind.text, known) or f"use one of {', '.join(known)}",
+    )
+
+
+def _match_kind_of(kind: tree.Name, type_: str, where: Span, allowed: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0257",
+        f"`{kind.text}` does not go with the type `{type_}`",
+        (kind.span, "cannot match this way"),
+        (where, f"declared as {type_}"),
+        help=f"use {' or '.join(allowed)}",
+    )

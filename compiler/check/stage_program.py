@@ -1,0 +1,66 @@
+"""What the stages of a pipeline may name, and what is learnt from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, Diagnostics
+from ...lang.text.source import Span
+from .. import model
+from .contents import Contents
+from .edges import CheckedGraph
+from .elements import Elements
+from .flow import State, World
+from .kinds import Rules
+
+
+@dataclass
+class Program:
+    """All that the stages may name, and what is learnt from them on the way."""
+
+    checked: CheckedGraph
+    elements: Elements
+    rules: Rules
+    states: dict[str, model.State]
+    actions: dict[str, tree.Action]
+    roles: tuple[str, ...]
+    hooks: dict[model.Event, model.Verdict | None]
+    found: Diagnostics
+    required: dict[str, list[model.Requirement]] = field(default_factory=dict)
+    lookups: dict[str, list[State]] = field(default_factory=dict)
+    told: set[tuple[str, str]] = field(default_factory=set)  # kinds, elements that a `find` gives
+    alone: dict[str, Span] = field(default_factory=dict)  # kinds whose rules are reached one by one
+    chosen: dict[str, Span] = field(default_factory=dict)  # kinds reached by `choose`
+    missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
+    pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
+    pushed: dict[str, list[Contents]] = field(default_factory=dict)  # what pushes wrote of a node
+    applied: set[str] = field(default_factory=set)
+    steps: int = 0  # statements of inlined actions
+    unsure: bool = False  # something was left out: do not hold what is missing against the user
+    said: set[tuple[str, Span]] = field(default_factory=set)
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Once for each place, however often an action is inlined."""
+        assert diagnostic.span is not None
+        key = diagnostic.code, diagnostic.span
+        if key not in self.said:
+            self.said.add(key)
+            self.found.add(diagnostic)
+
+    def bit(self, node: str) -> int:
+        return 1 << self.position(node)
+
+    def order(self, world: World) -> list[model.Node]:
+        """The nodes of a packet, outermost first."""
+        return [self.checked.graph.nodes[i] for i in world.chain]
+
+    def position(self, node: str) -> int:
+        return next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
+
+    def leading(self, world: World) -> int:
+        """How many link nodes stand in front of all else."""
+        nodes = self.checked.graph.nodes
+        return next(
+            (at for at, i in enumerate(world.chain) if not nodes[i].header.link), len(world.chain)
+        )
