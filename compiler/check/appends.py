@@ -10,7 +10,7 @@ from ..model.sums import is_checksum, nearest_network
 from . import errors
 from .assigns import decides_reading
 from .changes import Changed
-from .flow import Scope, State, World
+from .flow import Change, Scope, State, World
 from .packets import PacketNames
 from .push_fields import element_of
 from .pushes import can_be_pushed, needs_edge, read_back
@@ -69,12 +69,11 @@ def _cut(program: Program, behind: model.Node, world: World) -> World:
 
 def _appended(program: Program, behind: model.Node, path: list[model.Node], world: World) -> World:
     bits = sum(program.bit(n.name) for n in path)
-    said = f"append {' / '.join(n.name for n in path)} behind {behind.name}"
     return world._replace(
         present=world.present | bits,
         pushed=world.pushed | bits,
         chain=(*world.chain, *(program.position(n.name) for n in path)),
-        changes=(*world.changes, said),
+        changes=(*world.changes, Change("append", tuple(n.name for n in path), behind.name)),
     )
 
 

@@ -13,7 +13,7 @@ from ..model.parse_graph import ethertypes, writable
 from ..model.sums import NETWORK
 from . import errors
 from .errors import Labels
-from .flow import Debt, Scope, State, World, roles_of
+from .flow import Change, Debt, Scope, State, World, roles_of
 from .packets import PacketNames
 from .read_behind import read_behind
 from .stage_names import StageNames
@@ -71,7 +71,7 @@ def _popped(program: Program, node: model.Node, world: World, span: Span, scope:
     left = world._replace(
         present=world.present & ~sum(1 << i for i in gone),
         chain=world.chain[:keep] + world.chain[at:],
-        changes=(*world.changes, f"pop to {node.name}"),
+        changes=(*world.changes, Change("pop to", (node.name,))),
     )
     if not keep or not gone:
         return left
@@ -269,8 +269,8 @@ def _settle(
     """The packet may leave with the link header it came with: that must announce what follows."""
     bare = [w for w in state if w.chain and w.pushed >> w.chain[0] & 1]
     if bare and not pops_only:
-        path = next(c for c in reversed(bare[0].changes) if c.startswith("push"))
-        program.report(_no_link(span, path))
+        push = next(c for c in reversed(bare[0].changes) if c.what == "push")
+        program.report(_no_link(span, str(push)))
     debts = sorted(
         {d for w in state for d in w.owed if d.pop or not pops_only},
         key=lambda d: (d.change.start, d.source),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ...lang import tree
 from ...lang.text.source import Span
@@ -22,10 +22,24 @@ class Debt(NamedTuple):
     pop: bool
 
 
+class Change(NamedTuple):
+    """A pop, push or append, of the nodes that it names. `behind`: where a push says so, or that an
+    append is behind."""
+
+    what: Literal["pop", "pop to", "push", "append"]
+    nodes: tuple[str, ...]
+    behind: str = ""
+
+    def __str__(self) -> str:
+        behind = "" if not self.behind else f"behind {self.behind}"
+        behind = f"({behind})" if behind and self.what == "push" else behind
+        return f"{self.what} {' / '.join(self.nodes)} {behind}".rstrip()
+
+
 class World(NamedTuple):
     """One sort of packet. `present` and `pushed`: nodes, as bits by position in the graph; `chain`:
     positions of those present, outermost first; `bound`: names of rules; `changes`: its pops,
-    pushes and appends so far, by the nodes they name."""
+    pushes and appends so far."""
 
     role: str
     present: int
@@ -33,11 +47,11 @@ class World(NamedTuple):
     pushed: int = 0
     bound: frozenset[str] = frozenset()
     owed: frozenset[Debt] = frozenset()
-    changes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     @property
     def appended(self) -> bool:
-        return any(change.startswith("append") for change in self.changes)
+        return any(change.what == "append" for change in self.changes)
 
 
 State = frozenset[World]

@@ -9,7 +9,7 @@ from .. import model
 from ..model.parse_graph import untold
 from . import errors
 from .changes import Changed, announced, pushed_before
-from .flow import Scope, State, World
+from .flow import Change, Scope, State, World
 from .packets import PacketNames
 from .read_behind import read_behind
 from .stage_names import StageNames
@@ -63,7 +63,7 @@ def _without(program: Program, node: model.Node, world: World, span: Span, scope
         present=world.present & ~program.bit(node.name),
         chain=world.chain[:at] + world.chain[at + 1 :],
         owed=frozenset(d for d in world.owed if d.source != node.name),
-        changes=(*world.changes, f"pop {node.name}"),
+        changes=(*world.changes, Change("pop", (node.name,))),
     )
     last = at + 1 == len(world.chain)  # nothing is left to be announced
     if not opened(program, world) or at + 1 < program.leading(world) or last:
@@ -76,7 +76,7 @@ def _without(program: Program, node: model.Node, world: World, span: Span, scope
 def opened(program: Program, world: World) -> bool:
     """Whether headers behind the leading link nodes were popped."""
     nodes = {n.name: n for n in program.checked.graph.nodes}
-    popped = (c.removeprefix("pop to ") for c in world.changes if c.startswith("pop to "))
+    popped = (name for c in world.changes if c.what == "pop to" for name in c.nodes)
     return any(not nodes[name].header.link for name in popped)
 
 

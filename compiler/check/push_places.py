@@ -74,7 +74,7 @@ def _unmeasured(
 ) -> bool:
     """Whether lengths or checksums would have to cover what nobody has parsed."""
     unknown = place.behind is not None or any(
-        "(behind " in change for w in state for change in w.changes
+        change.what == "push" and change.behind for w in state for change in w.changes
     )
     for element, node in zip(statement.path, path, strict=True):
         derived = (f.default for f in node.header.fields if isinstance(f.default, model.Derived))

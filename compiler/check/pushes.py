@@ -13,7 +13,7 @@ from ..model.parse_graph import tells, writable
 from . import errors
 from .changes import Changed, announced, appended_before
 from .contents import Contents
-from .flow import Scope, State, World, roles_of
+from .flow import Change, Scope, State, World, roles_of
 from .packets import PacketNames
 from .push_fields import element_of
 from .push_places import Place, place_of
@@ -162,7 +162,7 @@ def _pushed(
 ) -> World:
     bits = sum(program.bit(n.name) for n in path)
     at = place.of(program, world)
-    behind = f" (behind {place.behind.name})" if place.behind else ""
+    behind = place.behind.name if place.behind else ""
     after = world._replace(
         present=world.present | bits,
         pushed=world.pushed | bits,
@@ -171,7 +171,7 @@ def _pushed(
             *(program.position(n.name) for n in path),
             *world.chain[at:],
         ),
-        changes=(*world.changes, "push " + " / ".join(n.name for n in path) + behind),
+        changes=(*world.changes, Change("push", tuple(n.name for n in path), behind)),
     )
     if not at or place.before is None:
         return after

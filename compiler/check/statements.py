@@ -12,7 +12,7 @@ from .. import model
 from . import appends, assigns, changes, errors, link_pops, pushes
 from .changes import Changed
 from .conditions import narrow
-from .flow import Bound, Scope, State, bind, unbind
+from .flow import Bound, Change, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
 from .ranges import Facts, contradict, one_of, told
@@ -70,14 +70,16 @@ def _check_join(program: Program, written: tree.Statement, state: State) -> None
     joins = tree.If | tree.MatchOn | tree.Find | tree.Choose | tree.Recall
     if not isinstance(written, joins) or program.unsure:
         return
-    by_role: dict[str, set[tuple[str, ...]]] = {}
+    by_role: dict[str, set[tuple[Change, ...]]] = {}
     for world in state:
         by_role.setdefault(world.role, set()).add(world.changes)
     for role, several in by_role.items():
         if len(several) > 1:
             program.report(
                 _changed_unlike(
-                    written.span, role, sorted(", ".join(c) or "unchanged" for c in several)
+                    written.span,
+                    role,
+                    sorted(", ".join(map(str, c)) or "unchanged" for c in several),
                 )
             )
             program.unsure = True
