@@ -1,4 +1,4 @@
-"""What can go wrong between a client and the agent: one function for each code, H076x."""
+"""Errors between a client and the agent that several modules find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a bundle, a load, a table: one function for each code, H07xx."""
+"""Errors of bundles, loads, tables and the kernel that several folders find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong in an edge's YAML: one function for each code, H06xx."""
+"""Errors of an edge's YAML, but for those of the readers of single keys."""
 
 from __future__ import annotations
 

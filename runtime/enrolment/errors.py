@@ -1,4 +1,4 @@
-"""What can go wrong with enrolment: one function for each code, H0870 to H0877, and H0880."""
+"""Errors of enrolment that several modules find."""
 
 from __future__ import annotations
 

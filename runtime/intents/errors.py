@@ -1,4 +1,4 @@
-"""What can be wrong with an intent: one function for each code, H082x and H083x."""
+"""Errors of keeping intents."""
 
 from __future__ import annotations
 

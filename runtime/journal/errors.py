@@ -1,4 +1,4 @@
-"""What can go wrong with the journal: one function for each code, H078x."""
+"""Errors of the journal and its store, and of what an agent finds in them."""
 
 from __future__ import annotations
 

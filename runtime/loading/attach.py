@@ -113,7 +113,7 @@ def attach(
             with Link.attach_xdp(entries[port.role], port.ifindex, mode) as link:
                 Pin.create(link, link_of(name, port.number))
         except BpfError as error:
-            raise Refused([_fault(error, port, mode, spans.get(port.number))]) from error
+            raise Refused([_error(error, port, mode, spans.get(port.number))]) from error
 
 
 def link_of(name: str, port: int) -> Path:
@@ -121,7 +121,7 @@ def link_of(name: str, port: int) -> Path:
     return ROOT / name / f"link_{port}"
 
 
-def _fault(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Diagnostic:
+def _error(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Diagnostic:
     if error.errno in (EBUSY, EEXIST):
         return another_program(port.interface, 0, span)
     if error.errno == EOPNOTSUPP and mode is XdpMode.NATIVE:

@@ -1,4 +1,4 @@
-"""What can go wrong with rules on a card, and with loading for one: H0750 to H0759."""
+"""Errors of loading for a network card."""
 
 from __future__ import annotations
 

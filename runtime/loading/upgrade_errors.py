@@ -1,4 +1,4 @@
-"""What can stand against an upgrade, one function for each code: H079x."""
+"""What can stand against an upgrade."""
 
 from __future__ import annotations
 

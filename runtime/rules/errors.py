@@ -1,4 +1,4 @@
-"""Why a transaction cannot be staged: one function for each code, H0730 to H0734."""
+"""Why a transaction cannot be staged."""
 
 from __future__ import annotations
 

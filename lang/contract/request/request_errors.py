@@ -1,4 +1,4 @@
-"""What may be wrong with a request's text: one function for each case."""
+"""Errors of a request's text."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import helioc
+import pytest
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.rpc.failures import status_code
+from helioc.runtime.rpc.failures import status_code, status_codes
 from helioc.runtime.rpc.methods import METHODS
 from helioc.runtime.rpc.service import Service
 
@@ -34,6 +35,15 @@ def test_every_method_is_served() -> None:
 def test_every_field_is_described_by_a_version() -> None:
     assert pb.DESCRIPTOR.package == "helio.control.v1"
     assert pb.DESCRIPTOR.name == "helio/control/v1/control.proto"
+
+
+def test_a_refusal_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where there are no descriptors left, which it may be about."""
+    status_codes()
+    monkeypatch.setattr(Path, "read_text", None)
+    monkeypatch.setattr(Path, "glob", None)
+    assert status_code("H0340").name == "INVALID_ARGUMENT"
+    assert status_code("H0000").name == "INVALID_ARGUMENT"
 
 
 def test_codes_have_their_kind_of_error() -> None:
