@@ -9,7 +9,6 @@ from functools import cache
 from google.protobuf.message import DecodeError
 
 from ...lang.contract.request.request import IE, Request, RuleItem
-from ...lang.text import errors
 from ...lang.text.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.text.source import PACKED, REQUEST, Row, Source, Span
 from ..base.collecting import no_collecting
@@ -31,6 +30,8 @@ Item = RuleItem | IE
 def status_codes() -> dict[str, Code]:
     """By a diagnostic's code, of those that have a status (`errors/`). Read from disk once: the
     agent does it before it serves, since a refusal may say that there are no descriptors left."""
+    from ...lang.text import errors  # clients refuse nothing
+
     return {code: Code[status] for code, status in errors.statuses().items()}
 
 
