@@ -131,7 +131,7 @@ class Call:
         while True:
             with self.lock:
                 while not self._queue and not self.ended and self.is_active():
-                    self._connection.changed.wait(self.time_remaining())
+                    self._connection.wait(self.time_remaining())
                 if self._queue:
                     request = self.take()
                     # the client may wait to be told that it may send more
@@ -161,7 +161,7 @@ class Call:
             while self.open and not self._connection.room(self._stream):
                 if not self.is_active():
                     raise Gone
-                self._connection.changed.wait(self.time_remaining())
+                self._connection.wait(self.time_remaining())
             self._stalled = 0.0
 
     def put(self, message: bytes) -> None:
@@ -259,7 +259,7 @@ class Call:
 
     def end_requests(self) -> None:
         self.ended = True
-        self._connection.changed.notify_all()
+        self._connection.tell()
 
     def expect(self, timers: Timers, seconds: float, late: Callable[[], None]) -> None:
         """A request, within that time. `late`: is called where it does not come."""
@@ -321,4 +321,4 @@ class Call:
         for work in self._callbacks:
             work()
         self._callbacks.clear()
-        self._connection.changed.notify_all()
+        self._connection.tell()

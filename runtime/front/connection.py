@@ -39,7 +39,7 @@ class Streams(Protocol):
 
 class Connection:
     """`lock` is held by who calls `session`, or changes what belongs to the connection; then comes
-    `flush`. `changed`, with that lock, is told where somebody may wait for it."""
+    `flush`. Who has it may `wait`, and is woken by `tell`."""
 
     stays = True
 
@@ -53,7 +53,7 @@ class Connection:
         self._socket, self._descriptor, self._loop, self._timers = made, made.fileno(), loop, timers
         self._gate, self._on_end = gate, on_end
         self.lock, self.session = RLock(), ServerSession()
-        self.changed = Condition(self.lock)
+        self._changed, self._waiting = Condition(self.lock), 0
         self.streams: Streams
         self.alive, self._why = True, ""
         self._unsent = memoryview(b"")
@@ -77,9 +77,9 @@ class Connection:
             self._serving = True
             if self.alive:
                 self._read()
-                self.flush()
         self.streams.go_on()
         with self.lock:
+            self.flush()
             self._serving = False
             return self._wanted() if self.alive else 0
 
@@ -125,7 +125,8 @@ class Connection:
             self._end()
         if pause:
             self._pause(now + pause)
-        self._tell()
+        if self.session.events:
+            self._tell()
 
     def _pause(self, until: float) -> None:
         self._paused_until = until
@@ -146,9 +147,12 @@ class Connection:
     def flush(self) -> None:
         """Send what the session has to be sent, as far as the client takes it."""
         while self.alive and not self._ending:
-            if not self._unsent:
+            all_ = not self._unsent
+            if all_:
                 self._unsent = memoryview(self.session.unsent())
-                self._tell()
+                if self.session.events:
+                    all_ = False  # streams that are told may have more
+                    self._tell()
             if not self._unsent:
                 break
             try:
@@ -159,7 +163,9 @@ class Connection:
                 return
             except OSError:
                 self._close()
-        self.changed.notify_all()
+            if all_ and not self._unsent:
+                break
+        self.tell()
         if self.room_wanted:  # nothing has to come from the client before that
             self.room_wanted = False
             self._wake()
@@ -169,6 +175,19 @@ class Connection:
     def room(self, stream: int) -> bool:
         """Whether more may be sent on it before some has gone."""
         return self.session.waiting(stream) + len(self._unsent) < _AHEAD
+
+    def wait(self, seconds: float | None) -> None:
+        """Until something has changed, or so long."""
+        self._waiting += 1
+        try:
+            self._changed.wait(seconds)
+        finally:
+            self._waiting -= 1
+
+    def tell(self) -> None:
+        """Those who wait."""
+        if self._waiting:
+            self._changed.notify_all()
 
     def say_goodbye(self) -> None:
         """Calls go on to their end, no new ones are taken."""
@@ -212,7 +231,7 @@ class Connection:
         self.streams.closed()
         self.session.close()
         self._socket.close()
-        self.changed.notify_all()
+        self.tell()
         self._on_end(self, self._why)
         # It goes now, not with the next collection, which looks at nothing older than a large
         # request (no_collecting).

@@ -66,7 +66,7 @@ class Gate:
             bucket.tokens -= tls.records * _RECORD + tls.wasted * _WASTED
             tls.records = tls.wasted = 0
         while at + _HEAD <= len(data):
-            if pause := self.pause(now):
+            if bucket.tokens <= 0 and (pause := self.pause(now)):
                 self._ahead = 0
                 return at, pause
             length = int.from_bytes(data[at : at + 3], "big")

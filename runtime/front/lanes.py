@@ -35,7 +35,8 @@ class Lane:
         self._made: Ordered | None = None
         #: The next request has waited as it has to; seconds that it still has to; it is large.
         self._paid, self._wait, self._large = False, 0.0, False
-        self._blocked = False
+        #: It waits for the client to take answers.
+        self.blocked = False
         self._failed: Failed | None = None
 
     def begin(self, inline: bool) -> list[_Finish]:
@@ -62,18 +63,18 @@ class Lane:
 
     def _next(self, made: Ordered, inline: bool) -> bytes | None:
         """The request that can be made now."""
-        with self.call.lock:
-            request = self.call.asked
-            if request is None or not self.call.room:
+        call = self.call
+        with call.lock:
+            request = call.asked
+            if request is None or not call.room:
                 return None
-        if not self._paid:
-            self._paid, self._wait = True, made.cost(request)
-        self._large = inline and len(request) > SMALL
-        if self._wait or self._large:
-            return None
-        with self.call.lock:
+            if not self._paid:
+                self._paid, self._wait = True, made.cost(request)
+            self._large = inline and len(request) > SMALL
+            if self._wait or self._large:
+                return None
             self._paid = False
-            return self.call.take() if self.call.asked is not None else None
+            return call.take()
 
     def answer(self, finish: _Finish) -> None:
         """Not sent before the connection is flushed."""
@@ -111,17 +112,16 @@ class Lane:
         elif call.asked is None:
             self.going = False
         elif not call.room:
-            self._blocked = True
+            self.blocked = True
             call.want_room()
         else:
             return True
         return False
 
     def unblocked(self) -> bool:
-        """Whether it goes on that waited for the client to take answers; then the caller sees to
-        that."""
-        found = self._blocked and (self.call.room or not self.call.open)
-        self._blocked = self._blocked and not found
+        """Whether it goes on that was blocked; then the caller sees to that."""
+        found = self.blocked and (self.call.room or not self.call.open)
+        self.blocked = self.blocked and not found
         return found
 
     def _end(self) -> None:
@@ -136,20 +136,21 @@ class Lane:
 
 def serve(lanes: list[Lane], inline: bool = False) -> None:
     """Lanes of one connection, until they have nothing to do. `inline`: by the thread that has its
-    socket."""
+    socket, and sends what there is at the end."""
     while lanes:
+        one = lanes[0].call
         begun = [(lane, lane.begin(inline)) for lane in lanes]
         for lane, finishing in begun:
             for finish in finishing:
                 lane.answer(finish)
-        with lanes[0].call.lock:
-            lanes[0].call.flush()  # what is sent now has made room by then
+        with one.lock:
+            one.flush()  # what is sent now has made room by then
         for lane in lanes:
             lane.settle()
-        with lanes[0].call.lock:
-            going = [lane for lane in lanes if lane.goes_on()]
-            lanes[0].call.flush()
-        lanes = going
+        with one.lock:
+            lanes = [lane for lane in lanes if lane.goes_on()]
+            if not inline:
+                one.flush()
 
 
 def _same(failed: Failed) -> Failed:

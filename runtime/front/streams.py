@@ -160,7 +160,8 @@ class Calls:
         with self._lock:
             new, self._new = self._new, []
             starting, self._starting = self._starting, []
-            self._due += [lane for lane in self._lanes.values() if lane.unblocked()]
+            lanes = self._lanes.values()
+            self._due += [lane for lane in lanes if lane.blocked and lane.unblocked()]
             due, self._due = self._due, []
             for call in new:
                 if not call.begun and call.open:

@@ -48,22 +48,26 @@ class Messages:
         """`longest`: bytes that one may have."""
         self._longest, self._data = longest, bytearray()
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes | bytearray) -> list[bytes]:
         """Those that are whole now. Raises `TooLong`, `Compressed`."""
-        found, at = list[bytes](), 0
-        held = self._data
-        held += data
-        while len(held) - at >= PREFIX:
-            length = int.from_bytes(held[at + 1 : at + PREFIX], "big")
-            if held[at]:
+        found, at, held = list[bytes](), 0, self._data
+        if held:
+            held += data
+            data = held
+        while (begin := at + PREFIX) <= len(data):
+            length = int.from_bytes(data[at + 1 : begin], "big")
+            if data[at]:
                 raise Compressed
             if length > self._longest:
                 raise TooLong(length, self._longest)
-            if len(held) - at < PREFIX + length:
+            if begin + length > len(data):
                 break
-            found.append(bytes(held[at + PREFIX : at + PREFIX + length]))
-            at += PREFIX + length
-        del held[:at]
+            at = begin + length
+            found.append(bytes(data[begin:at]))
+        if data is held:
+            del held[:at]
+        else:
+            held += data[at:]
         return found
 
     def clear(self) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from ctypes import (
     POINTER,
     byref,
-    c_char,
     c_char_p,
     c_int,
     c_int32,
@@ -20,7 +19,7 @@ from ctypes import (
     c_uint32,
     c_void_p,
 )
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 NAME, PACKAGE = "libnghttp2.so.14", "libnghttp2-14"
@@ -61,8 +60,10 @@ class Setting(ctypes.Structure):
 
 _Frame = POINTER(FrameHead)
 OnFrame: Any = ctypes.CFUNCTYPE(c_int, c_void_p, _Frame, c_void_p)
+OnBegin: Any = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
+# Names and values end with a zero octet, and have no other (RFC 9113 section 8.2.1).
 OnHeader: Any = ctypes.CFUNCTYPE(
-    c_int, c_void_p, _Frame, POINTER(c_char), c_size_t, POINTER(c_char), c_size_t, c_uint8, c_void_p
+    c_int, c_void_p, c_void_p, c_char_p, c_size_t, c_char_p, c_size_t, c_uint8, c_void_p
 )
 OnChunk: Any = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint8, c_int32, c_void_p, c_size_t, c_void_p)
 OnClose: Any = ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_uint32, c_void_p)
@@ -82,7 +83,7 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "option_set_no_auto_window_update": (c_void_p, c_int),
     "option_set_no_closed_streams": (c_void_p, c_int),
     "session_callbacks_new": (POINTER(c_void_p),),
-    "session_callbacks_set_on_begin_headers_callback": (c_void_p, OnFrame),
+    "session_callbacks_set_on_begin_headers_callback": (c_void_p, OnBegin),
     "session_callbacks_set_on_header_callback": (c_void_p, OnHeader),
     "session_callbacks_set_on_data_chunk_recv_callback": (c_void_p, OnChunk),
     "session_callbacks_set_on_frame_recv_callback": (c_void_p, OnFrame),
@@ -94,6 +95,7 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "session_mem_send": (c_void_p, POINTER(c_void_p)),
     "session_want_read": (c_void_p,),
     "session_want_write": (c_void_p,),
+    "session_consume": (c_void_p, c_int32, c_size_t),
     "session_consume_connection": (c_void_p, c_size_t),
     "session_consume_stream": (c_void_p, c_int32, c_size_t),
     "session_set_local_window_size": (c_void_p, c_uint8, c_int32, c_int32),
@@ -129,8 +131,10 @@ def library() -> Any:
     return Calls
 
 
+@lru_cache(4)
 def fields(pairs: tuple[tuple[bytes, bytes], ...]) -> Any:
-    """An array of header fields, which must live as long as it is used."""
+    """An array of header fields, which must live as long as it is used, and stay as it is: nearly
+    all answers have the same."""
     return (Field * len(pairs))(*[Field(n, v, len(n), len(v), 0) for n, v in pairs])
 
 
@@ -144,7 +148,7 @@ class Callbacks:
     def __init__(self, *, begin_headers: _Call, header: _Call, chunk: _Call, frame: _Call,
                  close: _Call, read: _Call) -> None:  # fmt: skip
         calls = {
-            "on_begin_headers": OnFrame(begin_headers), "on_header": OnHeader(header),
+            "on_begin_headers": OnBegin(begin_headers), "on_header": OnHeader(header),
             "on_data_chunk_recv": OnChunk(chunk), "on_frame_recv": OnFrame(frame),
             "on_stream_close": OnClose(close),
         }  # fmt: skip
@@ -173,12 +177,14 @@ def client_session(callbacks: Callbacks, number: int) -> c_void_p:
     return made
 
 
-def frames_to_send(lib: Any, session: c_void_p) -> list[bytes]:
+def frames_to_send(lib: Any, session: c_void_p) -> bytes:
     """Each is given once."""
-    send, at, found = lib.session_mem_send, c_void_p(), list[bytes]()
-    while (size := send(session, byref(at))) > 0:
-        found.append(ctypes.string_at(at, size))
-    _need(size)
+    send, at, found = lib.session_mem_send, c_void_p(), b""
+    to = byref(at)
+    while (size := send(session, to)) > 0:
+        found += ctypes.string_at(at, size)
+    if size < 0:
+        _need(size)
     return found
 
 

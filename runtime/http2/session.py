@@ -102,14 +102,14 @@ class Session:
     def feed(self, data: bytes) -> None:
         """Adds to `events`. Raises `Broken`."""
         taken = self._lib.session_mem_recv(self._session, data, len(data))
-        self._raise()
+        if self._raised is not None:
+            raise self._raised
         if taken != len(data):
             raise Broken("it does not speak HTTP/2")
 
     def took(self, stream: int, count: int) -> None:
         """So many bytes of a stream take no room any more: as many may come again."""
-        self._lib.session_consume_stream(self._session, stream, count)
-        self._lib.session_consume_connection(self._session, count)
+        self._lib.session_consume(self._session, stream, count)
 
     @property
     def over(self) -> bool:
@@ -148,17 +148,14 @@ class Session:
 
     def unsent(self) -> bytes:
         """Bytes for the other side, once."""
-        if not self._lib.session_want_write(self._session):
-            return b""
-        try:
-            return b"".join(ng.frames_to_send(self._lib, self._session))
-        finally:
-            self._raise()
+        return self._frames()
 
-    def _raise(self) -> None:
-        """What was raised as the library called: nobody knows what it missed."""
-        if self._raised is not None:
-            raise self._raised
+    def _frames(self) -> bytes:
+        try:
+            return ng.frames_to_send(self._lib, self._session)
+        finally:
+            if self._raised is not None:  # as the library called: nobody knows what it missed
+                raise self._raised
 
     def _go_on(self, stream: int, body: Body) -> None:
         if body.waits:
@@ -196,9 +193,10 @@ class Session:
         if not count and not body.ended:
             body.waits = True
             return ng.ERR_DEFERRED
-        ng.copy(into, bytes(body.data[:count]))
-        del body.data[:count]
-        if body.ended and not body.data:
+        data = body.data
+        ng.copy(into, bytes(data) if count == len(data) else bytes(data[:count]))
+        del data[:count]
+        if body.ended and not data:
             flags[0] = ng.DATA_EOF
             if body.trailer:
                 flags[0] |= ng.DATA_NO_END_STREAM
@@ -240,12 +238,12 @@ class ServerSession(Session):
         self._lib.submit_goaway(self._session, 0, last, ng.NO_ERROR, None, 0)
 
     def unsent(self) -> bytes:
-        found = super().unsent()
+        found = self._frames()
         while self._answered:  # who was answered need send no more (RFC 9113 section 8.1)
             for stream in self._answered:
                 self.reset(stream, ng.NO_ERROR)
             self._answered.clear()
-            found += super().unsent()
+            found += self._frames()
         return found
 
     def on_sent(self, stream: int) -> None:
@@ -277,10 +275,10 @@ def _on_begin_headers(_: Any, frame: Any, mine: int) -> int:
 
 
 def _on_header(
-    _: Any, frame: Any, name: Any, n: int, value: Any, v: int, flags: int, mine: int
+    _: Any, frame: Any, name: bytes, n: int, value: bytes, v: int, flags: int, mine: int
 ) -> int:
     try:
-        return _sessions[mine].on_header(name[:n], value[:v])
+        return _sessions[mine].on_header(name, value)
     except BaseException as error:
         return _sessions[mine].on_raised(error)
 
