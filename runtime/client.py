@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -152,7 +152,7 @@ class Client:
             if not isinstance(columns, bytes):
                 error.diagnostics = [columns.placed(found) for found in error.diagnostics]
             raise
-        return replace(done, warnings=(*warnings, *done.warnings))
+        return done._replace(warnings=(*warnings, *done.warnings))
 
     def message(
         self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from helioc.runtime.front.calls import Failed, Gone
+from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import Guard
+from helioc.runtime.rpc.guard import Begun, Guard
 from helioc.runtime.rpc.methods import METHODS
 from helioc.runtime.rpc.service import ORDERED
 
@@ -47,7 +48,7 @@ def asked(
         assert run is not None
         yield from run(iter(requests), context)
         return
-    ordered = door.ordered(METHODS[name], lambda call: partial(_later, work, call)).ordered
+    ordered = door.ordered(METHODS[name], lambda call: partial(_begun, work, call)).ordered
     assert ordered is not None
     made = ordered(context)
     try:
@@ -64,5 +65,7 @@ def asked(
         made.close()
 
 
-def _later(work: Callable[[Any, Any], Any], call: Any, request: Any) -> Callable[[], Any]:
-    return lambda: work(request, call)
+def _begun(work: Callable[[Any, Any], Any], call: Any, request: Any) -> Begun:
+    reply = work(request, call)
+    wrong = len(reply.failed.findings) if isinstance(reply, pb.StreamReply) else 0
+    return Begun(reply, call.note or (), findings=wrong)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...lang.contract.rules.rules import Reference
 from ...lang.text.diagnostics import Diagnostic, Refused
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 SHOWN = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """`revision`: the pipeline's from then on. `created`: in the order written, `created_count` of
     them; of packed columns the first ones. `repeated`: the answer was given before; `kinds`: of all
     rules that came, changed or went, where it was not."""
@@ -41,15 +39,19 @@ class MovedOn(Refused):
 
 def outcome_of(plan: Plan, revision: int) -> Outcome:
     """What carrying out a plan came to."""
-    results = plan.results
+    results, blocks = plan.results, plan.blocks
     count = len(results)
-    created = tuple(results[i] for i in range(min(count, SHOWN))) if plan.blocks else tuple(results)
-    changed, removed = len(plan.changed), len(plan.removed)
-    kinds = {rule.kind for rules in (plan.created, plan.removed) for rule in rules}
-    kinds.update(new.kind for _, new in plan.changed)
-    kinds.update(block.kind.name for block in plan.blocks)
-    named = tuple(sorted(kinds))
-    return Outcome(revision, created, count, changed, removed, tuple(plan.warnings), False, named)
+    created = tuple(results[i] for i in range(min(count, SHOWN))) if blocks else tuple(results)
+    kinds = {block.kind.name for block in blocks} if blocks else set()
+    for rules in plan.created, plan.removed:
+        for rule in rules:
+            kinds.add(rule.kind)
+    for _, new in plan.changed:
+        kinds.add(new.kind)
+    return Outcome(
+        revision, created, count, len(plan.changed), len(plan.removed), tuple(plan.warnings),
+        False, tuple(sorted(kinds)),
+    )  # fmt: skip
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ class Keeper:
             made = meaning(document, owner.loaded.manifest, around(owner)).request
             gone = self._still(intent, owner)
             asked = Request((*_deletion(gone), *made.changes), made.source)
-            done = owner.apply(replace(_wish(asked, owner), key=key, parsed=asked))
+            done = owner.apply(_wish(asked, owner)._replace(key=key, parsed=asked))
         rules = owner.find(done.created).values()
         own = tuple(Made(r.kind, r.id, digest_of(r)) for r in rules if not r.owner)
         begun = replace(intent, state="active", rules=own, why="")

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -165,12 +165,13 @@ class Journal:
 
     # ---- snapshots --------------------------------------------------------------------------
 
-    def due(self, rules: int) -> bool:
+    def due(self, rules: Sized) -> bool:
         """Whether so much was written that a snapshot is worth it, or the last one failed."""
-        many = self._since > max(_MANY, rules * _SHARE) or self._told > _TOLD
-        return many or self.log.mark.size > _LARGE or bool(self._unfolded)
+        if self._since > _MANY and self._since > len(rules) * _SHARE:
+            return True
+        return self._told > _TOLD or self.log.mark.size > _LARGE or bool(self._unfolded)
 
-    def wants_care(self, rules: int) -> bool:
+    def wants_care(self, rules: Sized) -> bool:
         """Whether the scribe has work: a snapshot is due, or nobody waits for the disk."""
         return self.store.acknowledge == "before" or self.due(rules)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..base import agent_errors as faults
 from ..base.errors import refused
@@ -53,7 +53,7 @@ class Answers:
             return None
         if known[0] != digest:
             raise refused(faults.key_reused(key))
-        return replace(known[1], repeated=True)
+        return known[1]._replace(repeated=True)
 
     def remember(
         self, key: str, digest: bytes, outcome: Outcome, client: Hashable = None
@@ -62,7 +62,7 @@ class Answers:
             before[2].keys.remove(key)
             self._count(before[2], -len(before[1].created))
         mine = self._clients.setdefault(client, _Client())
-        self._known[key] = digest, replace(outcome, warnings=()), mine  # which hold whole texts
+        self._known[key] = digest, outcome._replace(warnings=()), mine  # which hold whole texts
         mine.keys.append(key)
         self._count(mine, len(outcome.created))
         while len(self._known) > KEYS:

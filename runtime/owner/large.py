@@ -7,7 +7,6 @@ others ask for.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...lang.contract.request.request import Request
@@ -33,7 +32,11 @@ def is_large(asked: Asked, owner: Owner) -> bool:
         return False
     if len(asked.wish.content) >= FEWEST:
         return True
-    return isinstance(wanted, Request) and any(c.operation == "replace" for c in wanted.changes)
+    if isinstance(wanted, Request):
+        for change in wanted.changes:
+            if change.operation == "replace":
+                return True
+    return False
 
 
 def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
@@ -85,4 +88,4 @@ def _with_ids(asked: Asked, wanted: Columns, ids: Array) -> Asked:
     made = numbered(wanted, ids)
     if made is None:
         return asked
-    return replace(asked, wish=replace(asked.wish, content=dump(made)))
+    return asked._replace(wish=asked.wish._replace(content=dump(made)))

@@ -6,12 +6,11 @@ import gc
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
@@ -55,8 +54,7 @@ PATIENCE = 60.0
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(NamedTuple):
     """What a client asks for. `content`: a request as octets (`wire.py`), or with `packed` columns
     (`columns.py`). `digest`: of the object that the client knows; empty: any. `parsed`: the same
     request, where it has places that its octets have not. `client`: who has the key."""
@@ -70,8 +68,7 @@ class Wish:
     client: Hashable = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A wish as it was read with these codecs (None: it is for another build). `digest`: of its
     content, where it has a key."""
 
@@ -79,6 +76,19 @@ class Asked:
     digest: bytes
     wanted: Request | Columns | None
     codecs: Codecs
+
+
+class Made:
+    """A transaction that is in force. Its `outcome` may be told once `acknowledge` has returned."""
+
+    __slots__ = ("_owner", "_waits", "outcome")
+
+    def __init__(self, owner: Owner, waits: Waits, outcome: Outcome) -> None:
+        self._owner, self._waits, self.outcome = owner, waits, outcome
+
+    def acknowledge(self) -> None:
+        """Returns when it may be. Is called once. Raises `Refused`."""
+        self._owner.acknowledge(self.outcome, self._waits)
 
 
 class Owner:
@@ -128,24 +138,29 @@ class Owner:
     def apply(self, wish: Wish, until: float | None = None) -> Outcome:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
         any more. Returns when it may be acknowledged."""
-        return self.begin(wish, until)()
+        made = self.begin(wish, until)
+        made.acknowledge()
+        return made.outcome
 
-    def begin(self, wish: Wish, until: float | None = None) -> Callable[[], Outcome]:
-        """One transaction, in force when this returns. What it returns is called once, and returns
-        when it may be acknowledged; others may be begun before that."""
+    def begin(self, wish: Wish, until: float | None = None) -> Made:
+        """One transaction, in force when this returns; others may be begun before it is
+        acknowledged."""
         waits = Waits()
         try:
-            with no_collecting() if len(wish.content) >= FEWEST else nullcontext():
+            if len(wish.content) < FEWEST:
                 outcome = self._refusing(wish, until)
+            else:
+                with no_collecting():
+                    outcome = self._refusing(wish, until)
         except Refused:
             self.tally.refused()
             raise
         finally:
             waits.in_force()
         journal = self.journal
-        if journal is not None and journal.wants_care(len(self.loaded.book)):
+        if journal is not None and journal.wants_care(self.loaded.book):
             self.stir()
-        return partial(self._acknowledged, outcome, waits)
+        return Made(self, waits, outcome)
 
     def _refusing(self, wish: Wish, until: float | None) -> Outcome:
         try:
@@ -155,7 +170,8 @@ class Owner:
             error.__traceback__ = error.__context__ = error.__cause__ = None
             raise
 
-    def _acknowledged(self, outcome: Outcome, waits: Waits) -> Outcome:
+    def acknowledge(self, outcome: Outcome, waits: Waits) -> None:
+        """See `Made`."""
         waits.asked()
         if self.journal is not None:
             try:
@@ -169,7 +185,6 @@ class Owner:
             if force + answer >= SLOW:
                 self.tally.slow(waits.seconds)
                 self._slow.record(outcome.revision, waits.seconds)
-        return outcome
 
     def _in_force(self, wish: Wish, until: float | None) -> Outcome:
         codecs = self.codecs
@@ -181,14 +196,17 @@ class Owner:
         if is_large(asked, self):
             return make_large(self, asked, until)
         try:
-            with self.turn(until):
+            self._begin_turn(until)
+            try:
                 return self.known(asked) or self.make(asked)
+            finally:
+                self.turns.give()
         except Overtaken:
             with self.alone(until), self.turn(until):
                 return self.known(asked) or self.make(asked)
 
     def _is_for(self, wish: Wish) -> bool:
-        return wish.digest in ("", self.digest)
+        return not wish.digest or wish.digest == self.digest
 
     def known(self, asked: Asked) -> Outcome | None:
         """What was answered to it before. Raises `Refused` where its key was another's."""
@@ -205,10 +223,10 @@ class Owner:
     def make(self, asked: Asked) -> Outcome:
         """In its turn: plan it and carry it out. Raises `Overtaken` where a large request goes
         first."""
-        wanted, book = self.fresh(asked), self.loaded.book
+        wanted, loaded = self.fresh(asked), self.loaded
         self.expect(asked.wish.if_revision)
-        plan = self.loaded.plan(wanted)
-        if self.goes_first and book.draft is not None and book.draft.met_by(plan):
+        plan = loaded.plan(wanted)
+        if self.goes_first and (draft := loaded.book.draft) is not None and draft.met_by(plan):
             raise Overtaken
         return self.carry_out(asked, plan)
 
@@ -227,7 +245,7 @@ class Owner:
                 self._need_journal()
                 if self.known(asked) is not None:  # another may have used its key
                     raise Overtaken
-                outcome = replace(outcome, revision=self.revision + 1)
+                outcome = outcome._replace(revision=self.revision + 1)
             if journal is not None:
                 # Ids that were not given to others' rules, or were because of others' rules.
                 beside = self.touched is not None if check is None else self.revision != begun
@@ -236,10 +254,13 @@ class Owner:
                 written = True
 
         try:
-            self._in_maps(lambda: loaded.apply_plan(plan, ready, pause))
+            loaded.apply_plan(plan, ready, pause)
         except BaseException:
-            if journal is not None and written and self.revision < outcome.revision:
-                journal.withdraw(outcome.revision)
+            try:
+                self._mend_memory(loaded)
+            finally:
+                if journal is not None and written and self.revision < outcome.revision:
+                    journal.withdraw(outcome.revision)
             raise
         if self.touched is not None and check is None:
             self.touched.add(plan, loaded.book.kinds)
@@ -458,7 +479,7 @@ class Owner:
         journal = self.journal
         if journal is None:
             return
-        if self._unkept or journal.due(len(self.loaded.book)):
+        if self._unkept or journal.due(self.loaded.book):
             self.fold()
 
     @property
@@ -499,30 +520,45 @@ class Owner:
 
     @contextmanager
     def turn(self, until: float | None) -> Iterator[None]:
-        _wait(self.turns.take, until)
+        self._begin_turn(until)
         try:
-            self.need_open()
-            if self.loaded.closed:  # it could not be opened again when it had to be
-                self._take(open_loaded(self.name))
             yield
         finally:
             self.turns.give()
 
+    def _begin_turn(self, until: float | None) -> None:
+        """Its end is the caller's to give."""
+        _wait(self.turns.take, until)
+        try:
+            if self._ended is not None:
+                raise refused(self._ended)
+            if self.loaded.closed:  # it could not be opened again when it had to be
+                self._take(open_loaded(self.name))
+        except BaseException:
+            self.turns.give()
+            raise
+
     def _in_maps(self, work: Callable[[], _Result]) -> _Result:
-        """Change the maps. If memory and maps may differ after a failure, memory is made anew."""
+        """Change the maps."""
         loaded = self.loaded
         try:
             return work()
         except BaseException:
-            if loaded.writer.broken:
-                loaded.close()
-                self._take(open_loaded(self.name))
+            self._mend_memory(loaded)
             raise
 
+    def _mend_memory(self, loaded: AnyLoaded) -> None:
+        """After a failure: if memory and maps may differ, memory is made anew."""
+        if loaded.writer.broken:
+            loaded.close()
+            self._take(open_loaded(self.name))
+
     def _tell(self, plan: Plan) -> None:
+        if not self.events:
+            return
         if len(plan.created) + len(plan.changed) + len(plan.removed) > NAMED:
             self.events.tell(Event(self.name, self.revision, RulesChanged((), (), (), True)))
-        elif self.events:
+        else:
             created, changed, removed = (
                 [Reference(rule.kind, rule.id) for rule in rules]
                 for rules in (plan.created, [new for _, new in plan.changed], plan.removed)
@@ -574,14 +610,15 @@ class Owner:
 
 def _wait(take: Callable[[float], bool], until: float | None) -> None:
     """`take`: whether it could be had within so many seconds. Raises `Refused` where not."""
-    begun = time.monotonic()
-    patience = PATIENCE if until is None else min(max(0.0, until - begun), PATIENCE)
+    begun, patience = time.monotonic(), PATIENCE
+    if until is not None:
+        patience = min(max(0.0, until - begun), PATIENCE)
     if not take(patience):
         raise refused(faults.late(time.monotonic() - begun))
 
 
 def _read(wish: Wish, codecs: Codecs) -> Request | Columns:
-    if len(wish.key.encode()) > LONGEST_KEY:
+    if wish.key and len(wish.key.encode()) > LONGEST_KEY:
         help_ = f"at most {LONGEST_KEY} octets of UTF-8"
         raise refused(faults.bad_message("the idempotency key is too long", help_))
     return unpack(wish.content) if wish.packed else decode(wish.content, codecs)

@@ -31,17 +31,19 @@ class Turns:
         cause, begun = self._cause, time.monotonic()
         if not self._door.acquire(timeout=seconds):
             return False
-        left = max(0.0, begun + seconds - time.monotonic()) if seconds >= 0 else -1
+        now = time.monotonic()
         try:
-            if not self._turn.acquire(timeout=left):
-                return False
-            self._since = time.monotonic()
-            while self._left:
-                self._left.popleft()()
-            return True
+            left = max(0.0, begun + seconds - now) if seconds >= 0 else -1
+            taken = self._turn.acquire(timeout=left)
+            now = time.monotonic()
+            if taken:
+                self._since = now
+                while self._left:
+                    self._left.popleft()()
+            return taken
         finally:
             self._door.release()
-            waited(cause, time.monotonic() - begun)
+            waited(cause, now - begun)
 
     @contextmanager
     def had_by(self, cause: str) -> Iterator[None]:

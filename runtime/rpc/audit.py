@@ -83,7 +83,8 @@ class Audit:
     def record(self, entry: Entry) -> None:
         client = entry.who[0] or entry.who[1]
         with self._lock:
-            self._need_thread()
+            if self._thread is None:
+                self._need_thread()
             if (counted := self._counted.get(client)) is not None:
                 counted.add(entry)
                 return
@@ -105,7 +106,7 @@ class Audit:
             self._run()
 
     def _need_thread(self) -> None:
-        if self._thread is None and not self._ended.is_set():
+        if not self._ended.is_set():
             with suppress(RuntimeError):  # there are too many: the next record tries again
                 thread = Thread(target=self._run, name="audit", daemon=True)
                 thread.start()

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field
 from functools import cache, partial
 from threading import Lock, Semaphore
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -50,8 +50,6 @@ from .recorded import Call
 
 Context = calls.Call
 _Taken = Callable[[bytes, Call, "_Client"], Message]
-#: Of a call: what makes one request in force, and returns what waits for the answer.
-_Begin = Callable[[Any], Callable[[], Message]]
 
 #: Services of gRPC's own.
 _HEALTH: Any = health_pb2.DESCRIPTOR
@@ -141,6 +139,20 @@ def _gate(name: str, client: _Client) -> AbstractContextManager[object]:
     if name in _LOOKING:
         return client.looking
     return client.holding if name in _ALONE else nullcontext()
+
+
+class Begun(NamedTuple):
+    """A request that is in force, or that has so many `findings`. `reply` is its answer once `wait`
+    has returned, if that gives nothing in its place. `kinds`: of the rules that it changed."""
+
+    reply: Message
+    kinds: tuple[str, ...] = ()
+    wait: Callable[[], Begun | None] | None = None
+    findings: int = 0
+
+
+#: Of a call: what makes one request in force.
+_Begin = Callable[[Any], Begun]
 
 
 class Guard:
@@ -360,9 +372,8 @@ class Guard:
 
     def _cost(self, name: str, client: _Client, size: int) -> float:
         """Seconds that a request of so many bytes has to wait."""
-        unit = _TEXT if name in REQUESTS else _BYTES
-        counts = NEEDED.get(name, "admin") is not None
-        return self._take(client, _COSTS.get(name, 1.0) + size / unit, counts)
+        base, unit, counts = _price(name)
+        return self._take(client, base + size / unit, counts)
 
     def _charge_for(self, client: _Client, error: Exception) -> None:
         """What is wrong took long to find and to say: it counts for the requests that follow."""
@@ -391,19 +402,25 @@ class Guard:
     def _take(self, client: _Client, cost: float = 1.0, counts: bool = True) -> float:
         """One request more of this client: how many seconds it has to wait. `counts`: for others'
         shares."""
-        rate = self.limits.rate
-        if others := self._beside(client, time.monotonic(), counts):
+        now, rate = time.monotonic(), self.limits.rate
+        most = rate
+        if others := self._beside(client, now, counts):
             rate /= min(SHARED, others + 1)
-            return self._charge(client, cost, rate, rate * AT_ONCE)
-        return self._charge(client, cost, rate, rate)
+            most = rate * AT_ONCE
+        return self._charge(client, cost, rate, most, now)
 
-    def _charge(self, client: _Client, cost: float, rate: float, most: float) -> float:
+    def _charge(
+        self, client: _Client, cost: float, rate: float, most: float, now: float = 0.0
+    ) -> float:
         """The same, with so many tokens a second, and `most` at once."""
-        now = time.monotonic()
-        tokens = min(most, client.tokens + (now - client.filled) * rate) - cost
-        tokens = max(tokens, -rate)  # nobody is in debt for long
-        client.tokens, client.filled = tokens, now
-        return min(1.0, max(0.0, -tokens / rate))
+        now = now or time.monotonic()
+        tokens = client.tokens + (now - client.filled) * rate
+        client.tokens = tokens = (most if tokens > most else tokens) - cost
+        client.filled = now
+        if tokens >= 0:
+            return 0.0
+        client.tokens = tokens = max(tokens, -rate)  # nobody is in debt for long
+        return min(1.0, -tokens / rate)
 
     def _beside(self, client: _Client, now: float, counts: bool) -> int:
         """How many other clients have asked often of late."""
@@ -454,18 +471,21 @@ class _Requests:
         self._asked = True
         try:
             message = _parsed(self._name, self._kind, request, self._call)
-            return partial(self._finish, self._begin(message))
+            begun = self._begin(message)
+            # Made before it is waited for: the disk has work meanwhile.
+            return partial(self._finish, begun, _bytes(begun.reply))
         except Exception as error:
             self.over = True
             return partial(self._refuse, _kept(error))  # when those before it are answered
 
-    def _finish(self, finish: Callable[[], Message]) -> bytes | Failed | Gone:
+    def _finish(self, begun: Begun, octets: bytes) -> bytes | Failed | Gone:
         try:
-            reply = finish()
-            self._unsaid.append((reply, self._context.note))
-            if type(reply) is pb.StreamReply and reply.HasField("failed"):
-                self._guard._owe(self._client, len(reply.failed.findings))
-            return _bytes(reply)
+            if begun.wait is not None and (instead := begun.wait()) is not None:
+                begun, octets = instead, _bytes(instead.reply)
+            if begun.findings:
+                self._guard._owe(self._client, begun.findings)
+            self._unsaid.append((begun.reply, begun.kinds))
+            return octets
         except Exception as error:
             return self._refuse(error)
 
@@ -488,6 +508,15 @@ class _Requests:
         self._call.over()
 
 
+@cache
+def _price(name: str) -> tuple[float, int, bool]:
+    """What one of its requests costs; how many bytes cost one more; and whether it counts for
+    others' shares."""
+    unit = _TEXT if name in REQUESTS else _BYTES
+    return _COSTS.get(name, 1.0), unit, NEEDED.get(name, "admin") is not None
+
+
+@cache
 def name_of(described: MethodDescriptor) -> str:
     """That of a method of ours; of another's with its service's in front."""
     ours = METHODS.get(described.name) is described

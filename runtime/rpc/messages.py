@@ -33,15 +33,16 @@ _CHANGES = {
 
 
 def apply_reply(outcome: Outcome) -> pb.ApplyReply:
-    return pb.ApplyReply(
-        revision=outcome.revision,
-        created=[pb.Reference(kind=r.kind, id=r.id) for r in outcome.created],
-        created_count=outcome.created_count,
-        changed_count=outcome.changed_count,
-        removed_count=outcome.removed_count,
-        warnings=findings(outcome.warnings),
+    made = pb.ApplyReply(
+        revision=outcome.revision, created_count=outcome.created_count,
+        changed_count=outcome.changed_count, removed_count=outcome.removed_count,
         repeated=outcome.repeated,
-    )
+    )  # fmt: skip
+    for rule in outcome.created:
+        made.created.add(kind=rule.kind, id=rule.id)
+    if outcome.warnings:
+        made.warnings.extend(findings(outcome.warnings))
+    return made
 
 
 def port(found: Port, role: str) -> pb.Port:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,15 +18,14 @@ from ..base import agent_errors as faults
 from ..base.certs import Ending
 from ..base.errors import refused
 from ..base.identity_check import Endings
-from ..base.outcome import Outcome
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
-from ..owner.owner import Owner, Wish
+from ..owner.owner import Made, Owner, Wish
 from . import control_pb2 as pb
 from . import messages
 from .failures import findings
-from .guard import Context, failure_of, need_client
+from .guard import Begun, Context, failure_of, need_client
 from .intents import IntentMethods
 from .readers import Readers
 
@@ -57,25 +55,28 @@ class Service(IntentMethods):
 
     # ---- changing ---------------------------------------------------------------------------
 
-    # Of these a call has what makes a request in force, and returns what waits for its answer.
+    # Of these a call has what makes a request in force.
 
-    def Apply(self, context: Context) -> Callable[[pb.ApplyRequest], Callable[[], pb.ApplyReply]]:
-        def begin(request: pb.ApplyRequest) -> Callable[[], pb.ApplyReply]:
-            acknowledged = self._begin(request, context)
-            return lambda: _replied(context, acknowledged())
+    def Apply(self, context: Context) -> Callable[[pb.ApplyRequest], Begun]:
+        def begin(request: pb.ApplyRequest) -> Begun:
+            made = self._begin(request, context)
+            outcome = made.outcome
+            return Begun(messages.apply_reply(outcome), outcome.kinds, made.acknowledge)
 
         return begin
 
-    def Stream(self, context: Context) -> Callable[[pb.ApplyRequest], Callable[[], pb.StreamReply]]:
+    def Stream(self, context: Context) -> Callable[[pb.ApplyRequest], Begun]:
         numbers = count(1)
 
-        def begin(request: pb.ApplyRequest) -> Callable[[], pb.StreamReply]:
+        def begin(request: pb.ApplyRequest) -> Begun:
             number = next(numbers)
             try:
-                acknowledged = self._begin(request, context)
+                made = self._begin(request, context)
             except Refused as error:
-                return partial(pb.StreamReply, number=number, failed=failure_of(error))
-            return partial(_streamed, context, number, acknowledged)
+                return _failed(number, error)
+            outcome = made.outcome
+            reply = pb.StreamReply(number=number, done=messages.apply_reply(outcome))
+            return Begun(reply, outcome.kinds, partial(_acknowledged, number, made))
 
         return begin
 
@@ -96,10 +97,11 @@ class Service(IntentMethods):
             )  # fmt: skip
             del columns
             with unless(partial(need_client, context)):
-                done = self._owner(begin).apply(wish, _until(context))
-        return _replied(context, done)
+                done = self._owner(begin).apply(wish, context.until)
+        context.note = done.kinds
+        return messages.apply_reply(done)
 
-    def _begin(self, request: pb.ApplyRequest, context: Context) -> Callable[[], Outcome]:
+    def _begin(self, request: pb.ApplyRequest, context: Context) -> Made:
         """See `Owner.begin`."""
         wanted = request.if_revision if request.HasField("if_revision") else None
         wish = Wish(
@@ -107,7 +109,7 @@ class Service(IntentMethods):
             client=context.caller.whose,
         )  # fmt: skip
         with unless(partial(need_client, context)):
-            return self._owner(request).begin(wish, _until(context))
+            return self._owner(request).begin(wish, context.until)
 
     def _owner(self, request: Any) -> Owner:
         """Of the pipeline that is meant, which the request names from then on."""
@@ -155,7 +157,7 @@ class Service(IntentMethods):
         wanted = request.if_revision if request.HasField("if_revision") else None
         done = self.agent.upgrade(
             _bundle(request.bundle), mapping if request.mapping else None, request.pipeline,
-            wanted, request.dry_run, _until(context),
+            wanted, request.dry_run, context.until,
         )  # fmt: skip
         return pb.UpgradeReply(
             status=messages.status(done.status), differences=done.difference.splitlines(),
@@ -166,7 +168,7 @@ class Service(IntentMethods):
         return pb.UnloadReply(pipeline=self.agent.unload(request.pipeline))
 
     def Refresh(self, request: pb.RefreshRequest, context: Context) -> pb.RefreshReply:
-        found, revision = self._owner(request).refresh(_until(context))
+        found, revision = self._owner(request).refresh(context.until)
         if found.findings:
             raise refused(*found.findings)
         return pb.RefreshReply(
@@ -174,7 +176,7 @@ class Service(IntentMethods):
         )
 
     def Repair(self, request: pb.RepairRequest, context: Context) -> pb.RepairReply:
-        status, restored = self.agent.repair(request.pipeline, _until(context))
+        status, restored = self.agent.repair(request.pipeline, context.until)
         return pb.RepairReply(status=messages.status(status), restored=restored)
 
     def Backup(self, request: pb.BackupRequest, context: Context) -> Iterator[pb.BackupPart]:
@@ -249,18 +251,18 @@ class Service(IntentMethods):
         )  # fmt: skip
 
 
-def _replied(context: Context, outcome: Outcome) -> pb.ApplyReply:
-    context.note = outcome.kinds
-    return messages.apply_reply(outcome)
-
-
-def _streamed(
-    context: Context, number: int, acknowledged: Callable[[], Outcome]
-) -> pb.StreamReply:
+def _acknowledged(number: int, made: Made) -> Begun | None:
     try:
-        return pb.StreamReply(number=number, done=_replied(context, acknowledged()))
+        made.acknowledge()
     except Refused as error:
-        return pb.StreamReply(number=number, failed=failure_of(error))
+        return _failed(number, error)
+    return None
+
+
+def _failed(number: int, error: Refused) -> Begun:
+    """Of a request in a stream, which goes on."""
+    reply = pb.StreamReply(number=number, failed=failure_of(error))
+    return Begun(reply, findings=len(reply.failed.findings))
 
 
 def _hold(share: Share, count: int) -> None:
@@ -279,8 +281,3 @@ def _hold(share: Share, count: int) -> None:
 def _bundle(asked: pb.Bundle) -> Bundle:
     traced = unpack_traced(asked.traced)
     return make_bundle(asked.manifest, lambda _: asked.object, traced=traced)
-
-
-def _until(context: Context) -> float | None:
-    remaining = context.time_remaining()
-    return None if remaining is None else time.monotonic() + remaining

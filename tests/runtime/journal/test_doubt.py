@@ -226,7 +226,7 @@ def test_a_log_that_cannot_begin_on_a_disk_that_fails_for_good_is_a_finding(
     with failing(path, call, number if call == "pwrite" else 1):
         with pytest.raises(Refused, match="H0780"):
             fold(journal, 3)
-        assert [each.code for each in journal.findings] == ["H0780"] and journal.due(0)
+        assert [each.code for each in journal.findings] == ["H0780"] and journal.due(())
     shutil.copytree(store.directory, tmp_path / "killed")
     with closing(Store(tmp_path / "killed")) as again:
         assert not again.losses and len(again.written(the(again)).entries) == 3
@@ -258,7 +258,7 @@ def test_what_somebody_removes_is_written_again(store: Store, file: str) -> None
     journal.see_files()
     store.mend()
     if not file.startswith("state"):
-        assert file in journal.findings[0].title and journal.due(0)
+        assert file in journal.findings[0].title and journal.due(())
         fold(journal, 3)
         assert not journal.findings
     journal.see_files()

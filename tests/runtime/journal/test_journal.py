@@ -66,9 +66,9 @@ def test_requests_that_wait_for_the_disk_wake_nobody(
     monkeypatch.setattr("helioc.runtime.journal.journal._MANY", 10)
     with closing(Store(tmp_path / "state", acknowledge)) as store, closing(begin(store)) as journal:
         write(journal, 10)
-        assert journal.wants_care(0) == (acknowledge == "before")
+        assert journal.wants_care(()) == (acknowledge == "before")
         write(journal, 1, 11)
-        assert journal.wants_care(0), "a snapshot is due"
+        assert journal.wants_care(()), "a snapshot is due"
 
 
 def test_what_could_not_be_written_is_not_answered(

@@ -19,7 +19,7 @@ from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import Guard, Limits
+from helioc.runtime.rpc.guard import Begun, Guard, Limits
 from helioc.runtime.rpc.methods import METHODS, path
 from helioc.runtime.rpc.service import ORDERED
 from http2 import Peer, Target, headers, message
@@ -39,8 +39,8 @@ def method(door: Guard, name: str, why: Why, late: bool) -> Any:
     def fails(*_: object) -> Any:
         raise why()
 
-    def begin(_: object) -> Callable[[], Any]:
-        return fails if late else fails()
+    def begin(_: object) -> Begun:
+        return Begun(pb.ApplyReply(), (), fails) if late else fails()
 
     def events(*_: object) -> Generator[pb.Event, None, None]:
         if late:
