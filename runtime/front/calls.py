@@ -93,8 +93,10 @@ class Call:
         self.begun, self.open = False, True
         self.ended = self._turned_away = not method.admits(caller)
         self._connection, self._stream = connection, stream
-        self._messages, self._queue = Messages(method.longest), deque[bytes]()
-        self._share, self._held = share, 0  # bytes of requests that are not taken
+        #: Requests that are there, and what they hold if they are large.
+        self.asked, self.share = deque[bytes](), share
+        self._messages = Messages(method.longest)
+        self._held = 0  # bytes of requests that are not taken
         self._untaken = 0  # and those that the client may not send again yet
         self._came = 0  # requests
         self._answered = False
@@ -130,9 +132,9 @@ class Call:
         """As they come. Raises `Gone`."""
         while True:
             with self.lock:
-                while not self._queue and not self.ended and self.is_active():
+                while not self.asked and not self.ended and self.is_active():
                     self._connection.wait(self.time_remaining())
-                if self._queue:
+                if self.asked:
                     request = self.take()
                     # the client may wait to be told that it may send more
                     self._connection.flush()
@@ -207,7 +209,7 @@ class Call:
         try:
             self._hold(self._held + len(data))
             whole = self._messages.feed(data)
-            self._queue += whole
+            self.asked += whole
             self._came += len(whole)
         except TooLong as error:
             raise Failed(Code.RESOURCE_EXHAUSTED, str(error)) from None
@@ -218,32 +220,27 @@ class Call:
             raise Failed(
                 Code.RESOURCE_EXHAUSTED, f"too much arrives at a time {whose}: send it again"
             ) from None
-        if not self._queue:  # a part of one: the rest has to come
+        if not self.asked:  # a part of one: the rest has to come
             self._took()
 
     def take(self) -> bytes:
         """The next request; there must be one."""
-        request = self._queue.popleft()
+        request = self.asked.popleft()
         self._hold(self._held - len(request) - wire.PREFIX)
-        if not self._queue:
+        if not self.asked:
             self._took()
         return request
 
     def _hold(self, count: int) -> None:
         """So many bytes of requests; only many are of the budget. Raises `Full`."""
-        if count > _FEW or self._share.held:
-            self._share.hold(count if count > _FEW else 0)
+        if count > _FEW or self.share.held:
+            self.share.hold(count if count > _FEW else 0)
         self._held = count
 
     def _took(self) -> None:
         if self._connection.alive:
             self._connection.session.took(self._stream, self._untaken)
         self._untaken = 0
-
-    @property
-    def asked(self) -> bytes | None:
-        """The next request, if it is there."""
-        return self._queue[0] if self._queue else None
 
     @property
     def room(self) -> bool:
@@ -269,7 +266,7 @@ class Call:
     @property
     def large(self) -> bool:
         """Much of a request has come that nobody sees to."""
-        return self._share.held > 0 and self._arriving is None
+        return self.share.held > 0 and self._arriving is None
 
     def hurry(self, timers: Timers, seconds: float) -> None:
         """The rest of its request, within that time."""
@@ -278,7 +275,7 @@ class Call:
         def look() -> None:
             with self.lock:
                 self._arriving = None
-                if self.large and came == self._came and not self._queue:
+                if self.large and came == self._came and not self.asked:
                     self.cancel()
                 elif self.large:
                     self.hurry(timers, seconds)
@@ -314,7 +311,7 @@ class Call:
             self._timer.stop()
         if self._arriving is not None:
             self._arriving.stop()
-        self._queue.clear()
+        self.asked.clear()
         self._messages.clear()
         self._hold(0)
         self._took()

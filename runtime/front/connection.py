@@ -30,8 +30,8 @@ class Streams(Protocol):
     def on(self, event: Event) -> None:
         """Called with the connection's lock."""
 
-    def go_on(self) -> None:
-        """Do what came to be done, without the lock."""
+    def go_on(self) -> bool:
+        """Do what came to be done, without the lock. Returns whether all was sent that there is."""
 
     def closed(self) -> None:
         """The connection is gone. Called with its lock."""
@@ -77,9 +77,10 @@ class Connection:
             self._serving = True
             if self.alive:
                 self._read()
-        self.streams.go_on()
+        sent = self.streams.go_on()
         with self.lock:
-            self.flush()
+            if not sent:
+                self.flush()
             self._serving = False
             return self._wanted() if self.alive else 0
 
@@ -244,8 +245,8 @@ class _Gone:
     def on(self, event: Event) -> None:
         pass
 
-    def go_on(self) -> None:
-        pass
+    def go_on(self) -> bool:
+        return True
 
     def closed(self) -> None:
         pass

@@ -35,8 +35,8 @@ class Lane:
         self._made: Ordered | None = None
         #: The next request has waited as it has to; seconds that it still has to; it is large.
         self._paid, self._wait, self._large = False, 0.0, False
-        #: It waits for the client to take answers.
-        self.blocked = False
+        #: It waits for the client to take answers; it ended nothing, and waits for nothing else.
+        self.blocked, self.quiet = False, True
         self._failed: Failed | None = None
 
     def begin(self, inline: bool) -> list[_Finish]:
@@ -49,7 +49,7 @@ class Lane:
                 assert self.call.method.ordered is not None
                 self._made = self.call.method.ordered(self.call)
             made = self._made
-            while made is not None and not made.over and len(begun) < DEPTH:
+            while made is not None and self.call.asked and not made.over and len(begun) < DEPTH:
                 if (request := self._next(made, inline)) is None:
                     break
                 begun.append(made.begin(request))
@@ -65,9 +65,9 @@ class Lane:
         """The request that can be made now."""
         call = self.call
         with call.lock:
-            request = call.asked
-            if request is None or not call.room:
+            if not call.asked or not call.room:
                 return None
+            request = call.asked[0]
             if not self._paid:
                 self._paid, self._wait = True, made.cost(request)
             self._large = inline and len(request) > SMALL
@@ -98,6 +98,7 @@ class Lane:
     def goes_on(self) -> bool:
         """Whether this thread has more to do for it. The connection's lock is had."""
         call = self.call
+        self.quiet = not call.open or not (self._wait or self._large or call.asked or call.ended)
         if not call.open:
             self._end()
         elif self._wait or self._large:
@@ -107,9 +108,9 @@ class Lane:
                 self._timers.after(wait, work)
             else:
                 work()
-        elif call.asked is None and call.ended:
+        elif not call.asked and call.ended:
             self._end()
-        elif call.asked is None:
+        elif not call.asked:
             self.going = False
         elif not call.room:
             self.blocked = True
@@ -134,9 +135,10 @@ class Lane:
             self.call.fail(error, flush=False)
 
 
-def serve(lanes: list[Lane], inline: bool = False) -> None:
-    """Lanes of one connection, until they have nothing to do. `inline`: by the thread that has its
-    socket, and sends what there is at the end."""
+def serve(lanes: list[Lane], inline: bool = False) -> bool:
+    """Lanes of one connection, until they have nothing to do. Returns whether all was sent.
+    `inline`: by the thread that has the socket, and sends the rest."""
+    quiet = True
     while lanes:
         one = lanes[0].call
         begun = [(lane, lane.begin(inline)) for lane in lanes]
@@ -148,9 +150,11 @@ def serve(lanes: list[Lane], inline: bool = False) -> None:
         for lane in lanes:
             lane.settle()
         with one.lock:
-            lanes = [lane for lane in lanes if lane.goes_on()]
-            if not inline:
+            served, lanes = lanes, [lane for lane in lanes if lane.goes_on()]
+            quiet = not [lane for lane in served if not lane.quiet]
+            if not (quiet or inline):
                 one.flush()
+    return quiet
 
 
 def _same(failed: Failed) -> Failed:

@@ -76,7 +76,7 @@ class Calls:
             except Failed as error:
                 self._served.refused(self._host, error.says)
                 call.fail(error)
-            if call.large:
+            if call.share.held and call.large:
                 served = self._served
                 call.hurry(served.timers, served.patience + call.method.longest / _SLOWEST)
         elif type(event) is Ended:
@@ -142,7 +142,7 @@ class Calls:
 
     def _stir(self, stream: int, call: Call) -> None:
         """What can go on now is done by `go_on`."""
-        ready = call.asked is not None or call.ended or not (call.method.single and call.open)
+        ready = call.asked or call.ended or not (call.method.single and call.open)
         lane = self._lanes.get(stream)
         if lane is not None:
             if ready and (not lane.going or lane.unblocked()):
@@ -155,8 +155,8 @@ class Calls:
 
     # ---- without it -------------------------------------------------------------------------
 
-    def go_on(self) -> None:
-        """By the thread that has the socket."""
+    def go_on(self) -> bool:
+        """By the thread that has the socket. Returns whether all was sent that there is."""
         with self._lock:
             new, self._new = self._new, []
             starting, self._starting = self._starting, []
@@ -170,9 +170,10 @@ class Calls:
         for call in starting:
             self._submit(partial(self._run, call))
         if due and self._served.attended():
-            serve(due, inline=True)
-        elif due:
+            return serve(due, inline=True)
+        if due:
             self._submit(partial(serve, due))
+        return False
 
     def _submit(self, work: Callable[[], object]) -> None:
         self._served.submit(self._place, work)

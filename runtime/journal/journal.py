@@ -84,7 +84,8 @@ class Journal:
     ) -> None:  # fmt: skip
         """A request that is about to be made, and its answer. `ids`: those that it gives to rules,
         by kind, where it would give others to them if it were made alone."""
-        self._settle()
+        if self.withheld or self._owed is not None or self.store.doubt:
+            self._settle()
         self._before = self.log.mark
         revision, form = outcome.revision, PACKED if packed else IES
         if ids:

@@ -146,10 +146,10 @@ class Log:
             raise
 
     def _write_head(self, ended: int = 0) -> None:
-        mark, head = self.mark, self._head
-        fresh = head._replace(
-            generation=head.generation + 1, confirmed=min(self._safe, mark.size),
-            written=mark.size, revision=mark.revision, ended=ended,
+        (size, revision), head = self.mark, self._head
+        fresh = Head(
+            head.directory, head.pipeline, head.number, head.generation + 1, head.base,
+            head.behind, min(self._safe, size), size, revision, ended,
         )  # fmt: skip
         os.pwrite(self._file, fresh.encode(), fresh.place)
         self._head = fresh

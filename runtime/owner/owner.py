@@ -189,7 +189,9 @@ class Owner:
     def _in_force(self, wish: Wish, until: float | None) -> Outcome:
         codecs = self.codecs
         # In the numbers of another build it may say nothing, but may have been answered before.
-        wanted = wish.parsed or (_read(wish, codecs) if self._is_for(wish) else None)
+        wanted: Request | Columns | None = wish.parsed
+        if wanted is None and self._is_for(wish):
+            wanted = _read(wish, codecs)
         digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
         asked = Asked(wish, digest, wanted, codecs)
         del wanted
@@ -214,11 +216,11 @@ class Owner:
 
     def fresh(self, asked: Asked) -> Request | Columns:
         """What it says to the build that is loaded."""
+        if asked.wanted is not None and asked.codecs is self.codecs:
+            return asked.wanted
         if not self._is_for(asked.wish):
             raise refused(faults.other_build())
-        if asked.wanted is None or asked.codecs is not self.codecs:  # upgraded since it was read
-            return _read(asked.wish, self.codecs)
-        return asked.wanted
+        return _read(asked.wish, self.codecs)  # upgraded since it was read
 
     def make(self, asked: Asked) -> Outcome:
         """In its turn: plan it and carry it out. Raises `Overtaken` where a large request goes

@@ -166,7 +166,7 @@ class Guard:
         self._clients: dict[Hashable, _Client] = {}
         self._lists: dict[Context, Call] = {}
         self._lasting = Counter[str]()  # by host
-        #: Clients that asked often of late, and when.
+        #: Clients that asked often of late, and when; who did so last is the last.
         self._busy: dict[_Client, float] = {}
         self._lock = Lock()
 
@@ -429,9 +429,13 @@ class Guard:
             if counts:
                 asked.append(now)
                 if len(asked) == OFTEN and now - asked[0] < _LATELY:
+                    busy.pop(client, None)
                     busy[client] = now
-            for each in [each for each, when in busy.items() if now - when >= _LATELY]:
-                del busy[each]
+            while busy:
+                first = next(iter(busy))
+                if now - busy[first] < _LATELY:
+                    break
+                del busy[first]
             return len(busy) - (client in busy)
 
 

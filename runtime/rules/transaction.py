@@ -222,11 +222,12 @@ class Writer:
         owed = self._owed
         if owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST:
             return True
-        gone = [old for old, _ in work.changed] if work.changed else ()
-        for rule in paced((*gone, *work.removed), pause):
-            table = self.tables[rule.kind]
-            if not table.settled(table.sequences[rule.sequence]):
-                return True
+        changed = [old for old, _ in work.changed] if work.changed else ()
+        for rules in changed, work.removed:
+            for rule in paced(rules, pause):
+                table = self.tables[rule.kind]
+                if not table.settled(table.sequences[rule.sequence]):
+                    return True
         return False
 
     # ---- staging ----------------------------------------------------------------------------
@@ -282,7 +283,7 @@ class Writer:
     def _write_cells(self, staged: _Staged, epoch: int) -> None:
         high = epoch << 48
         staged.written = True
-        for many in staged.all_many:
+        for many in staged.all_many if staged.many or staged.batches else ():
             many.write_cells(epoch)
         for step in staged.steps if not staged.batches else ():
             step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
@@ -326,7 +327,7 @@ class Writer:
 
     def _remember(self, staged: _Staged) -> None:
         owed = self._owe()
-        for many in staged.all_many:
+        for many in staged.all_many if staged.many or staged.batches else ():
             many.remember()
             owed.many.append(many)
             owed.size += len(many.cells)

@@ -53,8 +53,12 @@ _STRIDE = 16
 _T = TypeVar("_T")
 
 
-def paced(things: Iterable[_T], pause: Callable[[], None]) -> Iterator[_T]:
+def paced(things: Iterable[_T], pause: Callable[[], None]) -> Iterable[_T]:
     """The same things, with pauses between them."""
+    return things if pause is NONE else _paced(things, pause)
+
+
+def _paced(things: Iterable[_T], pause: Callable[[], None]) -> Iterator[_T]:
     for i, each in enumerate(things):
         if not i % _STRIDE:
             pause()

@@ -190,7 +190,11 @@ class _Reader:
         return text
 
     def request(self) -> Request:
-        version, count = self.numbers(_REQUEST, "the request's head")
+        try:
+            version, count = _REQUEST.unpack_from(self.data)
+        except error:
+            raise self.short("the request's head") from None
+        self.at = _REQUEST.size
         if version != VERSION:
             raise _Bad(0, f"version {version} is not the {VERSION} that this release reads")
         if not count:
@@ -203,7 +207,11 @@ class _Reader:
         return Request(tuple(changes))
 
     def change(self) -> Change:
-        operation, count = self.numbers(_CHANGE, "a change")
+        try:
+            operation, count = _CHANGE.unpack_from(self.data, self.at)
+        except error:
+            raise self.short("a change") from None
+        self.at += _CHANGE.size
         if not 1 <= operation <= 4:
             raise _Bad(self.at - 3, f"{operation} is no operation (1 create to 4 replace)")
         items = self.items(count, 0)
@@ -217,15 +225,15 @@ class _Reader:
         """So many items: elements, then rules."""
         if depth > DEPTH:
             raise _Bad(self.at, f"rules are nested more than {DEPTH} deep")
-        found: list[RuleItem | IE] = [*self.elements(count)]
+        found: list[RuleItem | IE] = self.elements(count)
         while len(found) < count:
             found.append(self.rule(depth))
         return tuple(found)
 
-    def elements(self, count: int) -> list[IE]:
+    def elements(self, count: int) -> list[RuleItem | IE]:
         """The elements at the front of so many items."""
         data, at, plain = self.data, self.at, self.codecs.plain
-        found: list[IE] = []
+        found: list[RuleItem | IE] = []
         while len(found) < count:
             known = plain.get(data[at : at + 5])
             if known is not None:
@@ -245,7 +253,11 @@ class _Reader:
 
     def rule(self, depth: int) -> RuleItem:
         at = self.at
-        tag, number, flags = self.numbers(_RULE, "a rule's kind")
+        try:
+            tag, number, flags = _RULE.unpack_from(self.data, at)
+        except error:
+            raise self.short("a rule's kind") from None
+        self.at = at + _RULE.size
         if tag == 1:
             raise _Bad(at, "elements come before the rules within a rule")
         if tag != 2:
@@ -287,7 +299,9 @@ class _Reader:
             raise _Bad(at + 4, f"{size} is no length of a value")
         self.codecs.plain[self.data[at : at + 5]] = _plain(name, form, size)
         self.at = at
-        return self.elements(1)[0]
+        (made,) = self.elements(1)
+        assert type(made) is IE
+        return made
 
     def listed(self, codec: ListCodec, form: int, size: int) -> IE:
         """The values of an element that holds several."""
