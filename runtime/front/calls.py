@@ -101,7 +101,7 @@ class Call:
         self._came = 0  # requests
         self._answered = False
         self._stalled = 0.0
-        self._callbacks = list[Callable[[], object]]()
+        self._callbacks: list[Callable[[], object]] = []
         self._timer: Timer | None = None
         self._arriving: Timer | None = None
         self._late: Callable[[], None] = lambda: None
@@ -175,7 +175,7 @@ class Call:
 
     def finish(self, flush: bool = True) -> None:
         """Successfully."""
-        self._end(wire.status_fields(0, ""), flush)
+        self._end(wire.DONE, flush)
 
     def fail(self, why: Failed, flush: bool = True) -> None:
         self._end(wire.status_fields(why.code, why.says, why.trailer), flush)
@@ -238,7 +238,7 @@ class Call:
         self._held = count
 
     def _took(self) -> None:
-        if self._connection.alive:
+        if self._untaken and self._connection.alive:
             self._connection.session.took(self._stream, self._untaken)
         self._untaken = 0
 

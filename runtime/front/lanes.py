@@ -43,7 +43,7 @@ class Lane:
         """Make requests; what waits for the answer of each."""
         if self._failed is not None:  # that has waited
             return [partial(_same, self._failed)]
-        begun = list[_Finish]()
+        begun: list[_Finish] = []
         try:
             if self._made is None and self.call.open:
                 assert self.call.method.ordered is not None
@@ -130,7 +130,8 @@ class Lane:
         try:
             if made is not None:
                 made.close()
-            self.call.finish(flush=False)
+            if self.call.open:
+                self.call.finish(flush=False)
         except Failed as error:
             self.call.fail(error, flush=False)
 

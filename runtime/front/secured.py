@@ -76,7 +76,7 @@ class Secured:
 
     def _read(self) -> list[bytes]:
         """The data of each record that is whole."""
-        found = list[bytes]()
+        found: list[bytes] = []
         try:
             while self._in.pending or self._in.eof:
                 if not (data := self.tls.read(_RECORD)):

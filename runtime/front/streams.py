@@ -145,7 +145,7 @@ class Calls:
         ready = call.asked or call.ended or not (call.method.single and call.open)
         lane = self._lanes.get(stream)
         if lane is not None:
-            if ready and (not lane.going or lane.unblocked()):
+            if ready and (not lane.going or (lane.blocked and lane.unblocked())):
                 call.begin()
                 lane.going = True
                 self._due.append(lane)

@@ -20,6 +20,8 @@ ANSWER: Fields = (
     (b":status", b"200"), (b"content-type", b"application/grpc"),
     (b"grpc-accept-encoding", b"identity"),
 )  # fmt: skip
+#: Behind them, where a call succeeded.
+DONE: Fields = ((b"grpc-status", b"0"),)
 NO_GRPC: Fields = ((b":status", b"415"), (b"content-type", b"text/plain"))
 _TIMEOUT = re.compile(rb"(\d{1,8})([HMSmun])")
 _SECONDS = {b"H": 3600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
@@ -50,7 +52,8 @@ class Messages:
 
     def feed(self, data: bytes | bytearray) -> list[bytes]:
         """Those that are whole now. Raises `TooLong`, `Compressed`."""
-        found, at, held = list[bytes](), 0, self._data
+        found: list[bytes] = []
+        at, held = 0, self._data
         if held:
             held += data
             data = held

@@ -62,7 +62,8 @@ class Readable(Protocol):
 
 def receive(at: Readable, most: int) -> tuple[bytes, str]:
     """What has come, about `most` bytes of it, and why (`Why`) nothing will any more."""
-    parts, size = list[bytes](), 0
+    parts: list[bytes] = []
+    size = 0
     try:
         while size < most and len(parts) < _TIMES:
             part = at.recv(most)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from threading import Lock, Semaphore
@@ -200,7 +200,8 @@ class Guard:
         self, described: MethodDescriptor, begin: Callable[[Context], _Begin]
     ) -> calls.Method:
         """One whose requests are made in their order."""
-        return self._method(described, None, partial(_Requests, self, described, begin))
+        kind = GetMessageClass(described.input_type)
+        return self._method(described, None, partial(_Requests, self, described, kind, begin))
 
     def _method(self, described: MethodDescriptor, run: Any, ordered: Any) -> calls.Method:
         needed = NEEDED.get(name_of(described), "admin")
@@ -231,16 +232,8 @@ class Guard:
 
     @contextmanager
     def _call(self, name: str, call: Call, context: Context) -> Iterator[_Client]:
-        caller: Caller = context.caller
-        call.by(caller)
-        timed, lasting, whose = int(name in _TIMED), int(name in _LASTING), caller.itself
-        try:
-            self._need_let_in(name, caller)
-            whose = caller.whose
-            client = self._enter(caller, timed, lasting)
-        except Refused as error:
-            raise _TurnedAway(error, whose, self._turned_away(whose)) from None
-        ends = timed or name in _LOOKING
+        client = self._let_in(name, call, context.caller)
+        ends = name in _TIMED or name in _LOOKING
         timer = self._timers.after(self.limits.seconds, context.cancel) if ends else None
         try:
             with self._listing(context, call) if name in LISTING else nullcontext():
@@ -251,7 +244,18 @@ class Guard:
         finally:
             if timer is not None:
                 timer.stop()
-            self._leave(caller, client, timed, lasting)
+            self._leave(name, context.caller, client)
+
+    def _let_in(self, name: str, call: Call, caller: Caller) -> _Client:
+        """Then comes `_leave`. Raises `_TurnedAway`."""
+        call.by(caller)
+        whose = caller.itself
+        try:
+            self._need_let_in(name, caller)
+            whose = caller.whose
+            return self._enter(caller, int(name in _TIMED), int(name in _LASTING))
+        except Refused as error:
+            raise _TurnedAway(error, whose, self._turned_away(whose)) from None
 
     def _need_let_in(self, name: str, caller: Caller) -> None:
         """Raises `Refused` where its certificate does not allow the call."""
@@ -299,7 +303,7 @@ class Guard:
             return sum(c.calls > 0 or now - c.filled < _RECENT for c in self._clients.values())
 
     def _enter(self, caller: Caller, timed: int, lasting: int) -> _Client:
-        limits, client, host = self.limits, self._known(caller.whose), _share_of(caller)
+        limits, client = self.limits, self._known(caller.whose)
         with self._lock:
             if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
                 title = f"this client has {client.calls} calls at a time already"
@@ -307,18 +311,23 @@ class Guard:
             if client.timed + timed > limits.timed:
                 title = f"this client has {client.timed} lists and bulk requests at a time already"
                 raise refused(faults.too_much(title, "read one to its end, then ask for the next"))
-            count = self._lasting.total()
-            if lasting and count >= limits.all_lasting:
-                title = f"the agent has {count} streams and watches already"
-                raise refused(faults.too_much(title, "try again later"))
-            if lasting and self._lasting[host] >= limits.host_lasting:
-                title = f"this host has {self._lasting[host]} streams and watches already"
-                raise refused(faults.too_much(title, "end some: its other calls need threads, too"))
+            if lasting:
+                self._count_lasting(_share_of(caller))
             client.calls += 1
             client.timed += timed
             client.lasting += lasting
-            self._lasting[host] += lasting
         return client
+
+    def _count_lasting(self, host: str) -> None:
+        """The lock is had."""
+        limits, count = self.limits, self._lasting.total()
+        if count >= limits.all_lasting:
+            title = f"the agent has {count} streams and watches already"
+            raise refused(faults.too_much(title, "try again later"))
+        if self._lasting[host] >= limits.host_lasting:
+            title = f"this host has {self._lasting[host]} streams and watches already"
+            raise refused(faults.too_much(title, "end some: its other calls need threads, too"))
+        self._lasting[host] += 1
 
     def _known(self, who: Hashable) -> _Client:
         with self._lock:
@@ -337,15 +346,16 @@ class Guard:
             if each.calls or now - each.filled < _RECENT
         }  # fmt: skip
 
-    def _leave(self, caller: Caller, client: _Client, timed: int, lasting: int) -> None:
+    def _leave(self, name: str, caller: Caller, client: _Client) -> None:
         with self._lock:
             client.calls -= 1
-            client.timed -= timed
-            client.lasting -= lasting
-            host = _share_of(caller)
-            self._lasting[host] -= lasting
-            if not self._lasting[host]:
-                del self._lasting[host]
+            client.timed -= name in _TIMED
+            if name in _LASTING:
+                client.lasting -= 1
+                host = _share_of(caller)
+                self._lasting[host] -= 1
+                if not self._lasting[host]:
+                    del self._lasting[host]
 
     # ---- rates ------------------------------------------------------------------------------
 
@@ -451,22 +461,18 @@ class _Requests:
     """A call whose requests are made in their order (front/calls.py, `Ordered`)."""
 
     def __init__(
-        self, guard: Guard, described: MethodDescriptor, begin: Callable[[Context], _Begin],
-        context: Context,
+        self, guard: Guard, described: MethodDescriptor, kind: type[Message],
+        begin: Callable[[Context], _Begin], context: Context,
     ) -> None:  # fmt: skip
-        self._guard, self._name, self._context = guard, name_of(described), context
-        self._unsaid = list[tuple[Message, Any]]()
-        self._kind = GetMessageClass(described.input_type)
-        self._call = guard._begin(self._name, described)
+        self._guard, self._name, self._kind = guard, name_of(described), kind
+        self._unsaid: list[tuple[Message, tuple[str, ...]]] = []
+        self._call, self._caller = guard._begin(self._name, described), context.caller
         self._single, self._asked, self.over = not described.client_streaming, False, False
-        self._inside = ExitStack()
         try:
-            entering = guard._call(self._name, self._call, context)
-            self._client = self._inside.enter_context(entering)
-            self._begin = begin(context)
+            self._client = guard._let_in(self._name, self._call, self._caller)
         except Exception as error:
-            self._inside.close()
             raise guard._failed(error, self._call) from None
+        self._begin = begin(context)  # of a service, which asks for nothing yet
 
     def cost(self, request: bytes) -> float:
         return self._guard._cost(self._name, self._client, len(request))
@@ -506,7 +512,7 @@ class _Requests:
 
     def close(self) -> None:
         self.settle()
-        self._inside.close()
+        self._guard._leave(self._name, self._caller, self._client)
         if self._single and not self._asked:
             raise self._guard._failed(refused(_no_request()), self._call)
         self._call.over()
