@@ -50,11 +50,11 @@ class Waits:
     """Those of one request, from now on. What its thread waits for a turn is its own until it is in
     force."""
 
-    __slots__ = ("_asked", "_begun", "_collected", "_forced", "seconds")
+    __slots__ = ("_asked", "_begun", "_collected", "_forced", "_over", "seconds")
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(CAUSES, 0.0)
-        self._begun = self._forced = self._asked = time.perf_counter()
+        self._begun = self._forced = self._asked = self._over = time.perf_counter()
         self._collected = _collector.seconds
         _of_thread.waits = self
 
@@ -66,16 +66,20 @@ class Waits:
         """Its answer is asked for: from now on it waits for the disk."""
         self._asked = time.perf_counter()
 
-    def over(self) -> tuple[float, float]:
-        """Seconds until it was in force, and then until now."""
-        now, seconds = time.perf_counter(), self.seconds
-        if now - self._begun >= SLOW:
-            collected = _collector.seconds - self._collected
-            seconds["disk"] = now - self._asked
+    def over(self) -> None:
+        """It may be answered."""
+        self._over = time.perf_counter()
+        self._collected = _collector.seconds - self._collected
+
+    def parts(self) -> tuple[float, float]:
+        """Seconds until it was in force, and then until it was over."""
+        over, seconds = self._over, self.seconds
+        if over - self._begun >= SLOW:
+            seconds["disk"] = over - self._asked
             seconds["queue"] = self._asked - self._forced
-            seconds["collector"] = collected
-            seconds["work"] = max(0.0, now - self._begun - sum(seconds.values()))
-        return self._forced - self._begun, now - self._forced
+            seconds["collector"] = self._collected
+            seconds["work"] = max(0.0, over - self._begun - sum(seconds.values()))
+        return self._forced - self._begun, over - self._forced
 
 
 def waited(cause: str, seconds: float) -> None:

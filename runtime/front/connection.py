@@ -82,14 +82,12 @@ class Connection:
             if not sent:
                 self.flush()
             self._serving = False
-            return self._wanted() if self.alive else 0
-
-    def _wanted(self) -> int:
-        """What to wait for."""
-        if self._ending:
-            return READ
-        reading = len(self._unsent) < _MOST and not self._paused_until
-        return (READ if reading else 0) | (WRITE if self._unsent else 0)
+            if not self.alive:
+                return 0
+            if self._ending:
+                return READ
+            reading = len(self._unsent) < _MOST and not self._paused_until
+            return (READ if reading else 0) | (WRITE if self._unsent else 0)
 
     def _read(self) -> None:
         now, held = time.monotonic(), bool(self._paused_until)

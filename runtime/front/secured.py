@@ -88,7 +88,8 @@ class Secured:
         except ssl.SSLEOFError:  # it did not say so
             self._ended = True
         finally:
-            self._tell()
+            if self._out.pending:
+                self._tell()
         return found
 
     def send(self, data: bytes | memoryview) -> int:

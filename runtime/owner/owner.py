@@ -79,7 +79,8 @@ class Asked(NamedTuple):
 
 
 class Made:
-    """A transaction that is in force. Its `outcome` may be told once `acknowledge` has returned."""
+    """A transaction that is in force. Its `outcome` may be told once `acknowledge` has returned;
+    then comes `settle`."""
 
     __slots__ = ("_owner", "_waits", "outcome")
 
@@ -87,8 +88,20 @@ class Made:
         self._owner, self._waits, self.outcome = owner, waits, outcome
 
     def acknowledge(self) -> None:
-        """Returns when it may be. Is called once. Raises `Refused`."""
-        self._owner.acknowledge(self.outcome, self._waits)
+        """Returns when it may be. Is called once. Raises `Refused`, and then this is all."""
+        self._waits.asked()
+        if (journal := self._owner.journal) is not None:
+            try:
+                journal.acknowledged()
+            except Refused:
+                self._owner.tally.refused()
+                raise
+        self._waits.over()
+
+    def settle(self) -> None:
+        """What nobody waits for: how long it took is counted."""
+        if not self.outcome.repeated:
+            self._owner.count(self.outcome.revision, self._waits)
 
 
 class Owner:
@@ -140,6 +153,7 @@ class Owner:
         any more. Returns when it may be acknowledged."""
         made = self.begin(wish, until)
         made.acknowledge()
+        made.settle()
         return made.outcome
 
     def begin(self, wish: Wish, until: float | None = None) -> Made:
@@ -170,21 +184,13 @@ class Owner:
             error.__traceback__ = error.__context__ = error.__cause__ = None
             raise
 
-    def acknowledge(self, outcome: Outcome, waits: Waits) -> None:
-        """See `Made`."""
-        waits.asked()
-        if self.journal is not None:
-            try:
-                self.journal.acknowledged()
-            except Refused:
-                self.tally.refused()
-                raise
-        if not outcome.repeated:
-            force, answer = waits.over()
-            self.tally.made(force, answer)
-            if force + answer >= SLOW:
-                self.tally.slow(waits.seconds)
-                self._slow.record(outcome.revision, waits.seconds)
+    def count(self, revision: int, waits: Waits) -> None:
+        """A request that came into force with this revision, and was acknowledged."""
+        force, answer = waits.parts()
+        self.tally.made(force, answer)
+        if force + answer >= SLOW:
+            self.tally.slow(waits.seconds)
+            self._slow.record(revision, waits.seconds)
 
     def _in_force(self, wish: Wish, until: float | None) -> Outcome:
         codecs = self.codecs
@@ -200,7 +206,7 @@ class Owner:
         try:
             self._begin_turn(until)
             try:
-                return self.known(asked) or self.make(asked)
+                return (self.known(asked) if wish.key else None) or self.make(asked)
             finally:
                 self.turns.give()
         except Overtaken:
@@ -226,7 +232,8 @@ class Owner:
         """In its turn: plan it and carry it out. Raises `Overtaken` where a large request goes
         first."""
         wanted, loaded = self.fresh(asked), self.loaded
-        self.expect(asked.wish.if_revision)
+        if asked.wish.if_revision is not None:
+            self.expect(asked.wish.if_revision)
         plan = loaded.plan(wanted)
         if self.goes_first and (draft := loaded.book.draft) is not None and draft.met_by(plan):
             raise Overtaken

@@ -143,11 +143,13 @@ def _gate(name: str, client: _Client) -> AbstractContextManager[object]:
 
 class Begun(NamedTuple):
     """A request that is in force, or that has so many `findings`. `reply` is its answer once `wait`
-    has returned, if that gives nothing in its place. `kinds`: of the rules that it changed."""
+    has returned, if that gives nothing in its place; `settle` does what comes behind the answer.
+    `kinds`: of the rules that it changed."""
 
     reply: Message
     kinds: tuple[str, ...] = ()
     wait: Callable[[], Begun | None] | None = None
+    settle: Callable[[], object] | None = None
     findings: int = 0
 
 
@@ -465,7 +467,7 @@ class _Requests:
         begin: Callable[[Context], _Begin], context: Context,
     ) -> None:  # fmt: skip
         self._guard, self._name, self._kind = guard, name_of(described), kind
-        self._unsaid: list[tuple[Message, tuple[str, ...]]] = []
+        self._unsaid: list[Begun] = []
         self._call, self._caller = guard._begin(self._name, described), context.caller
         self._single, self._asked, self.over = not described.client_streaming, False, False
         try:
@@ -494,7 +496,7 @@ class _Requests:
                 begun, octets = instead, _bytes(instead.reply)
             if begun.findings:
                 self._guard._owe(self._client, begun.findings)
-            self._unsaid.append((begun.reply, begun.kinds))
+            self._unsaid.append(begun)
             return octets
         except Exception as error:
             return self._refuse(error)
@@ -502,8 +504,10 @@ class _Requests:
     def settle(self) -> None:
         """What was answered comes on record."""
         unsaid, self._unsaid = self._unsaid, []
-        for reply, kinds in unsaid:
-            self._call.answered(reply, kinds)
+        for begun in unsaid:
+            self._call.answered(begun.reply, begun.kinds)
+            if begun.settle is not None:
+                begun.settle()
 
     def _refuse(self, error: Exception) -> Failed | Gone:
         self.settle()

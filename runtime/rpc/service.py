@@ -61,7 +61,8 @@ class Service(IntentMethods):
         def begin(request: pb.ApplyRequest) -> Begun:
             made = self._begin(request, context)
             outcome = made.outcome
-            return Begun(messages.apply_reply(outcome), outcome.kinds, made.acknowledge)
+            reply = messages.apply_reply(outcome)
+            return Begun(reply, outcome.kinds, made.acknowledge, made.settle)
 
         return begin
 
@@ -76,7 +77,8 @@ class Service(IntentMethods):
                 return _failed(number, error)
             outcome = made.outcome
             reply = pb.StreamReply(number=number, done=messages.apply_reply(outcome))
-            return Begun(reply, outcome.kinds, partial(_acknowledged, number, made))
+            wait = partial(_acknowledged, number, made)
+            return Begun(reply, outcome.kinds, wait, made.settle)
 
         return begin
 
