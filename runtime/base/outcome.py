@@ -48,10 +48,10 @@ def outcome_of(plan: Plan, revision: int) -> Outcome:
             kinds.add(rule.kind)
     for _, new in plan.changed:
         kinds.add(new.kind)
-    return Outcome(
+    return tuple.__new__(Outcome, (
         revision, created, count, len(plan.changed), len(plan.removed), tuple(plan.warnings),
         False, tuple(sorted(kinds)),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -90,10 +90,8 @@ class Journal:
         revision, form = outcome.revision, PACKED if packed else IES
         if ids:
             form, content = ALLOTTED, with_allotted(ids, content)
-        if key:
-            entry = Entry(revision, form, content, key, digest, _answer(outcome))
-        else:
-            entry = Entry(revision, form, content)
+        answer = _answer(outcome) if key else b""
+        entry = tuple.__new__(Entry, (revision, form, content, key, digest, answer))
         self._append(entry)
         if key:  # only now: what is not written is not made, and not answered
             self._keyed.append(entry._replace(content=b""))

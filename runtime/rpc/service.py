@@ -106,9 +106,10 @@ class Service(IntentMethods):
     def _begin(self, request: pb.ApplyRequest, context: Context) -> Made:
         """See `Owner.begin`."""
         wanted = request.if_revision if request.HasField("if_revision") else None
+        key = request.idempotency_key
         wish = Wish(
-            request.request, False, wanted, request.idempotency_key, request.digest,
-            client=context.caller.whose,
+            request.request, False, wanted, key, request.digest,
+            client=context.caller.whose if key else None,
         )  # fmt: skip
         with unless(partial(need_client, context)):
             return self._owner(request).begin(wish, context.until)

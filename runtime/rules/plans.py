@@ -49,7 +49,7 @@ def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Cha
     new records."""
     created, changed, removed = plan.created, plan.changed, plan.removed
     if not (changed or removed or plan.blocks):
-        return Changes(created)
+        return tuple.__new__(Changes, (created, (), (), (), False))
     blocks = _blocks(plan) if plan.blocks else ()
     if blocks:
         created = ()
@@ -61,7 +61,7 @@ def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Cha
         removed = [*removed, *(old for old, _ in moved)]
         repointed = _repointed(tables, created, stay, removed)
         stay, again = [*stay, *repointed], bool(repointed)
-    return Changes(created, stay, removed, blocks, again)
+    return tuple.__new__(Changes, (created, stay, removed, blocks, again))
 
 
 def _stays(old: Rule, new: Rule) -> bool:

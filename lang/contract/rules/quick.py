@@ -228,16 +228,19 @@ def _update(book: RuleBook, kind: Kind, id_: int, items: _Items) -> Plan | None:
             values.pop(gives[companion[0]], None)
     if not _complete(kind, values, references):
         return None
-    new = Rule(
+    new = _new(Rule, (
         kind.name, old.id, old.sequence, old.name, old.owner, old.priority, old.match,
         tuple([(name, values[name]) for name in gives if name in values]),
         tuple([(name, references[name]) for name in gives if name in references]),
         old.target, (),
-    )  # fmt: skip
+    ))  # fmt: skip
     if new == old:
         return Plan((), (), (), (), (), (), (), book.revision, book.sequence)
     effects = (_Changed(kind, old, new),)
-    return Plan((), ((old, new),), (), (), (), (), effects, book.revision, book.sequence)
+    changed = ((old, new),)
+    return _new(
+        Plan, ((), changed, (), (), (), (), effects, book.revision, book.sequence, {})
+    )  # fmt: skip
 
 
 def _delete(book: RuleBook, kind: Kind, id_: int) -> Plan | None:

@@ -204,7 +204,7 @@ class _Reader:
             changes.append(self.change())
         if self.at < self.end:
             raise _Bad(self.at, "octets are left behind the last change")
-        return Request(tuple(changes))
+        return _new(Request, (tuple(changes), None))
 
     def change(self) -> Change:
         try:
@@ -219,7 +219,7 @@ class _Reader:
             raise _Bad(self.at, "the change names no rule")
         if type(items[0]) is IE:
             raise _Bad(self.at, "an element belongs to no rule")
-        return Change(_OPERATIONS[operation - 1], items)
+        return _new(Change, (_OPERATIONS[operation - 1], items, ()))
 
     def items(self, count: int, depth: int) -> tuple[RuleItem | IE, ...]:
         """So many items: elements, then rules."""
@@ -277,7 +277,7 @@ class _Reader:
         items = self.items(count, depth + 1) if count else ()
         if count and not flags & _BLOCK:
             raise _Bad(self.at, "items follow a rule that has none")
-        return RuleItem(kind.name, id_, name, items, bool(flags & _BLOCK))
+        return _new(RuleItem, (kind.name, id_, name, items, bool(flags & _BLOCK), ()))
 
     def element(self) -> IE:
         """An IE the like of which was not read before, or one that is read by itself."""
