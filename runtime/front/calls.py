@@ -207,7 +207,10 @@ class Call:
             return
         self._untaken += len(data)
         try:
-            self._hold(self._held + len(data))
+            held = self._held + len(data)
+            if held > _FEW or self.share.held:
+                self._hold(held)
+            self._held = held
             whole = self._messages.feed(data)
             self.asked += whole
             self._came += len(whole)
@@ -226,16 +229,17 @@ class Call:
     def take(self) -> bytes:
         """The next request; there must be one."""
         request = self.asked.popleft()
-        self._hold(self._held - len(request) - wire.PREFIX)
+        held = self._held - len(request) - wire.PREFIX
+        if self.share.held:
+            self._hold(held)
+        self._held = held
         if not self.asked:
             self._took()
         return request
 
     def _hold(self, count: int) -> None:
         """So many bytes of requests; only many are of the budget. Raises `Full`."""
-        if count > _FEW or self.share.held:
-            self.share.hold(count if count > _FEW else 0)
-        self._held = count
+        self.share.hold(count if count > _FEW else 0)
 
     def _took(self) -> None:
         if self._untaken and self._connection.alive:
@@ -314,6 +318,7 @@ class Call:
         self.asked.clear()
         self._messages.clear()
         self._hold(0)
+        self._held = 0
         self._took()
         for work in self._callbacks:
             work()

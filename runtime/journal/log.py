@@ -50,7 +50,7 @@ class Log:
         self._safe = head.confirmed
         self._old: list[int] = []
         self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._changed, self._waiting = threading.Condition(self._lock), 0
         # What a killed agent wrote may not be on the disk yet.
         self._written, self._synced = int(mark.size > head.confirmed), 0
         self._syncing = False
@@ -63,8 +63,7 @@ class Log:
         """May be called again. Nobody waits for the disk any more: what it is of was unloaded, or
         is in a snapshot."""
         with self._lock:
-            while self._syncing:
-                self._changed.wait()
+            self._wait()
             if self._ready:
                 with suppress(OSError):
                     os.ftruncate(self._file, HEADS + self.mark.size)
@@ -107,8 +106,7 @@ class Log:
         """Take back what was written behind it: it could not be made. If the disk does not let us,
         nothing is written until it does. Returns whether a start finds it no more."""
         with self._lock:
-            while self._syncing:
-                self._changed.wait()
+            self._wait()
             self.mark, self._ready = mark, False
             self._safe = min(self._safe, mark.size)
             with suppress(OSError):
@@ -155,6 +153,15 @@ class Log:
         os.pwrite(self._file, fresh.encode(), fresh.place)
         self._head = fresh
 
+    def _wait(self, wanted: int = 1 << 64) -> None:
+        """Until nobody waits for the disk, or so many records are on it. The lock is had."""
+        while self._syncing and self._synced < wanted:
+            self._waiting += 1
+            try:
+                self._changed.wait()
+            finally:
+                self._waiting -= 1
+
     @property
     def whose(self) -> tuple[bytes, int]:
         """The directory and the pipeline that it is of."""
@@ -163,8 +170,7 @@ class Log:
     def turn_over(self, path: Path, descriptor: int, revision: int) -> None:
         """Go on behind this revision in a new file, which `open_new` made. Raises `Refused`."""
         with self._lock:
-            while self._syncing:
-                self._changed.wait()
+            self._wait()
             number, behind = self._head.number + 1, self.mark.revision
             head = Head(*self.whose, number, 0, revision, behind, revision=revision)
             try:
@@ -210,8 +216,7 @@ class Log:
         written."""
         wanted = self._written
         with self._lock:
-            while self._syncing and self._synced < wanted:
-                self._changed.wait()
+            self._wait(wanted)
             if self._synced >= wanted:
                 return
             if self.failed:
@@ -254,7 +259,8 @@ class Log:
                 for descriptor in files[:-1]:
                     self._old.remove(descriptor)
                     os.close(descriptor)
-            self._changed.notify_all()
+            if self._waiting:
+                self._changed.notify_all()
         if failed:
             raise refused(_not_durable(str(self.path), failed))
 

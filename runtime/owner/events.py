@@ -123,28 +123,24 @@ class Events:
     """The watchers of an agent."""
 
     def __init__(self) -> None:
-        self._watchers: tuple[Watcher, ...] = ()
+        self.watchers: tuple[Watcher, ...] = ()
         self._changing = Condition()
 
-    def __bool__(self) -> bool:
-        """Whether anybody watches."""
-        return bool(self._watchers)
-
     def tell(self, event: Event) -> None:
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.put(event)
 
     @contextmanager
     def watch(self, pipeline: str = "") -> Iterator[Watcher]:
         watcher = Watcher(pipeline)
         with self._changing:
-            self._watchers += (watcher,)
+            self.watchers += (watcher,)
         try:
             yield watcher
         finally:
             with self._changing:
-                self._watchers = tuple(w for w in self._watchers if w is not watcher)
+                self.watchers = tuple(w for w in self.watchers if w is not watcher)
 
     def close(self) -> None:
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.close()

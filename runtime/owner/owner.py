@@ -232,7 +232,9 @@ class Owner:
     def make(self, asked: Asked) -> Outcome:
         """In its turn: plan it and carry it out. Raises `Overtaken` where a large request goes
         first."""
-        wanted, loaded = self.fresh(asked), self.loaded
+        wanted, loaded = asked.wanted, self.loaded
+        if wanted is None or asked.codecs is not self.codecs:
+            wanted = self.fresh(asked)
         if asked.wish.if_revision is not None:
             self.expect(asked.wish.if_revision)
         plan = loaded.plan(wanted)
@@ -244,8 +246,10 @@ class Owner:
         self, asked: Asked, plan: Plan, pause: Pause = NONE, check: Callable[[], None] | None = None
     ) -> Outcome:
         """Make a plan, and have it in the journal. `check`: whether it may be, after the pauses."""
-        self._need_journal()
-        wish, loaded, journal, begun = asked.wish, self.loaded, self.journal, self.revision
+        if self._unkept:
+            self._need_journal()
+        wish, loaded, journal = asked.wish, self.loaded, self.journal
+        begun = loaded.revision
         outcome, written = outcome_of(plan, begun + 1), False
 
         def ready() -> None:
@@ -276,7 +280,8 @@ class Owner:
             self.touched.add(plan, loaded.book.kinds)
         if wish.key:
             self._answers.remember(wish.key, asked.digest, outcome, wish.client)
-        self._tell(plan)
+        if self.events.watchers:
+            self._tell(plan)
         return outcome
 
     def change(
@@ -564,8 +569,7 @@ class Owner:
             self._take(open_loaded(self.name))
 
     def _tell(self, plan: Plan) -> None:
-        if not self.events:
-            return
+        """Those who watch; somebody does."""
         if len(plan.created) + len(plan.changed) + len(plan.removed) > NAMED:
             self.events.tell(Event(self.name, self.revision, RulesChanged((), (), (), True)))
         else:

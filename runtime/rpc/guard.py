@@ -469,6 +469,7 @@ class _Requests:
         self._guard, self._name, self._kind = guard, name_of(described), kind
         self._unsaid: list[Begun] = []
         self._call, self._caller = guard._begin(self._name, described), context.caller
+        self._price, self._unit, self._counts = _price(self._name)
         self._single, self._asked, self.over = not described.client_streaming, False, False
         try:
             self._client = guard._let_in(self._name, self._call, self._caller)
@@ -477,7 +478,8 @@ class _Requests:
         self._begin = begin(context)  # of a service, which asks for nothing yet
 
     def cost(self, request: bytes) -> float:
-        return self._guard._cost(self._name, self._client, len(request))
+        price = self._price + len(request) / self._unit
+        return self._guard._take(self._client, price, self._counts)
 
     def begin(self, request: bytes) -> Callable[[], bytes | Failed | Gone]:
         self._asked = True

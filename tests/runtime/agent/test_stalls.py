@@ -162,6 +162,6 @@ def test_a_watch_that_was_ended_at_once_holds_nothing() -> None:
 
     service = Service(Agent())
     assert not list(service.Watch(pb.WatchRequest(), cast(Any, Ended())))
-    assert not service.agent.events
+    assert not service.agent.events.watchers
     service.readers.close()
     service.agent.close()
