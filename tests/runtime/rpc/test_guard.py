@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from guarded import Context, asked
@@ -22,8 +22,8 @@ from helioc.runtime.front.threads import Threads
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import OFTEN, Guard, Limits
-from helioc.runtime.rpc.methods import LISTINGS
+from helioc.runtime.rpc.guard import OFTEN, Begun, Guard, Limits
+from helioc.runtime.rpc.methods import LISTINGS, METHODS
 from helioc.runtime.rpc.service import Service, _hold
 from lab import until
 
@@ -141,6 +141,32 @@ def test_a_certificate_that_has_ended_is_refused() -> None:
         with pytest.raises(Failed, match="H0799.*its certificate has ended") as failed:
             list(asked(guard, name, lambda *_: b"done", ended))
         assert failed.value.code == Code.PERMISSION_DENIED
+
+
+def test_an_answer_is_waited_for_and_settled_behind() -> None:
+    """Where it cannot be given, another is, and nothing is settled."""
+    said = list[str]()
+    failed = pb.Failure(findings=[pb.Finding(code="H0783")])
+    other = Begun(pb.StreamReply(number=9, failed=failed), findings=1)
+
+    def begin(request: pb.ApplyRequest) -> Begun:
+        def wait() -> Begun | None:
+            said.append(f"wait {request.pipeline}")
+            return other if request.pipeline == "b" else None
+
+        reply = pb.StreamReply(number=1, done=pb.ApplyReply())
+        return Begun(reply, (), wait, lambda: said.append(f"settle {request.pipeline}"))
+
+    ordered = Guard().ordered(METHODS["Stream"], lambda _: begin).ordered
+    assert ordered is not None
+    made: Any = ordered(cast(Any, Context(caller("rules"))))
+    begun = [made.begin(pb.ApplyRequest(pipeline=name).SerializeToString()) for name in "ab"]
+    assert said == []
+    answers = [pb.StreamReply.FromString(each()) for each in begun]
+    assert [each.number for each in answers] == [1, 9] and said == ["wait a", "wait b"]
+    made.settle()
+    assert said == ["wait a", "wait b", "settle a"]
+    made.close()
 
 
 def wrong(findings: int) -> Callable[..., bytes]:
