@@ -161,8 +161,8 @@ def test_nobody_writes_into_a_line(log: Lines) -> None:
     assert log[1][1]["client"].startswith(text) and log[1][1]["client"].endswith("...")
 
 
-def test_what_waits_to_be_written_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "_LINGER", 0.0)
+def test_what_waits_to_be_written_is_short(still: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditing, "_LINGER", -1.0)
     audit = Audit(lambda: False)
     request = pb.ApplyRequest(pipeline="p" * 1_000_000, idempotency_key="k" * 1_000_000)
     guard, sent = Guard(Limits(rate=1e9), audit), request.SerializeToString()
