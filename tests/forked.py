@@ -8,16 +8,22 @@ import sys
 from tempfile import TemporaryFile
 
 import helioc.commands.control
-import helioc.lang.contract.request.request_parser
 
 # what the commands import when they run
+import helioc.lang.contract.manifest.manifest_check
+import helioc.lang.contract.request.request_antlr
 import helioc.lang.text.ending
+import helioc.lang.text.writing
+import helioc.runtime.base.reading
+import helioc.runtime.base.requests
 import helioc.runtime.edge.reading
 import helioc.runtime.loading.attach
 import helioc.runtime.loading.card
 import helioc.runtime.loading.card_reader
+import helioc.runtime.loading.either
 import helioc.runtime.loading.loader
-import helioc.runtime.rules.report  # noqa: F401
+import helioc.runtime.rules.report
+import helioc.runtime.tracing.left  # noqa: F401
 from edges import Edge
 from helioc.commands.helioctl import main
 from lab import LabError
