@@ -15,14 +15,14 @@ NEEDED = ("qemu-system-x86_64", "busybox", "modprobe", "zstd", "xz", "apt-get")
 CACHE = Path(os.environ.get("HELIO_KERNELS", Path.home() / ".cache/helio/kernels"))
 
 
-def why_not(series: str) -> str:
-    """Why this kernel cannot be run here; it is fetched if need be, and kept. Empty if it can."""
+def why_not(series: str, devices: bool = False) -> str:
+    """Why this kernel cannot be run here, or has no test `devices`; it is fetched, and they are
+    built, if need be, and kept. Empty if it can."""
     missing = [tool for tool in NEEDED if not shutil.which(tool)]
     if missing:
         return f"the virtual machine needs {', '.join(missing)}"
-    if (CACHE / series / "release").exists():
-        return ""
-    done = subprocess.run([KERNEL, "fetch", series], capture_output=True, text=True, timeout=600)
+    command = [str(KERNEL), "have", *["-M"] * devices, series]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     return f"kernel {series} cannot be fetched: {done.stderr[-500:]}" if done.returncode else ""
 
 

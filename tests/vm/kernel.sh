@@ -3,6 +3,7 @@
 #
 #   kernel.sh fetch SERIES            download and unpack a Debian kernel: 5.10, 6.1, 6.12 …
 #   kernel.sh modules SERIES          build test devices for it, from its own source: netdevsim, nfpsim
+#   kernel.sh have [-M] SERIES        fetch it, and with -M build its test devices, unless it is there
 #   kernel.sh list                    the kernels that are there
 #   kernel.sh run [-k SERIES] [-t SECONDS] [-m MIB] [-c CPUS] [-w DIR]… [-M MODULE]… -- COMMAND…
 #
@@ -201,6 +202,16 @@ modules() {	# netdevsim, which Debian leaves out, and nfpsim (modules/nfpsim.c),
 	echo "$series: $(ls "$d/modules" | tr '\n' ' ')"
 }
 
+have() {	# who comes while another is at it waits, and finds it there
+	local devices=
+	[ "${1:-}" != -M ] || { devices=1; shift; }
+	[ $# -eq 1 ] || die "have which series?"
+	mkdir -p "$CACHE"
+	exec 9> "$CACHE/$1.lock"; flock 9
+	[ -e "$CACHE/$1/release" ] || fetch "$1"
+	[ -z "$devices" ] || [ -e "$CACHE/$1/modules/nfpsim.ko" ] || modules "$1"
+}
+
 # ---------------------------------------------------------------- run
 
 # what a kernel need not do, or try out, before it begins
@@ -274,6 +285,7 @@ run() {
 case ${1:-} in
 fetch) shift; [ $# -eq 1 ] || die "fetch which series?"; fetch "$1" ;;
 modules) shift; [ $# -eq 1 ] || die "modules for which series?"; modules "$1" ;;
+have)  shift; have "$@" ;;
 list)  for d in "$CACHE"/*/release; do echo "$(basename "$(dirname "$d")") $(cat "$d")"; done ;;
 run)   shift; run "$@" ;;
 *)     sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
