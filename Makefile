@@ -20,14 +20,15 @@ demo:
 	@$(BIN)/python examples/linx/demo.py
 
 # The virtual machines' kernels come meanwhile: who needs one that is not there yet waits, and says
-# why it cannot be had.
+# why it cannot be had. Three at a time on two processors, since a test in four waits for a timer, a
+# disk or another process.
 test:
 	@tests/setup.sh test
 	@for each in 6.12 5.10 '-M 6.12' '-M 6.1'; do tests/vm/kernel.sh have $$each; done >/dev/null 2>&1 & \
 	failed=0; \
 	$(BIN)/ruff check || failed=1; \
 	$(BIN)/mypy || failed=1; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 900 || failed=1; \
+	$(BIN)/python -m pytest -n 3 --dist worksteal --timeout 900 || failed=1; \
 	exit $$failed
 
 setup:

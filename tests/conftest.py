@@ -60,9 +60,10 @@ def _import_all() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Virtual machines first: they take minutes, and a worker that begins with one last is waited
-    for by all others."""
-    items.sort(key=lambda item: "tests/vm/" not in item.nodeid)
+    """What takes longest first, above all virtual machines: who begins with one last is waited for
+    by all other workers."""
+    long = "tests/vm/", "tests/seeded/"
+    items.sort(key=lambda item: not item.nodeid.startswith(long))
 
 
 def pytest_collection_finish() -> None:
