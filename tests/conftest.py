@@ -11,6 +11,7 @@ import pkgutil
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -46,8 +47,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if CI and not hasattr(session.config, "workerinput"):
         session.config.stash[_MACHINE] = snapshot(prefix="")
-    if not EMULATED:  # no test there draws anything
+    if not EMULATED:  # no test there draws anything, or compiles
         _import_all()
+        _keep_objects(session.config)
+
+
+def _keep_objects(config: pytest.Config) -> None:
+    """All workers of this run compile what is the same once, also what modules of tests compile
+    when they are imported."""
+    from compilations import kept_in
+
+    base = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    run = base.parent if hasattr(config, "workerinput") else base
+    kept = ExitStack()
+    kept.enter_context(kept_in(run / "objects"))
+    config.add_cleanup(kept.close)
 
 
 def _import_all() -> None:
@@ -121,20 +135,6 @@ def session_leaks_nothing() -> Iterator[None]:
         pytest.fail(
             "left behind at the end of the session:\n  " + "\n  ".join(found), pytrace=False
         )
-
-
-@pytest.fixture(autouse=True, scope="session")
-def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """All workers of this run compile what is the same once."""
-    if EMULATED:  # nothing is compiled there
-        yield
-        return
-    from compilations import kept_in
-
-    base = tmp_path_factory.getbasetemp()
-    workers = "PYTEST_XDIST_WORKER" in os.environ
-    with kept_in((base.parent if workers else base) / "objects"):
-        yield
 
 
 @pytest.fixture
