@@ -28,7 +28,7 @@ test:
 	failed=0; \
 	$(BIN)/ruff check || failed=1; \
 	$(BIN)/mypy || failed=1; \
-	$(BIN)/python -m pytest -n 3 --dist worksteal --timeout 900 || failed=1; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal --timeout 900 || failed=1; \
 	exit $$failed
 
 setup:
