@@ -19,9 +19,8 @@ demo:
 	@tests/setup.sh run
 	@$(BIN)/python examples/linx/demo.py
 
-# The virtual machines' kernels come meanwhile: who needs one that is not there yet waits, and says
-# why it cannot be had. Three at a time on two processors, since a test in four waits for a timer, a
-# disk or another process.
+# The virtual machines' kernels are fetched and built beside the tests: who needs one that is not there
+# yet waits, and says why it cannot be had.
 test:
 	@tests/setup.sh test
 	@for each in 6.12 5.10 '-M 6.12' '-M 6.1'; do tests/vm/kernel.sh have $$each; done >/dev/null 2>&1 & \
