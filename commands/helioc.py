@@ -9,6 +9,7 @@ needs when it runs: `check` must feel instant.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 TWIN = "host"  # where the host's programs lie in a card's bundle
 FILE = click.argument("file", type=click.Path(path_type=Path))
+#: The compiler's passes (compiler/driver.py), and those of them that may be left out.
+STEPS = (
+    "spill", "place_state", "simplify", "drop_unused", "merge_functions", "lay_out_state",
+)  # fmt: skip
+OPTIONAL = ("simplify", "drop_unused", "merge_functions")
 CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 
 
@@ -38,6 +44,16 @@ def main() -> NoReturn:
 @click.version_option(package_name="helioc")
 def cli() -> None:
     """The compiler of Helio, a language for network functions in eBPF/XDP."""
+
+
+def left_out(command: Callable[..., None]) -> Callable[..., None]:
+    """With an option for each pass that may be left out."""
+    for name in OPTIONAL:
+        option = name.replace("_", "-")
+        command = click.option(
+            f"--{option}/--no-{option}", name, default=True, hidden=True, help="A pass."
+        )(command)
+    return command
 
 
 # ---- check ----------------------------------------------------------------------------------
@@ -85,14 +101,33 @@ def checked(file: Path) -> Pipeline:
     show_default=True,
     help="nfp: for a Netronome NIC; the host's twin goes into host/ beside it.",
 )
+@click.option("--print", "shown", type=click.Choice(["ir"]),
+              help="Print the intermediate representation, and build nothing.")  # fmt: skip
+@click.option("--stop-after", "last", type=click.Choice(["lower", *STEPS]),
+              help="With --print: as it is behind this pass.")  # fmt: skip
+@left_out
 def compile(
-    file: Path, out: Path | None, fuse: bool, skeleton: bool, traced: bool, target: Target
+    file: Path,
+    out: Path | None,
+    fuse: bool,
+    skeleton: bool,
+    traced: bool,
+    target: Target,
+    shown: str | None,
+    last: str | None,
+    **kept: bool,
 ) -> None:
     """Write C, object and manifest; print what each stage costs, and each table's memory."""
     from ..compiler.driver import building, compile_for_card, compile_pipeline, write_bundle
     from .report import card_table, make_directory, memory_table, program_table, write_skeleton
 
+    without = frozenset(name for name, wanted in kept.items() if not wanted)
+    if last and not shown:
+        raise click.UsageError("--stop-after is for --print ir")
     pipeline = checked(file)
+    if shown:
+        print_ir(pipeline, "fused" if fuse else "staged", target, last, without)
+        return
     directory = out or Path(f"{pipeline.name}.bundle")
     make_directory(directory)
     if target == "nfp":
@@ -104,7 +139,7 @@ def compile(
         click.echo(card_table(card, pipeline))
         click.echo(f"wrote {', '.join(str(path) for path in written)}")
         return
-    with building(pipeline, "fused" if fuse else "staged", traced) as build:
+    with building(pipeline, "fused" if fuse else "staged", traced, without) as build:
         from ..runtime.kernel.figures import figures
 
         measured = figures(build.object())
@@ -116,6 +151,18 @@ def compile(
     click.echo(program_table(bundle, measured, pipeline.span))
     click.echo(memory_table(bundle, measured), nl=bool(measured.maps))
     click.echo(f"wrote {', '.join(str(path) for path in written)}")
+
+
+def print_ir(
+    pipeline: Pipeline, join: Join, target: Target, last: str | None, without: frozenset[str]
+) -> None:
+    from ..compiler.driver import lowered, run
+    from ..compiler.ir.printer import print_unit
+
+    unit = lowered(pipeline, join, target=target)
+    if last != "lower":
+        unit = run(pipeline, unit, without=without, stop_after=last or STEPS[-1])
+    click.echo(print_unit(unit), nl=False)
 
 
 # ---- fmt ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -69,28 +69,72 @@ def lowered(
     return unit
 
 
-def placed(pipeline: Pipeline, unit: Unit) -> Unit:
+@dataclass(frozen=True)
+class Choice:
+    """How a unit is to be made. `memory`: roles whose state is in the scratch record; `spilled`:
+    with as little on the stack as there can be, at the price of time; `without`: passes that are
+    left out."""
+
+    memory: frozenset[str] = frozenset()
+    spilled: bool = False
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A step from the lowered unit to what is emitted. `optional`: it is sound to leave it out."""
+
+    name: str
+    does: str
+    run: Callable[[Unit, Choice], Unit]
+    optional: bool = False
+
+
+PASSES = (
+    # first: what it moves into the scratch record is read through pointers that place_state makes
+    Pass("spill", "spare the stack", lambda unit, how: spill(unit) if how.spilled else unit),
+    Pass("place_state", "keep what the parser found in registers or in memory",
+         lambda unit, how: place_state(unit, how.memory, forget=how.spilled)),
+    Pass("simplify", "compute what is known", lambda unit, how: simplify(unit), optional=True),
+    Pass("drop_unused", "leave out what nobody reads",
+         lambda unit, how: drop_unused(unit), optional=True),
+    # after drop_unused: what a role does not ask for may be all that differs
+    Pass("merge_functions", "make one of functions that do the same",
+         lambda unit, how: merge_functions(unit), optional=True),
+    # last: it counts what functions use
+    Pass("lay_out_state", "find the members of the state", lambda unit, how: lay_out_state(unit)),
+)  # fmt: skip
+
+
+def placed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
     """A lowered unit after its passes. Where the verifier would have too much to follow, what the
     parser found is kept in memory; where that is still too much, the stack is spared."""
-    made = run(pipeline, unit)
+    made = run(pipeline, unit, without=without)
     if found := over_budget(pipeline, made):
         raise Refused(found)
     if too_much(made) and any(program.ways is not None for program in made.programs):
-        made = run(pipeline, unit, in_memory=True)
-    return run(pipeline, unit, spilled=True) if too_much(made) else made
+        made = run(pipeline, unit, in_memory=True, without=without)
+    return run(pipeline, unit, spilled=True, without=without) if too_much(made) else made
 
 
-def run(pipeline: Pipeline, unit: Unit, in_memory: bool = False, spilled: bool = False) -> Unit:
-    """The passes, in their order. `in_memory`: with nothing that the parser found in registers;
-    `spilled`: with as little on the stack as there can be, at the price of time."""
-    memory = {r for r in unit.roles if in_memory or spilled or needs_memory(pipeline, r, unit)}
-    if spilled:  # first: what it moves is made of expressions that are not placed yet
-        unit = spill(unit, {f"{s.prefix}_entry": s.entry_size for s in unit.states})
-    unit = place_state(unit, frozenset(memory), forget=spilled)
-    unit = simplify(unit)
-    unit = drop_unused(unit)
-    unit = merge_functions(unit)  # of roles that the pipeline treats alike
-    return lay_out_state(unit)
+def run(
+    pipeline: Pipeline,
+    unit: Unit,
+    in_memory: bool = False,
+    spilled: bool = False,
+    without: frozenset[str] = frozenset(),
+    stop_after: str = PASSES[-1].name,
+) -> Unit:
+    """The passes, in their order, up to one. `in_memory`: with nothing that the parser found in
+    registers."""
+    memory = (r for r in unit.roles if in_memory or spilled or needs_memory(pipeline, r, unit))
+    how = Choice(frozenset(memory), spilled, without)
+    for each in PASSES:
+        if each.name not in without:
+            unit = each.run(unit, how)
+        if each.name == stop_after:
+            break
+    return unit
 
 
 @dataclass(frozen=True)
@@ -117,8 +161,8 @@ def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = F
 class Build:
     """A compilation under way: a clang for each object, side by side."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, pipeline: Pipeline, without: frozenset[str]) -> None:
+        self._pipeline, self._without = pipeline, without
         self._warnings: tuple[Diagnostic, ...] = ()
         self._built: list[Future[tuple[Unit, bytes]]] = []
 
@@ -127,18 +171,18 @@ class Build:
         from .backend.building import built
         from .backend.emit import emit
 
-        pipeline = self._pipeline
+        pipeline, without = self._pipeline, self._without
         units = [lowered(pipeline, join)]
-        made = [placed(pipeline, units[0])]
+        made = [placed(pipeline, units[0], without)]
         if traced:
             try:
                 units.append(lowered(pipeline, join, traced=True))
-                made.append(placed(pipeline, units[1]))
+                made.append(placed(pipeline, units[1], without))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))
         pairs = list(zip(units, made, strict=False))
         for unit, first in reversed(pairs):  # the traced one takes clang longest
-            spilled = partial(run, pipeline, unit, spilled=True)
+            spilled = partial(run, pipeline, unit, spilled=True, without=without)
             self._built.insert(0, pool.submit(built, pipeline, first, spilled))
         self._unit, self._c = made[0], emit(made[0], lines=False)
 
@@ -175,14 +219,19 @@ def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
 
 
 @contextmanager
-def building(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Iterator[Build]:
-    """Begin to compile. Raises `Refused`."""
+def building(
+    pipeline: Pipeline,
+    join: Join = "staged",
+    traced: bool = False,
+    without: frozenset[str] = frozenset(),
+) -> Iterator[Build]:
+    """Begin to compile, without some optional passes. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
     from .backend.clang import stop, stoppable
 
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
-        build = Build(pipeline)
+        build = Build(pipeline, without)
         try:
             build.start(pool, join, traced)
             yield build

@@ -7,41 +7,51 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir.expr import Expr, Name, State, members
-from ..ir.nodes import Block, Body, If, Let, Set, Statement
+from ..ir.nodes import Block, Body, Function, If, Let, Set, Statement
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import below, has_effects, own_expressions, statements
+
+#: A member of the state, or a variable, by its name.
+Place = tuple[type[Expr], str]
 
 
 def drop_unused(unit: Unit) -> Unit:
     """Once more for each time that something was left out."""
     while True:
-        read = {role: _read_by(unit, role) for role in unit.roles}
-        made = [replace(f, body=_without(f.body, read[f.role])) for f in unit.functions]
+        read = {role: _members_read(unit, role) for role in unit.roles}
+        made = [
+            replace(f, body=_without(f.body, read[f.role] | _places(f, Name)))
+            for f in unit.functions
+        ]
         if made == list(unit.functions):
             return unit
         unit = with_functions(unit, made)
 
 
-def _read_by(unit: Unit, role: str) -> set[str]:
-    """Members of the state, and names, that some function of a role reads."""
-    found: set[str] = set()
+def _members_read(unit: Unit, role: str) -> set[Place]:
+    """Members of the state that some function of a role reads."""
+    found: set[Place] = set()
     for f in unit.functions:
-        if f.role != role:
-            continue
-        for member in f.takes:  # which callers read, and ask whether a header is there
-            found |= {member, f"{member.removesuffix('_at')}_h"}
-        for s in statements(f.body):
-            for x in _reads(s):
-                if isinstance(x, State):
-                    found.add(x.member)
-                elif isinstance(x, Name):
-                    found.add(x.name)
+        if f.role == role:
+            found |= _places(f, State)
+            for member in f.takes:  # which callers read, and ask whether a header is there
+                found |= {(State, member), (State, f"{member.removesuffix('_at')}_h")}
     return found
+
+
+def _places(function: Function, kind: type[State] | type[Name]) -> set[Place]:
+    """What a function reads of a kind."""
+    read = (x for s in statements(function.body) for x in _reads(s))
+    return {_place(x) for x in read if isinstance(x, kind)}
+
+
+def _place(x: State | Name) -> Place:
+    return (State, x.member) if isinstance(x, State) else (Name, x.name)
 
 
 def _reads(s: Statement) -> Iterator[Expr]:
     """The expressions that a statement reads: not the place that it sets."""
-    if not _sets(s):
+    if _sets(s) is None:
         yield from own_expressions(s)
         return
     for part in members(s)[1:]:
@@ -49,19 +59,17 @@ def _reads(s: Statement) -> Iterator[Expr]:
             yield from below(part)
 
 
-def _sets(s: Statement) -> str:
-    """The variable, or the member of the state, that a statement does nothing but set; or empty."""
+def _sets(s: Statement) -> Place | None:
+    """The variable, or the member of the state, that a statement does nothing but set."""
     match s:
         case Let(name, value) if value is None or not has_effects(value):
-            return name.name
-        case Set(State(member), value) if not has_effects(value):
-            return member
-        case Set(Name(name), value) if not has_effects(value):
-            return name
-    return ""
+            return _place(name)
+        case Set(State() | Name() as place, value) if not has_effects(value):
+            return _place(place)
+    return None
 
 
-def _without(body: Body, read: set[str]) -> Body:
+def _without(body: Body, read: set[Place]) -> Body:
     made = []
     for s in body:
         match s:
@@ -71,7 +79,7 @@ def _without(body: Body, read: set[str]) -> Body:
                     continue
             case Block(inner):
                 s = replace(s, body=_without(inner, read))
-        if (name := _sets(s)) and name not in read:
+        if (place := _sets(s)) and place not in read:
             continue
         made.append(s)
     return tuple(made)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expr import Binary, Cast, Expr, Number, Swap, binary, number
+from ..ir.expr import Binary, Cast, Expr, Number, Swap, binary
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, bits_of, is_network
 from ..ir.unit import Unit, with_functions
@@ -32,7 +32,7 @@ def simpler(x: Expr) -> Expr:
 def _cast(x: Expr, type_: Int, operand: Expr) -> Expr:
     match operand:
         case Number(value) if not type_.network:
-            return number(value & _ones(type_.bits))
+            return Number(value & _ones(type_.bits), type_)
         case Binary("&", inner, Number(mask)) if _covers(mask, type_.bits):
             return simpler(Cast(type_, inner))
         case Cast(Int(bits), inner, False) if bits >= type_.bits and not is_network(operand.type):

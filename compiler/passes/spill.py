@@ -41,8 +41,8 @@ ASIDE = State("aside", Array(U64, 0), scratch=True)
 KEPT = State("kept", Array(U64, 0), scratch=True)
 
 
-def spill(unit: Unit, sizes: dict[str, int]) -> Unit:
-    """`sizes`: bytes of the structures that there are."""
+def spill(unit: Unit) -> Unit:
+    sizes = {f"{s.prefix}_entry": s.entry_size for s in unit.states}
     made, kept, aside = [], unit.kept, 0
     for function in unit.functions:
         if not function.stage or function.stage == "parser":
@@ -56,9 +56,9 @@ def spill(unit: Unit, sizes: dict[str, int]) -> Unit:
 
 @dataclass
 class _Spilled:
-    """`crossing`: variables that a later statement of the `.hp` file reads; `words`: where they
-    are. `kept`, `aside`: words of the scratch record that are taken, of the latter by this
-    statement."""
+    """`sizes`: bytes of structures. `crossing`: variables that a later statement of the `.hp` file
+    reads; `words`: where they are. `kept`, `aside`: words of the scratch record that are taken, of
+    the latter by this statement."""
 
     crossing: set[str]
     sizes: dict[str, int]
