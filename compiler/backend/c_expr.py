@@ -4,7 +4,7 @@ needs them: around operators of bits within others."""
 from __future__ import annotations
 
 from ..ir import expr as e
-from ..ir.types import Pointer, bits_of, c_type, is_network
+from ..ir.types import Int, Pointer, bits_of, c_type, is_network
 
 _STRENGTH = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<<": 8, ">>": 8, "<": 7, "<=": 7, ">": 7, ">=": 7,
@@ -24,9 +24,9 @@ def text_of(x: e.Expr) -> str:
 def _text(x: e.Expr) -> tuple[str, int]:
     """The text, and how strongly its outermost operator binds."""
     match x:
-        case e.Number(value):
-            return _number(value), _PRIMARY
-        case e.Name(name):
+        case e.Number(value, type_):
+            return _number(value, type_.bits), _PRIMARY
+        case e.Name(name) | e.Symbol(name):
             return name, _PRIMARY
         case e.Event(symbol=symbol):
             return symbol, _PRIMARY
@@ -63,6 +63,8 @@ def _text(x: e.Expr) -> tuple[str, int]:
             return f"{names[bits_of(operand.type)]}({text_of(operand)})", _PRIMARY
         case e.Unary(operator, operand):
             return f"{operator}{_within(operand, _UNARY)}", _UNARY
+        case e.Cast(Int(bits, network), operand, False) if operand.type == Int(bits, not network):
+            return _text(operand)  # C knows no order
         case e.Cast(type_, operand, signed):
             name = "int" if signed else c_type(type_)
             return f"({name}){_within(operand, _UNARY)}", _UNARY
@@ -71,7 +73,10 @@ def _text(x: e.Expr) -> tuple[str, int]:
             return text, _CHOICE
         case e.Binary(operator, left, right):
             strength = _STRENGTH[operator]
-            sides = _side(left, operator, False), _side(right, operator, True)
+            sides = (
+                _side(_beside(left, right, operator), operator, False),
+                _side(_beside(right, left, operator), operator, True),
+            )
             return f"{sides[0]} {operator} {sides[1]}", strength
     raise AssertionError(x)
 
@@ -81,12 +86,19 @@ def _within(x: e.Expr, least: int) -> str:
     return text if strength >= least else f"({text})"
 
 
+def _beside(x: e.Expr, other: e.Expr, operator: str) -> e.Expr:
+    """A number without what says its width, where what it is joined with says as much."""
+    if not isinstance(x, e.Number) or isinstance(other, e.Number) or operator in ("<<", ">>"):
+        return x
+    return e.number(x.value) if bits_of(other.type) >= x.type.bits else x
+
+
 def _side(x: e.Expr, operator: str, right: bool) -> str:
     """An operand, where need be in parentheses: as well where the compiler would warn."""
     text, strength = _text(x)
     own = _STRENGTH[operator]
     if isinstance(x, e.Number) and operator in ("&", "|", "^") and x.value > 9:
-        return f"{x.value:#x}" if x.value >> 32 == 0 else text
+        return f"{x.value:#x}" if x.type.bits <= 32 else text
     if not isinstance(x, e.Binary):
         return text if strength > own else f"({text})"
     if x.operator == operator and (operator in ("&&", "||") or not right):
@@ -100,10 +112,11 @@ def _joint(base: e.Expr) -> str:
     return "->" if isinstance(base.type, Pointer) else "."
 
 
-def _number(value: int) -> str:
+def _number(value: int, bits: int) -> str:
     """None of C has more than 64 bits, so an IPv6 address is made of two."""
     if value >> 64:
         return f"((u128){value >> 64:#x}ULL << 64 | {value & (1 << 64) - 1:#x}ULL)"
-    if value >> 32:
-        return f"{value:#x}ULL"
-    return str(value) if value < 256 else f"{value:#x}"
+    text = str(value) if value < 256 else f"{value:#x}"
+    if bits > 64:
+        return f"((u128){text}{'ULL' if value >> 32 else ''})"
+    return f"{text}ULL" if bits > 32 else text

@@ -91,7 +91,14 @@ class Number(Expr):
 
 
 class Name(Expr):
-    """What is there under a name of C: a local variable, an argument, the context, a constant."""
+    """A local variable, or an argument."""
+
+    name: str
+    type: Type = U32
+
+
+class Symbol(Expr):
+    """What C knows under a name everywhere: a constant, a map."""
 
     name: str
     type: Type = U32
@@ -215,7 +222,9 @@ class Unary(Expr):
 
     @property
     def type(self) -> Type:
-        return U32 if self.operator == "!" else self.operand.type
+        if self.operator == "!":
+            return U32
+        return Int(max(32, bits_of(self.operand.type)), is_network(self.operand.type))
 
 
 class Swap(Expr):
@@ -345,7 +354,7 @@ def binary(op: Operator, left: Operand, right: Operand) -> Expr:
     if isinstance(b, Number) and isinstance(a, Number) and op in _FOLDS:
         found = _FOLDS[op](a.value, b.value)
         if found < 1 << 64:
-            return number(found)
+            return number(found, bits_of(_type_of(op, a.type, b.type)))
     if isinstance(b, Number) and _NEUTRAL.get(op) == b.value:
         return a
     if isinstance(a, Number) and op in ("+", "|") and not a.value:
@@ -407,6 +416,12 @@ def element(array: Expr, index: Operand) -> Element:
     return Element(array, expr(index), of)
 
 
+def as_bytes(operand: Expr) -> Expr:
+    """The number that a value's bytes make up in memory, whatever their order: of one in network
+    order only this is shifted, cut off or put into a key."""
+    return Cast(Int(bits_of(operand.type)), operand) if is_network(operand.type) else operand
+
+
 def swap(operand: Expr) -> Expr:
     """The other byte order; one byte has none."""
     return operand if bits_of(operand.type) == 8 else Swap(operand)
@@ -462,8 +477,10 @@ def _type_of(op: Operator, left: Type, right: Type) -> Type:
         return U64 if isinstance(right, Pointer) else left
     if isinstance(right, Pointer):
         return right
-    bits = max(32, bits_of(left), 0 if op in ("<<", ">>") else bits_of(right))
-    return Int(bits, op in ("&", "|", "^") and is_network(left) and is_network(right))
+    bits = max(bits_of(left), 0 if op in ("<<", ">>") else bits_of(right))
+    if op in ("&", "|", "^") and is_network(left) and is_network(right):
+        return Int(bits, network=True)
+    return Int(max(32, bits))
 
 
 def _wider(left: Type, right: Type) -> Type:

@@ -133,7 +133,7 @@ def print_expr(x: e.Expr) -> str:
     match x:
         case e.Number(value):
             return str(value) if value < 256 else f"{value:#x}"
-        case e.Name(name):
+        case e.Name(name) | e.Symbol(name):
             return name
         case e.Event(_, group, reason):
             return f'"{group}: {reason}"'

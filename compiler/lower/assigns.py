@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import partial
 
-from ..ir.expr import CTX, Call, Expr, Name, There, both, low_bits, not_, number
+from ..ir.expr import CTX, Call, Expr, Name, Symbol, There, both, low_bits, not_, number
 from ..ir.types import U64
 from ..model import Assign, Derived, Field, Item, Packet
 from ..model.parse_graph import below, between
@@ -112,7 +112,7 @@ def _follow(site: Site, node: str, part: str, change: Expr, total: Expr) -> None
             with nullcontext() if node in site.known else w.when(pointer):
                 w.add(total, Call(call, (pointer + at, change), U64))
         else:
-            what = number(at) | Name("UDP_CHECKSUM") if udp else number(at)
+            what = number(at) | Symbol("UDP_CHECKSUM") if udp else number(at)
             w.add(total, Call("follow", (CTX, site.offset(node), what, change), U64))
 
 

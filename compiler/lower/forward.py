@@ -16,6 +16,7 @@ from ..ir.expr import (
     Member,
     Name,
     State,
+    Symbol,
     both,
     either,
     expr,
@@ -151,7 +152,7 @@ def bridge(site: Site, statement: Bridge) -> None:
     """Out by a port with the packet's own link header."""
     w, shape = site.writer, site.shape
     wanted = w.let(U32, "number", port_number(site, statement.port))
-    found = Call("bpf_map_lookup_elem", (Address(Name("ports")), Address(wanted)))
+    found = Call("bpf_map_lookup_elem", (Address(Symbol("ports")), Address(wanted)))
     port = w.let(Pointer("struct port"), "port", found)
     with w.when(either((not_(port), not_(Member(port, "in_use", U8))))):
         hook(site, "unresolved")

@@ -16,6 +16,7 @@ from ..ir.expr import (
     Name,
     Number,
     Operand,
+    Symbol,
     bits_joined,
     both,
     choose,
@@ -345,7 +346,7 @@ def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr) -> Non
         put_padding(w, out, pointer, at)
 
 
-OF_IPV6 = Name("OF_IPV6")
+OF_IPV6 = Symbol("OF_IPV6")
 
 
 def told_network(header: Header, at: Expr, routed: Expr | None = None) -> Expr:

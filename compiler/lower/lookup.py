@@ -15,6 +15,7 @@ from ..ir.expr import (
     State,
     TableCall,
     There,
+    as_bytes,
     element,
     load,
     not_,
@@ -22,7 +23,7 @@ from ..ir.expr import (
 )
 from ..ir.expr import choose as choice
 from ..ir.nodes import CountRule
-from ..ir.types import U8, U16, U32, U64, Array, Pointer
+from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
 from ..model import Arrival, Choose, Find, IfGives
 from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
@@ -112,7 +113,7 @@ def _key(
     assert key is not None
     words = w.array(Array(U64, key.words), "key")
     if group is not None:
-        w.set(element(words, 0), to_network(group, 32))
+        w.set(element(words, 0), as_bytes(to_network(group, 32)))
     _fill(site, key, words, _given(site, table, words, given))
     return words
 
@@ -159,7 +160,7 @@ def _fill(site: Site, key: Key, words: Name, filled: frozenset[Container]) -> No
         if node == "l4":
             _copy_number(w, words, site.state("l4"), containers)
         elif node == "port":
-            port = w.local(U32, "port", value(site, Arrival()).network())
+            port = w.local(raw(32), "port", value(site, Arrival()).network())
             _copy_number(w, words, port, containers)
         elif not site.may_have(node):
             continue
@@ -188,7 +189,7 @@ def _copy(w: Builder, words: Name, source: Expr, containers: list[Container]) ->
 def _copy_number(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:
     """The same of 32 bits in network order, already in a register."""
     for at, offset, size in _moves(containers):
-        part = source if size == 4 else Cast(U16, source >> offset * 8)
+        part = source if size == 4 else Cast(U16, as_bytes(source) >> offset * 8)
         Store(at, size, part).into(w, words)
 
 

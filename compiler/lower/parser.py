@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from ..ir.expr import Call, Expr, Name, State, both, either, load, low_bits, not_, number
+from ..ir.expr import (
+    Call,
+    Expr,
+    Name,
+    State,
+    Symbol,
+    both,
+    either,
+    load,
+    low_bits,
+    not_,
+    number,
+)
 from ..ir.names import c_name
 from ..ir.nodes import Blank, Forget, Function, Goto, Label, Step
-from ..ir.types import BYTES, U16, U32, U64
+from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
 from ..model.parse_graph import sometimes_leading, tunnels
 from ..model.sums import LAYER4
@@ -26,7 +38,7 @@ from .verdicts import end
 #: what is in front of it ends; whether this is a fragment; what is wrong.
 P, AT, SIZE = Name("p", BYTES), Name("at"), Name("size")
 LIMIT, WHOLE = Name("limit"), Name("length", U64)
-FRAGMENTED, EVENT = Name("fragment", U16), Name("event")
+FRAGMENTED, EVENT = Name("fragment", raw(16)), Name("event")
 
 
 def lower_parser(site: Site, many: bool = False) -> Function:
@@ -42,7 +54,7 @@ def lower_parser(site: Site, many: bool = False) -> Function:
     w.let(U32, SIZE.name)
     w.let(U32, EVENT.name)
     parts = in_first_fragments(graph, site.role)
-    w.let(U16, FRAGMENTED.name, 0)
+    w.let(raw(16), FRAGMENTED.name, 0)
     if not site.card:
         w.set(site.state("epoch"), Call("epoch_now", (), U64))
     w.set(site.state("length"), WHOLE)
@@ -111,7 +123,7 @@ def _forget(site: Site, nodes: list[Node]) -> None:
     for member in sorted({"l4", "link", *(["queue"] if site.steers else []), *slots}):
         site.writer.set(site.state(member), 0)
     for member in sorted(places):
-        site.writer.set(site.state(member), Name("ABSENT"))
+        site.writer.set(site.state(member), Symbol("ABSENT"))
 
 
 def _stopped(site: Site, event: Event) -> None:

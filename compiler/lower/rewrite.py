@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from ..ir.expr import Cast, Expr, There, both, either, element, not_, reads
+from ..ir.expr import Cast, Expr, There, as_bytes, both, either, element, not_, reads
 from ..ir.nodes import Make
 from ..ir.types import U8, U64, U128
 from ..model import Append, Pop, Push, PushElement
@@ -160,14 +160,14 @@ def _value_kept(site: Site, v: Value, room: Room) -> Value:
     given = None if v.given is None else Cast(U8, _keep(site, room, v.given))
     if v.octets <= 8:
         return replace(v, expr=Cast(stored(v), _keep(site, room, v.expr)), given=given)
-    low, high = (_keep(site, room, Cast(U64, v.expr >> shift)) for shift in (0, 64))
+    low, high = (_keep(site, room, Cast(U64, as_bytes(v.expr) >> shift)) for shift in (0, 64))
     return replace(v, expr=Cast(stored(v), (Cast(U128, high) << 64) | low), given=given)
 
 
 def _keep(site: Site, room: Room, kept: Expr) -> Expr:
     """The word that holds it from here on."""
     place = element(site.words, room.take(8))
-    site.writer.set(place, kept)
+    site.writer.set(place, as_bytes(kept))
     return place
 
 

@@ -9,6 +9,7 @@ from ..ir.expr import (
     Cast,
     Expr,
     Number,
+    as_bytes,
     bits_joined,
     element,
     load,
@@ -37,7 +38,7 @@ class Store(Frozen):
         odd = 8 if self.at % 2 else 0
         if self.octets > 4:
             parts = range(0, self.octets * 8, 32)
-            return [Cast(U64, Cast(U32, self.value >> shift)) << odd for shift in parts]
+            return [Cast(U64, Cast(U32, as_bytes(self.value) >> shift)) << odd for shift in parts]
         return [Cast(U64, Cast(Int(self.octets * 8), self.value)) << odd]
 
     def put(self, w: Builder, pointer: Expr) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..ir.expr import Address, Call, Member, Name, both, element
+from ..ir.expr import Address, Call, Member, Symbol, both, element
 from ..ir.names import c_name
 from ..ir.nodes import Do
 from ..ir.types import U32, U64, Array, Pointer
@@ -51,7 +51,7 @@ def tell(site: Site, nodes: tuple[str, ...]) -> None:
 def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:
     w = site.writer
     first = w.let(U32, "first", 0)
-    place = Address(Name("told")), Address(first)
+    place = Address(Symbol("told")), Address(first)
     out = w.let(TOLD, "out", Call("bpf_map_lookup_elem", place, TOLD))
     word = Member(out, "word", Array(U64, 0))
     with w.when(both((out, site.pointer(node.name)))):

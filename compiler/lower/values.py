@@ -12,6 +12,7 @@ from ..ir.expr import (
     Number,
     State,
     There,
+    as_bytes,
     binary,
     bits_joined,
     both,
@@ -63,7 +64,7 @@ def value(site: Site, expr: Expr, own: tuple[Made, Header] | None = None) -> Val
         case Item(node, name, index):
             return _item(site, node, site.header(node).field(name), value(site, index))
         case Layer4(which):
-            return Value(Cast(raw(16), site.state("l4") >> (0 if which == "src" else 16)), 16)
+            return Value(Cast(raw(16), as_bytes(site.state("l4")) >> (0 if which == "src" else 16)), 16)
         case Arrival():
             return Value(Call("arrival_port", (CTX,)), 32)
         case Recalled():
@@ -258,6 +259,6 @@ def _pack(words: list[list[Made]], start: int, v: Value) -> None:
         words[start // 4].append(Cast(U32, bytes_) << start % 4 * 8)
         return
     for i in range(size):  # straddles words: octet by octet
-        octet = Cast(U32, Cast(U8, bytes_ >> i * 8))
+        octet = Cast(U32, Cast(U8, as_bytes(bytes_) >> i * 8))
         at = start + i
         words[at // 4].append(octet << at % 4 * 8)

@@ -11,7 +11,7 @@ from ..ir.expr import (
     Call,
     Expr,
     Frame,
-    Name,
+    Symbol,
     both,
     load,
     total,
@@ -40,7 +40,7 @@ def end(site: Site, action: Action) -> None:
 
 
 def is_verdict(call: Expr, action: Action) -> Expr:
-    return call.is_(Name(f"XDP_{action.upper()}"))
+    return call.is_(Symbol(f"XDP_{action.upper()}"))
 
 
 def finish(site: Site, what: str) -> None:
@@ -75,7 +75,7 @@ def shaped(site: Site) -> None:
         _materialise(site)
     elif shape.touched:
         closed = site.call(site.helper("close", _close))
-        with w.when(closed.is_not(Name("XDP_PASS"))):
+        with w.when(closed.is_not(Symbol("XDP_PASS"))):
             finish(site, "drop")
 
 
@@ -90,7 +90,7 @@ def _no_room(site: Site) -> None:
 def _close(site: Site) -> None:
     """The body of a helper: XDP_PASS if all went well."""
     _materialise(site)
-    site.writer.returns(Name("XDP_PASS"))
+    site.writer.returns(Symbol("XDP_PASS"))
 
 
 def _materialise(site: Site) -> None:

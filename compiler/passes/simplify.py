@@ -23,7 +23,7 @@ def simpler(x: Expr) -> Expr:
         case Cast(Int() as type_, operand, False):
             return _cast(x, type_, operand)
         case Binary("&", operand, Number(mask)) if _covers(mask, _width(operand)):
-            return operand if bits_of(operand.type) >= 32 else x
+            return operand if operand.type == x.type else x
         case Binary(operator, Number() as left, Number() as right):
             return binary(operator, left, right)
     return x
@@ -35,8 +35,9 @@ def _cast(x: Expr, type_: Int, operand: Expr) -> Expr:
             return Number(value & _ones(type_.bits), type_)
         case Binary("&", inner, Number(mask)) if _covers(mask, type_.bits):
             return simpler(Cast(type_, inner))
-        case Cast(Int(bits), inner, False) if bits >= type_.bits and not is_network(operand.type):
-            return simpler(Cast(type_, inner))
+        case Cast(Int(bits, False), inner, False) if bits >= type_.bits:
+            if not (type_.network and is_network(inner.type)):
+                return simpler(Cast(type_, inner))
     return operand if operand.type == type_ else x
 
 

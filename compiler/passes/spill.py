@@ -16,6 +16,7 @@ from ..ir.expr import (
     Expr,
     Name,
     State,
+    as_bytes,
     element,
 )
 from ..ir.nodes import (
@@ -136,8 +137,9 @@ class _Spilled:
 def _stored(
     words: list[Element], value: Expr, operator: Literal["", "+", "|"], span: Span | None
 ) -> Iterator[Statement]:
+    whole = as_bytes(value)
     for i, word in enumerate(words):
-        part = Cast(U64, value >> 64 * i) if len(words) > 1 else value
+        part = Cast(U64, whole >> 64 * i) if len(words) > 1 else whole
         yield Set(word, part, operator, span=span)
 
 

@@ -970,7 +970,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			store8(outer_6, 9, 47);
 			store32(outer_6, 12, load32(&st->scratch->kept[0], 0));
 			store32(outer_6, 16, load32(&st->scratch->kept[1], 0));
-			store16(outer_6, 10, fold(69 + (u64)(u16)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)load32(&st->scratch->kept[0], 0) + (u64)(u32)load32(&st->scratch->kept[1], 0)));
+			store16(outer_6, 10, fold(69 + (u64)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)load32(&st->scratch->kept[0], 0) + (u64)load32(&st->scratch->kept[1], 0)));
 			void *gre_7 = data + 34;
 			store_be16(gre_7, 0, (u16)((u64)given_2 << 13));
 			store_be16(gre_7, 2, 0x800);
@@ -1014,7 +1014,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			store8(outer_12, 9, 47);
 			store32(outer_12, 12, load32(&st->scratch->kept[0], 0));
 			store32(outer_12, 16, load32(&st->scratch->kept[1], 0));
-			store16(outer_12, 10, fold(69 + (u64)(u16)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)load32(&st->scratch->kept[0], 0) + (u64)(u32)load32(&st->scratch->kept[1], 0)));
+			store16(outer_12, 10, fold(69 + (u64)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)load32(&st->scratch->kept[0], 0) + (u64)load32(&st->scratch->kept[1], 0)));
 			void *gre_13 = data + 38;
 			store_be16(gre_13, 0, (u16)((u64)given_2 << 13));
 			store_be16(gre_13, 2, 0x800);
@@ -1357,7 +1357,7 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:151: find PDR(fragment = 1) else { default } */
 		u64 key_16[4] = {};
 		key_16[2] |= 0x100000000ULL;
-		key_16[0] |= (u64)load64(st->user_h, 12);
+		key_16[0] |= load64(st->user_h, 12);
 		key_16[2] |= (u64)load8(st->user_h, 1) << 40;
 		key_16[2] |= (u64)load8(st->user_h, 9) << 48;
 		st->ethernet_h = header_at(ctx, 0, 14);
@@ -1389,8 +1389,8 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	else {
 		/* linx.hp:153: find PDR(fragment = 0) else { default } */
 		u64 key_19[4] = {};
-		key_19[2] |= 0;
-		key_19[0] |= (u64)load64(st->user_h, 12);
+		key_19[2] |= 0ULL;
+		key_19[0] |= load64(st->user_h, 12);
 		key_19[2] |= (u64)load8(st->user_h, 1) << 40;
 		key_19[2] |= (u64)load8(st->user_h, 9) << 48;
 		st->ethernet_h = header_at(ctx, 0, 14);
@@ -1530,7 +1530,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					store8(outer_12, 9, 47);
 					store32(outer_12, 12, value_6);
 					store32(outer_12, 16, value_7);
-					store16(outer_12, 10, fold(69 + ((u64)value_8 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_6 + (u64)(u32)value_7));
+					store16(outer_12, 10, fold(69 + ((u64)value_8 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 + (u64)value_7));
 					void *gre_13 = data + 34;
 					store_be16(gre_13, 0, (u16)((u64)given_10 << 13));
 					store_be16(gre_13, 2, 0x800);
@@ -1634,7 +1634,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
 		u32 slot_4 = found_3;
 		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { (u32)load32(st->user_h, 12), (u32)load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) | ((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24), (u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) | ((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24), (u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
 		if (lbr_5)
 			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
 	}
@@ -1746,7 +1746,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				store8(outer_17, 9, 47);
 				store32(outer_17, 12, value_11);
 				store32(outer_17, 16, value_12);
-				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_11 + (u64)(u32)value_12));
+				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_11 + (u64)value_12));
 				void *gre_18 = data + 34;
 				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
 				store_be16(gre_18, 2, 0x800);
@@ -2298,7 +2298,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:151: find PDR(fragment = 1) else { default } */
 		u64 key_25[4] = {};
 		key_25[2] |= 0x100000000ULL;
-		key_25[0] |= (u64)load64(st->user_h, 12);
+		key_25[0] |= load64(st->user_h, 12);
 		key_25[2] |= (u64)load8(st->user_h, 1) << 40;
 		key_25[2] |= (u64)load8(st->user_h, 9) << 48;
 		st->ethernet_h = header_at(ctx, 0, 14);
@@ -2330,8 +2330,8 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	else {
 		/* linx.hp:153: find PDR(fragment = 0) else { default } */
 		u64 key_28[4] = {};
-		key_28[2] |= 0;
-		key_28[0] |= (u64)load64(st->user_h, 12);
+		key_28[2] |= 0ULL;
+		key_28[0] |= load64(st->user_h, 12);
 		key_28[2] |= (u64)load8(st->user_h, 1) << 40;
 		key_28[2] |= (u64)load8(st->user_h, 9) << 48;
 		st->ethernet_h = header_at(ctx, 0, 14);
@@ -2486,7 +2486,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					store8(outer_13, 9, 47);
 					store32(outer_13, 12, value_7);
 					store32(outer_13, 16, value_8);
-					store16(outer_13, 10, fold(69 + ((u64)value_9 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_11 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_7 + (u64)(u32)value_8));
+					store16(outer_13, 10, fold(69 + ((u64)value_9 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_11 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_7 + (u64)value_8));
 					void *gre_14 = data + 34;
 					store_be16(gre_14, 0, (u16)((u64)given_11 << 13));
 					store_be16(gre_14, 2, 0x800);
@@ -2589,7 +2589,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
 		u32 slot_4 = found_3;
 		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { (u32)load32(st->user_h, 12), (u32)load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) | ((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24), (u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) | ((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24), (u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
 		if (lbr_5)
 			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
 	}
@@ -2707,7 +2707,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				store8(outer_17, 9, 47);
 				store32(outer_17, 12, value_11);
 				store32(outer_17, 16, value_12);
-				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)(u16)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)(u16)bpf_htons(0) + (u64)(u16)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)(u32)value_11 + (u64)(u32)value_12));
+				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_11 + (u64)value_12));
 				void *gre_18 = data + 34;
 				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
 				store_be16(gre_18, 2, 0x800);
