@@ -64,7 +64,8 @@ def value(site: Site, expr: Expr, own: tuple[Made, Header] | None = None) -> Val
         case Item(node, name, index):
             return _item(site, node, site.header(node).field(name), value(site, index))
         case Layer4(which):
-            return Value(Cast(raw(16), as_bytes(site.state("l4")) >> (0 if which == "src" else 16)), 16)
+            shift = 0 if which == "src" else 16
+            return Value(Cast(raw(16), as_bytes(site.state("l4")) >> shift), 16)
         case Arrival():
             return Value(Call("arrival_port", (CTX,)), 32)
         case Recalled():

@@ -1,0 +1,232 @@
+"""What every program of the intermediate representation keeps to, whichever pass made it: for tests
+between passes. Of an order of bytes:
+
+- A value in network order is loaded, stored, swapped, compared by `==` and `!=`, and joined by `&`,
+  `|` and `^`, with others of that order and width; 0 is of either order. Nothing is computed with
+  it, nor is it shifted.
+- `Cast` to a type of the host's takes the bytes for a number as they stand in memory, as keys and
+  hashes want them, and back. It never changes width and order at once from network to network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ...lang.text.source import Span
+from . import expr as e
+from . import nodes as n
+from .expr import Expr
+from .flow import Ways, moving
+from .printer import print_expr, print_type
+from .types import Array, Int, Type, is_network
+from .unit import Unit
+from .walk import blocks, own_expressions, statements
+
+_ARGUMENTS = (e.CTX, e.ST)
+_NUMBERS = (e.Name("a"), e.Name("b"))  # of a helper
+_SWAPPED = (16, 32, 64, 128)
+_SAME_ORDER = ("==", "!=", "&", "|", "^")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`text`: what is wrong in a function."""
+
+    function: str
+    span: Span | None
+    text: str
+
+    def __str__(self) -> str:
+        line = f":{self.span.line}" if self.span else ""
+        return f"{self.function}{line}: {self.text}"
+
+
+def problems(unit: Unit, placed: bool) -> list[Problem]:
+    """What is wrong with a unit. `placed`: after `place_state`."""
+    moves = moving(unit.functions)
+    last = {p.functions[-1].name for p in unit.programs if p.next is None}
+    found: list[Problem] = []
+    for function in unit.functions:
+        found += _Scopes(function).problems()
+        found += (_of(function, s.span, text) for s, text in _labels(function.body))
+        for s in statements(function.body):
+            found += (_of(function, s.span, text) for text in _typed(s))
+            if placed:
+                found += (_of(function, s.span, text) for text in _unplaced(s))
+        ways = Ways(function.body, moves, placed)
+        found += (_of(function, span, text) for span, text in ways.problems)
+        found += (_of(function, function.span, text) for text in _ends(function, ways, last))
+    return list(dict.fromkeys(found))
+
+
+def _ends(function: n.Function, ways: Ways, last: set[str]) -> Iterator[str]:
+    """`last`: names of the functions that no stage comes behind."""
+    if ways.falls and function.stage in ("", "parser"):
+        yield "it ends without a `return`"
+    elif ways.continues and not function.stage:
+        yield "a helper returns no number"
+    elif (ways.falls or ways.continues) and function.name in last:
+        yield "nothing comes behind the last stage"
+
+
+def _of(function: n.Function, span: Span | None, text: str) -> Problem:
+    return Problem(function.name, span, text)
+
+
+# ---- names ----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Scopes:
+    """The names that are known at a statement, by block."""
+
+    function: n.Function
+    known: list[dict[str, Type]] = field(default_factory=list)
+    found: list[Problem] = field(default_factory=list)
+
+    def problems(self) -> list[Problem]:
+        names = _ARGUMENTS if self.function.stage else (*_ARGUMENTS, *_NUMBERS)
+        self.known.append({name.name: name.type for name in names})
+        self._block(self.function.body)
+        return self.found
+
+    def _block(self, body: n.Body) -> None:
+        self.known.append({})
+        for s in body:
+            self._statement(s)
+        self.known.pop()
+
+    def _statement(self, s: n.Statement) -> None:
+        declared = s.name if isinstance(s, n.Let | n.LetArray | n.LetStruct) else None
+        read = own_expressions(s)
+        if declared is not None:
+            next(read)
+        for x in read:
+            if isinstance(x, e.Name):
+                self._read(x, s)
+        if declared is not None:
+            if declared.name in self.known[-1]:
+                self._tell(s, f"`{declared.name}` is declared twice in a block")
+            self.known[-1][declared.name] = declared.type
+        for body in blocks(s):
+            self._block(body)
+
+    def _read(self, x: e.Name, s: n.Statement) -> None:
+        type_ = next((known[x.name] for known in reversed(self.known) if x.name in known), None)
+        if type_ is None:
+            self._tell(s, f"`{x.name}` is not declared here")
+        elif type_ != x.type:
+            types = f"{print_type(type_)} and read as {print_type(x.type)}"
+            self._tell(s, f"`{x.name}` is declared as {types}")
+
+    def _tell(self, s: n.Statement, text: str) -> None:
+        self.found.append(_of(self.function, s.span, text))
+
+
+def _labels(body: n.Body) -> Iterator[tuple[n.Statement, str]]:
+    """Jumps lead to labels at the top of the function, each of which is there once."""
+    top = [s.name for s in body if isinstance(s, n.Label)]
+    for s in statements(body):
+        match s:
+            case n.Label(name) if top.count(name) != 1:
+                said = "twice" if name in top else "within a block"
+                yield s, f"the label `{name}` stands {said}"
+            case n.Goto(label) if label not in top:
+                yield s, f"no label `{label}` at the top of the function"
+
+
+# ---- placing --------------------------------------------------------------------------------
+
+
+def _unplaced(s: n.Statement) -> Iterator[str]:
+    if isinstance(s, n.Only | n.Make | n.Known):
+        yield f"`{type(s).__name__}` is left after placing"
+    if any(isinstance(x, e.Kept) for x in own_expressions(s)):
+        yield "`Kept` is left after placing"
+
+
+# ---- types ----------------------------------------------------------------------------------
+
+
+def _typed(s: n.Statement) -> Iterator[str]:
+    match s:
+        case n.Let(name, value) if value is not None:
+            yield from _assigned(name, value, "")
+        case n.LetArray(name, values):
+            assert isinstance(name.type, Array)
+            for value in values:
+                yield from _fits(name.type.of, value, name.name)
+        case n.Set(place, value, operator):
+            yield from _assigned(place, value, operator)
+        case n.Store(base, _, bits, value):
+            yield from _stored(base, bits, value)
+    for x in own_expressions(s):
+        yield from _operands(x)
+
+
+def _assigned(place: Expr, value: Expr, operator: str) -> Iterator[str]:
+    if operator == "+" and is_network(place.type):
+        yield f"`{print_expr(place)}` is in network order, and added to"
+    if isinstance(place.type, Int):
+        yield from _fits(place.type, value, print_expr(place))
+
+
+def _fits(type_: Int, value: Expr, place: str) -> Iterator[str]:
+    """Whether an integer place of a type can hold a value in its order."""
+    if not isinstance(value.type, Int) or _orderless(value):
+        return
+    same = is_network(value.type) == type_.network
+    if not same or (type_.network and value.type.bits != type_.bits):
+        yield f"`{place}`, {print_type(type_)}, becomes {_said(value)}"
+
+
+def _stored(base: Expr, bits: int, value: Expr) -> Iterator[str]:
+    if not isinstance(value.type, Int):
+        yield f"what is stored at {print_expr(base)} is no integer: {_said(value)}"
+    elif _orderless(value):
+        return
+    elif bits == 8 and is_network(value.type):
+        yield f"one byte is stored of {_said(value)}"
+    elif bits > 8 and value.type != Int(bits, network=True):
+        yield f"{bits} bits are stored of {_said(value)}"
+
+
+def _operands(x: Expr) -> Iterator[str]:
+    match x:
+        case e.Swap(operand):
+            if not isinstance(operand.type, Int) or operand.type.bits not in _SWAPPED:
+                yield f"no bytes to swap: {_said(operand)}"
+        case e.Unary("-", operand) if is_network(operand.type):
+            yield f"computed with: {_said(operand)}"
+        case e.Binary(operator, left, right) if operator in _SAME_ORDER:
+            if not _alike(left, right):
+                yield f"`{operator}` of two orders: {_said(left)} and {_said(right)}"
+        case e.Binary(operator, left, right) if operator not in ("&&", "||"):
+            for operand in (left, right):
+                if is_network(operand.type):
+                    yield f"computed with, by `{operator}`: {_said(operand)}"
+        case e.Choice(_, then, otherwise):
+            if not _alike(then, otherwise):
+                yield f"a choice of two orders: {_said(then)} and {_said(otherwise)}"
+        case e.Cast(type_, operand) if is_network(type_) and is_network(operand.type):
+            if type_ != operand.type:
+                yield f"cut off in network order: {_said(operand)}"
+
+
+def _alike(left: Expr, right: Expr) -> bool:
+    if not (is_network(left.type) or is_network(right.type)):
+        return True
+    if _orderless(left) or _orderless(right):
+        return True
+    return left.type == right.type
+
+
+def _orderless(x: Expr) -> bool:
+    return isinstance(x, e.Number) and x.value == 0
+
+
+def _said(x: Expr) -> str:
+    return f"{print_expr(x)} ({print_type(x.type)})"
+
+

@@ -1,0 +1,316 @@
+"""What every program of the intermediate representation keeps to: each rule is broken by a body of
+its own, and no pass breaks one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helioc.compiler import driver
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import check_file, lowered, placed, run
+from helioc.compiler.ir.expr import (
+    CTX,
+    ONE,
+    ZERO,
+    Address,
+    Call,
+    Cast,
+    Choice,
+    Expr,
+    Frame,
+    HelperCall,
+    Kept,
+    Name,
+    State,
+    Swap,
+    Symbol,
+    Unary,
+    load,
+    number,
+)
+from helioc.compiler.ir.nodes import (
+    Block,
+    Body,
+    Do,
+    Function,
+    Goto,
+    If,
+    Known,
+    Label,
+    Let,
+    LetArray,
+    Make,
+    Only,
+    Return,
+    Set,
+    Statement,
+    Store,
+)
+from helioc.compiler.ir.types import BYTES, U8, U16, U32, U64, Array, raw
+from helioc.compiler.ir.unit import Program, Unit
+from helioc.compiler.ir.wellformed import problems
+from helioc.compiler.lower.unit import Join, Target
+from helioc.compiler.model import Pipeline
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
+from linx_world import PIPELINES
+from random_pipeline import pipeline_text
+
+A, X = Name("a"), Name("x")
+P = Name("p", BYTES)
+HEADER = State("ipv4_h", BYTES)
+WORD = load(HEADER, 0, 32)
+END = Return(ONE)
+HELPER = "stage_lan_helper"
+MOVING: Body = (Do(Call("bpf_xdp_adjust_head", (CTX, ONE))), END)
+
+
+def unit_of(body: Body, helper: Body = (END,), stage: str = "s") -> Unit:
+    """A stage with that body, and a helper."""
+    stage_ = Function("stage_lan_s", stage, "lan", body)
+    functions = Function(HELPER, "", "lan", helper), stage_
+    program = Program("p_lan", "lan", "all", (stage_,), None, None)
+    return Unit(
+        "p", "p.hp", "fused", ("lan",), (), (), (), (), (), functions, (program,), ()
+    )  # fmt: skip
+
+
+def said(body: Body, helper: Body = (END,), stage: str = "s", placed: bool = True) -> list[str]:
+    return [problem.text for problem in problems(unit_of(body, helper, stage), placed)]
+
+
+def if_(*then: Statement) -> If:
+    return If(Name("x"), then)
+
+
+LET = Let(X, ONE)
+NOT_DECLARED = "`x` is not declared here"
+STALE = "`state.ipv4_h` points to where the frame was before it was moved"
+ADJUST = Call("bpf_xdp_adjust_tail", (CTX, ONE))
+USE = Let(Name("y"), Swap(WORD))
+
+BROKEN: dict[str, tuple[Body, list[str]]] = {
+    "undeclared": ((Let(Name("y"), X), END), [NOT_DECLARED]),
+    "read by its own declaration": ((Let(X, X), END), [NOT_DECLARED]),
+    "beyond its block": ((Block((LET,)), Set(State("m"), X), END), [NOT_DECLARED]),
+    "beyond its branch": ((If(ONE, (LET,)), Set(State("m"), X), END), [NOT_DECLARED]),
+    "set before": ((Set(X, ONE), LET, END), [NOT_DECLARED]),
+    "argument of helpers": ((Set(State("m"), A), END), ["`a` is not declared here"]),
+    "declared twice": ((LET, LET, END), ["`x` is declared twice in a block"]),
+    "another type": (
+        (LET, Set(State("m"), Name("x", U64)), END),
+        ["`x` is declared as u32 and read as u64"],
+    ),
+    "without a value": (
+        (Let(X, None), Let(Name("y"), X), END),
+        ["`x` has no value on some way to here"],
+    ),
+    "without a value on one way": (
+        (Let(X, None), If(ONE, (Set(X, ONE),)), Let(Name("y"), X), END),
+        ["`x` has no value on some way to here"],
+    ),
+    "no label": ((Goto("there"),), ["no label `there` at the top of the function"]),
+    "label in a block": (
+        (Block((Label("there"), END)), Goto("there")),
+        ["the label `there` stands within a block", "no label `there` at the top of the function"],
+    ),
+    "label twice": (
+        (Label("there"), Label("there"), END),
+        ["the label `there` stands twice"],
+    ),
+    "falls out of its end": ((LET,), ["nothing comes behind the last stage"]),
+    "goes on": ((Return(None),), ["nothing comes behind the last stage"]),
+    "stored as a number": (
+        (LET, Store(HEADER, ZERO, 32, X), END),
+        ["32 bits are stored of x (u32)"],
+    ),
+    "stored too wide": (
+        (Store(HEADER, ZERO, 16, WORD), END),
+        ["16 bits are stored of load 32 state.ipv4_h (be32)"],
+    ),
+    "one byte of many": (
+        (Store(HEADER, ZERO, 8, WORD), END),
+        ["one byte is stored of load 32 state.ipv4_h (be32)"],
+    ),
+    "a pointer stored": (
+        (Store(HEADER, ZERO, 64, HEADER), END),
+        ["what is stored at state.ipv4_h is no integer: state.ipv4_h (ptr)"],
+    ),
+    "set in another order": (
+        (Set(State("m"), WORD), END),
+        ["`state.m`, u32, becomes load 32 state.ipv4_h (be32)"],
+    ),
+    "declared in another order": (
+        (Let(X, WORD), END),
+        ["`x`, u32, becomes load 32 state.ipv4_h (be32)"],
+    ),
+    "an element of another order": (
+        (LetArray(Name("k", Array(U64, 1)), (WORD,)), END),
+        ["`k`, u64, becomes load 32 state.ipv4_h (be32)"],
+    ),
+    "added to in network order": (
+        (Set(State("l4", raw(32)), ZERO, "+"), END),
+        ["`state.l4` is in network order, and added to"],
+    ),
+    "computed with": (
+        (Let(X, WORD + 1), END),
+        ["computed with, by `+`: load 32 state.ipv4_h (be32)"],
+    ),
+    "compared by size": (
+        (Let(X, WORD < 1), END),
+        ["computed with, by `<`: load 32 state.ipv4_h (be32)"],
+    ),
+    "shifted": ((Let(X, WORD >> 16), END), ["computed with, by `>>`: load 32 state.ipv4_h (be32)"]),
+    "negative": (
+        (Let(Name("x", raw(32)), Unary("-", WORD)), END),
+        ["computed with: load 32 state.ipv4_h (be32)"],
+    ),
+    "compared in two orders": (
+        (Let(X, WORD.is_(1)), END),
+        ["`==` of two orders: load 32 state.ipv4_h (be32) and 1 (u32)"],
+    ),
+    "masked in two widths": (
+        (Let(Name("x", raw(32)), WORD & load(HEADER, 0, 16)), END),
+        ["`&` of two orders: load 32 state.ipv4_h (be32) and load 16 state.ipv4_h (be16)"],
+    ),
+    "chosen of two orders": (
+        (Let(Name("x", raw(32)), Choice(ONE, WORD, ONE)), END),
+        ["a choice of two orders: load 32 state.ipv4_h (be32) and 1 (u32)"],
+    ),
+    "cut in network order": (
+        (Let(Name("x", raw(16)), Cast(raw(16), WORD)), END),
+        ["cut off in network order: load 32 state.ipv4_h (be32)"],
+    ),
+    "swapped byte": (
+        (Let(Name("x", U8), Cast(U8, Swap(load(HEADER, 0, 8)))), END),
+        ["no bytes to swap: load 8 state.ipv4_h (u8)"],
+    ),
+    "read after it was moved": ((Do(ADJUST), USE, END), [STALE]),
+    "moved on one way": ((If(ONE, (Do(ADJUST),)), USE, END), [STALE]),
+    "moved in a test": ((If(ADJUST, ()), USE, END), [STALE]),
+    "moved by a jump back": (
+        (Label("again"), USE, Do(ADJUST), Goto("again")),
+        [STALE],
+    ),
+    "moved by a helper": ((Do(HelperCall(HELPER, ZERO, ZERO)), USE, END), [STALE]),
+    "a variable that was moved": (
+        (
+            Let(P, Frame("data")), Let(Name("q", BYTES), P + 4), Do(ADJUST),
+            Store(Name("q", BYTES), ZERO, 8, ONE), END,
+        ),
+        ["`q` points to where the frame was before it was moved"],
+    ),
+    "left after placing": (
+        (Only(True, (Known((HEADER,)),)), Make(Kept(HEADER, Frame("data"))), END),
+        ["`Only` is left after placing", "`Known` is left after placing",
+         "`Make` is left after placing", "`Kept` is left after placing"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_told(name: str) -> None:
+    body, expected = BROKEN[name]
+    assert said(body, MOVING) == expected
+
+
+def test_helpers_and_parsers_return_on_every_way() -> None:
+    assert said((END,), (If(ONE, (END,)),)) == ["it ends without a `return`"]
+    assert said((END,), (Return(None),)) == ["a helper returns no number"]
+    assert "it ends without a `return`" in said((LET,), stage="parser")
+
+
+SOUND: dict[str, Body] = {
+    "a jump over a declaration": (If(ONE, (Goto("on"),)), LET, Label("on"), END),
+    "the same name in two blocks": (Block((LET,)), Block((LET,)), END),
+    "an outer name again": (LET, If(X, (LET,)), END),
+    "set on both ways": (
+        Let(X, None), If(ONE, (Set(X, ONE),), (Set(X, ZERO),)), Let(Name("y"), X), END,
+    ),
+    "one way ends": (Let(X, None), If(ONE, (END,), (Set(X, ONE),)), Let(Name("y"), X), END),
+    "0 in any order": (Store(HEADER, ZERO, 16, ZERO), Let(X, WORD.is_(0)), END),
+    "the same order": (Let(X, (WORD & Swap(number(255))).is_(WORD)), END),
+    "bytes as a number": (Let(X, Cast(U32, WORD) >> 16), Let(Name("y", U16), Cast(U16, WORD)), END),
+    "as it stood": (Store(HEADER, ZERO, 32, WORD), END),
+    "made anew": (Do(ADJUST), Set(HEADER, Frame("data")), USE, END),
+    "moved on a way that ends": (If(ONE, (Do(ADJUST), END)), USE, END),
+    "an argument of a map": (
+        LET, Do(Call("bpf_map_lookup_elem", (Address(Symbol("ports")), Address(X)), BYTES)), END,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_what_keeps_to_them_is_not(name: str) -> None:
+    assert said(SOUND[name], MOVING) == []
+
+
+def test_what_is_not_placed_yet_may_be_there() -> None:
+    kept = Kept(HEADER, Call("header_at", (CTX, ONE, ONE), BYTES))
+    read: Expr = Swap(load(kept, 0, 32))
+    body: Body = (Make(kept), Only(True, (LET,)), Let(Name("y"), read), Do(ADJUST))
+    assert said((*body, Let(Name("z"), read), END), placed=False) == []
+
+
+# ---- what the compiler makes ----------------------------------------------------------------
+
+PASSES = {
+    "spill": False,
+    "place_state": True,
+    "simplify": True,
+    "drop_unused": True,
+    "merge_functions": True,
+    "lay_out_state": True,
+}
+Pass = Callable[..., Unit]
+JOINS: list[Join] = ["staged", "fused"]
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The passes that were carried out, each of which left a sound unit."""
+    made: list[str] = []
+
+    def watch(name: str, of: Pass, placed: bool) -> Pass:
+        def carried_out(*arguments: object, **named: object) -> Unit:
+            unit = of(*arguments, **named)
+            assert problems(unit, placed) == [], name
+            made.append(name)
+            return unit
+
+        return carried_out
+
+    for name, behind in PASSES.items():
+        monkeypatch.setattr(driver, name, watch(name, getattr(driver, name), behind))
+    yield made
+
+
+def sound(pipeline: Pipeline, join: Join, traced: bool = False, target: Target = "host") -> None:
+    unit = lowered(pipeline, join, traced, target)
+    assert problems(unit, placed=False) == []
+    placed(pipeline, unit)
+    if target == "host" and not traced:
+        run(pipeline, unit, spilled=True)
+
+
+@pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.hp")), ids=lambda p: p.stem)
+def test_passes_keep_to_them(path: Path, watched: list[str]) -> None:
+    pipeline = check_file(path)
+    for join in JOINS:
+        sound(pipeline, join)
+    sound(pipeline, "staged", traced=True)
+    try:
+        sound(pipeline, "fused", target="nfp")
+    except Refused:
+        assert path.stem not in ("linx", "linx_offload")
+    assert set(watched) == set(PASSES)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_passes_over_pipelines_that_nobody_wrote(seed: int, watched: list[str]) -> None:
+    sound(check(parse(Source("random.hp", pipeline_text(seed)))), JOINS[seed % 2])
+    assert set(watched) == set(PASSES)
+
