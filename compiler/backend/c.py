@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -36,6 +37,36 @@ class _Margin(Line):
 def lines_of(body: n.Body, depth: int = 0) -> Lines:
     for statement in body:
         yield from _statement(statement, depth)
+
+
+#: Columns of a line that people read, with tabs of eight.
+WIDTH = 100
+_BREAKS = re.compile(r"(?<=, )|(?<= && )|(?<= \|\| )|(?<= \+ )|(?<= [|&?:] )")
+
+
+def folded(body: n.Body) -> Iterator[str]:
+    """The same for people: no line is longer than WIDTH where it has a place to be broken at."""
+    for line in lines_of(body):
+        text, indent = str(line), "\t" * (line.depth + 3)
+        while len(text.expandtabs(8)) > WIDTH and (at := _break_of(text)):
+            yield text[:at].rstrip()
+            text = indent + text[at:]
+        yield text
+
+
+def _break_of(text: str) -> int:
+    """Where a line is best broken: in as few parentheses as can be, then late; 0: nowhere."""
+    code = text.lstrip("\t")
+    tabs = len(text) - len(code)
+    room = WIDTH - 8 * tabs
+    places = [m.start() for m in _BREAKS.finditer(code) if room // 3 < m.start() <= room]
+    if not places or code.startswith("/*"):
+        return 0
+
+    def rank(at: int) -> tuple[int, int]:
+        return code.count("(", 0, at) - code.count(")", 0, at), -at
+
+    return tabs + min(places, key=rank)
 
 
 def _statement(s: n.Statement, depth: int) -> Lines:

@@ -24,8 +24,8 @@ def text_of(x: e.Expr) -> str:
 def _text(x: e.Expr) -> tuple[str, int]:
     """The text, and how strongly its outermost operator binds."""
     match x:
-        case e.Number(value, type_):
-            return _number(value, type_.bits), _PRIMARY
+        case e.Number(value, type_, name):
+            return name or _number(value, type_.bits), _PRIMARY
         case e.Name(name) | e.Symbol(name):
             return name, _PRIMARY
         case e.Event(symbol=symbol):
@@ -88,7 +88,9 @@ def _within(x: e.Expr, least: int) -> str:
 
 def _beside(x: e.Expr, other: e.Expr, operator: str) -> e.Expr:
     """A number without what says its width, where what it is joined with says as much."""
-    if not isinstance(x, e.Number) or isinstance(other, e.Number) or operator in ("<<", ">>"):
+    if not isinstance(x, e.Number) or x.name:
+        return x
+    if isinstance(other, e.Number) or operator in ("<<", ">>"):
         return x
     return e.number(x.value) if bits_of(other.type) >= x.type.bits else x
 

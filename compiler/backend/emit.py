@@ -23,7 +23,7 @@ from ..ir.unit import Member, Unit
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import fixed_tuples
 from ..tables.layout import member_name
-from .c import lines_of
+from .c import folded, lines_of
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
@@ -42,7 +42,7 @@ def emit(unit: Unit, lines: bool) -> str:
             trace=trace,
             lines=lines,
             own_lines=OWN_LINES,
-            body_of=lines_of,
+            body_of=lines_of if lines else folded,
             symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...lang.text.frozen import Frozen
+from .names import constant_name
 from .types import BYTES, U32, U64, Array, Int, Pointer, Type, bits_of, is_network, raw
 
 Operator = Literal[
@@ -84,10 +85,11 @@ Operand = Expr | int
 
 
 class Number(Expr):
-    """Known when the program is compiled."""
+    """Known when the program is compiled; `name`: what C calls it, if there is a name for it."""
 
     value: int
     type: Int = U32
+    name: str = ""
 
 
 class Name(Expr):
@@ -329,6 +331,11 @@ class HelperCall(Expr):
 
 def number(value: int, bits: int = 32) -> Number:
     return Number(value, Int(max(bits, 64 if value >> 32 else 32, 128 if value >> 64 else 0)))
+
+
+def named(value: int, *parts: str) -> Number:
+    """A number with a name of these parts."""
+    return Number(value, U32, constant_name(*parts))
 
 
 def expr(value: Operand) -> Expr:

@@ -14,13 +14,17 @@ def c_name(node: str) -> str:
     return node.replace("[", "__").replace("]", "")
 
 
+def constant_name(*parts: str) -> str:
+    """An enumerator of C."""
+    return re.sub(r"\W+", "_", c_name("_".join(parts))).strip("_").upper()
+
+
 def symbols(names: Iterable[tuple[str, ...]], prefix: str) -> dict[tuple[str, ...], str]:
     """An enumerator of C for each; of those that would be alike the later ones with a number."""
     found: dict[tuple[str, ...], str] = {}
     taken: set[str] = set()
     for i, parts in enumerate(names):
-        plain = re.sub(r"\W+", "_", c_name("_".join(parts))).strip("_").upper()
-        symbol = f"{prefix}_{plain}"
+        symbol = constant_name(prefix, *parts)
         found[parts] = symbol if symbol not in taken else f"{symbol}_{i}"
         taken.add(found[parts])
     return found

@@ -131,7 +131,9 @@ def _simple(s: n.Statement) -> str:
 
 def print_expr(x: e.Expr) -> str:
     match x:
-        case e.Number(value):
+        case e.Number(value, _, name):
+            if name:
+                return name
             return str(value) if value < 256 else f"{value:#x}"
         case e.Name(name) | e.Symbol(name):
             return name

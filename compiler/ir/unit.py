@@ -74,6 +74,7 @@ class Unit(Frozen):
     counters: tuple[Counter, ...]
     told: int = 0  # words of the map `told`: see lower/tell.py
     target: Literal["host", "nfp"] = "host"
+    constants: tuple[tuple[str, int], ...] = ()  # names of numbers
     kept_plain: tuple[str, ...] = ()  # numbers in the state that a stage uses
     asks_local: tuple[
         str, ...

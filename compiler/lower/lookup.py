@@ -18,6 +18,7 @@ from ..ir.expr import (
     as_bytes,
     element,
     load,
+    named,
     not_,
     to_network,
 )
@@ -247,7 +248,7 @@ def tag_of(kinds: tuple[str, ...], kind: str) -> int:
 def gives_test(site: Site, statement: IfGives) -> Expr:
     record = site.record(statement.binding)
     tag = tag_of(site.tables[statement.rule].rule.alternatives, statement.given)
-    return Member(record, "target_tag", U8).is_(tag)
+    return Member(record, "target_tag", U8).is_(named(tag, "TAG", statement.rule, statement.given))
 
 
 def bind_given(site: Site, statement: IfGives) -> None:
@@ -269,7 +270,8 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     chosen = w.local(U32, "chosen", 0)
     w.set(site.rule_record(statement.rule), 0)
     w.set(site.state(f"{name}_slot"), 0)
-    with w.when(Member(origin, "target_tag", U8).is_(tag)):
+    given = named(tag, "TAG", statement.binding_rule, statement.group)
+    with w.when(Member(origin, "target_tag", U8).is_(given)):
         _choose_member(site.branch(), group, Member(origin, "target"), chosen)
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expr import Member, either
+from ..ir.expr import Member, Number, either, named, number
 from ..ir.nodes import Forget, Known, Step
 from ..ir.types import U8, U32, U64
 from ..model import (
@@ -197,11 +197,20 @@ def _match_value(site: Site, s: MatchValue) -> Shape | None:
     chosen = w.local(U64, "value", value(site, s.subject).host())
     shapes: list[Shape | None] = []
     for i, (values, body) in enumerate(s.arms):
-        with w.either(i == 0, either(chosen.is_(v) for v in values)):
+        with w.either(i == 0, either(chosen.is_(_symbol(site, s, v)) for v in values)):
             shapes.append(_scoped(site, body))
     with w.otherwise():  # no other value passes the checks of a request
         drop(site, "absent reference")
     return _join(site, shapes)
+
+
+def _symbol(site: Site, s: MatchValue, value: int) -> Number:
+    """A value of an element, by the name that the pipeline gives it."""
+    element = site.pipeline.element(s.subject.element)
+    name = next((name for name, number in element.symbols if number == value), "")
+    if not name or value >> 31:  # enumerators are of type int
+        return number(value)
+    return named(value, "IE", element.name, name)
 
 
 def _match_reference(site: Site, s: MatchReference) -> Shape | None:
@@ -211,7 +220,8 @@ def _match_reference(site: Site, s: MatchReference) -> Shape | None:
     shapes: list[Shape | None] = []
     for i, arm in enumerate(s.arms):
         tag = tag_of(references, arm.kind)
-        with w.either(i == 0, Member(record, f"{element}_tag", U8).is_(tag)):
+        kind = named(tag, "TAG", s.subject.rule, element, arm.kind)
+        with w.either(i == 0, Member(record, f"{element}_tag", U8).is_(kind)):
             inner = site.branch()
             cell = w.local(U32, "referred", Member(record, member_name(element)))
             if arm.kind == "port":

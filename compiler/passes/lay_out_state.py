@@ -1,11 +1,13 @@
-"""Which members the state and the scratch record have: those that functions use. The last pass."""
+"""Which members the state and the scratch record have, and which numbers have names: those that
+functions use. The last pass."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expr import State
-from ..ir.unit import NodeState, Unit
+from ..ir.expr import Expr, Number, State
+from ..ir.rewrite import rewritten
+from ..ir.unit import NodeState, Unit, with_functions
 from ..ir.walk import expressions
 
 _NUMBERS = {"length", "l4", "link", "queue"}
@@ -21,4 +23,22 @@ def lay_out_state(unit: Unit) -> Unit:
         for n in unit.nodes
         if {f"{n.name}_h", f"{n.name}_at"} & used
     )
-    return replace(unit, nodes=nodes, kept_plain=tuple(sorted(used & _NUMBERS)))
+    kept_plain = tuple(sorted(used & _NUMBERS))
+    return _with_constants(replace(unit, nodes=nodes, kept_plain=kept_plain))
+
+
+def _with_constants(unit: Unit) -> Unit:
+    """The names of numbers are declared; of those that two would have, the later stays a number."""
+    constants: dict[str, int] = {}
+    for f in unit.functions:
+        for x in expressions(f.body):
+            if isinstance(x, Number) and x.name:
+                constants.setdefault(x.name, x.value)
+
+    def change(x: Expr) -> Expr:
+        if isinstance(x, Number) and x.name and constants[x.name] != x.value:
+            return replace(x, name="")
+        return x
+
+    made = [replace(f, body=rewritten(f.body, change)) for f in unit.functions]
+    return replace(with_functions(unit, made), constants=tuple(sorted(constants.items())))

@@ -6,6 +6,16 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
+enum { /* symbols of elements, and kinds that records refer to */
+	IE_ACTION_DROP = 3,
+	IE_ACTION_PASS = 2,
+	IE_ACTION_REDIRECT = 1,
+	TAG_FAR_INTERFACE_OVERLAY = 1,
+	TAG_FAR_INTERFACE_PORT = 2,
+	TAG_PDR_FAR = 1,
+	TAG_PDR_LBR = 2,
+};
+
 enum event {
 	EVENT_VERDICT_PASS = 0,
 	EVENT_VERDICT_DROP = 1,
@@ -799,7 +809,8 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 			store64(&st->scratch->kept[0], 0, link_1);
 			store32(&st->scratch->kept[1], 0, link_2);
 			store16(&st->scratch->kept[2], 0, link_3);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
+					bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 				return internal();
 			void *data = (void *)(long)ctx->data;
 			void *end = (void *)(long)ctx->data_end;
@@ -823,7 +834,8 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 			store64(&st->scratch->kept[0], 0, link_4);
 			store64(&st->scratch->kept[1], 0, link_5);
 			store16(&st->scratch->kept[2], 0, link_6);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
+					bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
 				return internal();
 			void *data = (void *)(long)ctx->data;
 			void *end = (void *)(long)ctx->data_end;
@@ -954,7 +966,8 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			store64(&st->scratch->kept[3], 0, link_3);
 			store32(&st->scratch->kept[4], 0, link_4);
 			store16(&st->scratch->kept[5], 0, link_5);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
+					bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 				return internal();
 			void *data = (void *)(long)ctx->data;
 			void *end = (void *)(long)ctx->data_end;
@@ -974,7 +987,12 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			store8(outer_6, 9, 47);
 			store32(outer_6, 12, load32(&st->scratch->kept[0], 0));
 			store32(outer_6, 16, load32(&st->scratch->kept[1], 0));
-			store16(outer_6, 10, fold(69 + (u64)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)load32(&st->scratch->kept[0], 0) + (u64)load32(&st->scratch->kept[1], 0)));
+			store16(outer_6, 10, fold(69 +
+					(u64)bpf_htons((u16)(20 +
+					(28 + quoted + (4 + (given_2 ? 4 : 0))))) +
+					(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+					(u64)load32(&st->scratch->kept[0], 0) +
+					(u64)load32(&st->scratch->kept[1], 0)));
 			void *gre_7 = data + 34;
 			store_be16(gre_7, 0, (u16)((u64)given_2 << 13));
 			store_be16(gre_7, 2, 0x800);
@@ -998,7 +1016,8 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			store64(&st->scratch->kept[3], 0, link_9);
 			store64(&st->scratch->kept[4], 0, link_10);
 			store16(&st->scratch->kept[5], 0, link_11);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
+					bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
 				return internal();
 			void *data = (void *)(long)ctx->data;
 			void *end = (void *)(long)ctx->data_end;
@@ -1011,14 +1030,20 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			void *outer_12 = data + 18;
 			store8(outer_12, 0, 69);
 			store8(outer_12, 1, 0);
-			store_be16(outer_12, 2, (u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0)))));
+			store_be16(outer_12, 2, (u16)(20 +
+					(28 + quoted + (4 + (given_2 ? 4 : 0)))));
 			store_be16(outer_12, 4, 0);
 			store_be16(outer_12, 6, 0x4000);
 			store8(outer_12, 8, 64);
 			store8(outer_12, 9, 47);
 			store32(outer_12, 12, load32(&st->scratch->kept[0], 0));
 			store32(outer_12, 16, load32(&st->scratch->kept[1], 0));
-			store16(outer_12, 10, fold(69 + (u64)bpf_htons((u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)load32(&st->scratch->kept[0], 0) + (u64)load32(&st->scratch->kept[1], 0)));
+			store16(outer_12, 10, fold(69 +
+					(u64)bpf_htons((u16)(20 +
+					(28 + quoted + (4 + (given_2 ? 4 : 0))))) +
+					(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+					(u64)load32(&st->scratch->kept[0], 0) +
+					(u64)load32(&st->scratch->kept[1], 0)));
 			void *gre_13 = data + 38;
 			store_be16(gre_13, 0, (u16)((u64)given_2 << 13));
 			store_be16(gre_13, 2, 0x800);
@@ -1317,7 +1342,9 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		}
 	}
 	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
-	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 || (load_be32(st->user_h, 12) >= 0x7f000000 && load_be32(st->user_h, 12) < 0x80000000)) {
+	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
+			(load_be32(st->user_h, 12) >= 0x7f000000 &&
+			load_be32(st->user_h, 12) < 0x80000000)) {
 		/* linx.hp:147: count martian */
 		count_event(EVENT_COUNT_MARTIAN);
 		/* linx.hp:148: drop */
@@ -1394,7 +1421,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
 	if (unlikely(!not_null(st->pdr_rule)))
 		return internal();
-	if (st->pdr_rule->target_tag == 1) {
+	if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
 		u32 cell_1 = st->pdr_rule->target;
 		struct far_record *far_2 = far_at(cell_1, st->epoch);
 		if (unlikely(!far_2))
@@ -1403,23 +1430,24 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 		/* linx.hp:159: apply(FAR) */
 		/* linx.hp:93: match FAR.action */
 		u64 value_3 = far_2->action;
-		if (value_3 == 3) {
+		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
 			{
 				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 			}
 		}
-		else if (value_3 == 2) {
+		else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
 			{
 				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 			}
 		}
-		else if (value_3 == 1) {
+		else if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
-			if (far_2->interface_tag == 1) {
+			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
+				struct overlay_record *overlay_5 = overlay_at(referred_4,
+						st->epoch);
 				if (unlikely(!overlay_5))
 					return internal();
 				count_rule(&overlay_counts, referred_4, st->length);
@@ -1454,25 +1482,31 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					struct next_hop own = overlay_5->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_5->interface,
+								overlay_5->remote_ip,
+								&st->scratch->hop);
 						if (!hop) {
 							count_event(EVENT_HOOK_UNRESOLVED);
 							count_event(EVENT_DROP_IN_THE_CLEAR);
-							return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+							return verdict(EVENT_VERDICT_DROP,
+									XDP_DROP);
 						}
 						own = *hop;
 						hop = &own;
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, st, 0x304,
+								hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					u32 tcp_11 = 0;
 					u32 tcp_11_headers = 40;
-					if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+					if (st->tcp_h && !(load16(st->user_h, 6) &
+							bpf_htons(0x3fff)))
 						tcp_11 = 14 + pushed + (st->tcp_at - from);
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
+							hop->vlan)) {
 						count_event(EVENT_HOOK_NO_HEADROOM);
 						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
@@ -1485,14 +1519,22 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					void *outer_12 = data + 14;
 					store8(outer_12, 0, 69);
 					store8(outer_12, 1, value_8);
-					store_be16(outer_12, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+					store_be16(outer_12, 2,
+							(u16)(20 + (extent +
+							(4 + (given_10 ? 4 : 0)))));
 					store_be16(outer_12, 4, 0);
 					store_be16(outer_12, 6, 0x4000);
 					store8(outer_12, 8, 64);
 					store8(outer_12, 9, 47);
 					store32(outer_12, 12, value_6);
 					store32(outer_12, 16, value_7);
-					store16(outer_12, 10, fold(69 + ((u64)value_8 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 + (u64)value_7));
+					store16(outer_12, 10,
+							fold(69 + ((u64)value_8 << 8) +
+							(u64)bpf_htons((u16)(20 +
+							(extent + (4 + (given_10 ? 4 : 0))))) +
+							(u64)bpf_htons(0) +
+							(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+							(u64)value_6 + (u64)value_7));
 					void *gre_13 = data + 34;
 					store_be16(gre_13, 0, (u16)((u64)given_10 << 13));
 					store_be16(gre_13, 2, 0x800);
@@ -1507,13 +1549,14 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 						return internal();
 					decrement_ttl(front);
 					if (tcp_11)
-						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
+						clamp_mss(ctx, tcp_11,
+								hop->mtu - pushed - tcp_11_headers);
 					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
 					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 				}
 			}
-			else if (far_2->interface_tag == 2) {
+			else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_15 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
 				{
@@ -1536,17 +1579,20 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 						return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_15, load32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_15, load32(st->user_h, 16),
+							&st->scratch->hop);
 					if (!hop) {
 						count_event(EVENT_HOOK_UNRESOLVED);
 						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, st, 0x304,
+								hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
+							hop->vlan)) {
 						count_event(EVENT_HOOK_NO_HEADROOM);
 						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
@@ -1582,7 +1628,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
-	if (st->pdr_rule->target_tag == 2) {
+	if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
 		if (unlikely(!not_null(st->user_h)))
@@ -1591,7 +1637,10 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
 		u32 slot_4 = found_3;
 		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->l4 << 8) | ((u32)(u8)(u16)(st->l4 >> 16) << 24), (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
+		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
+				(u32)load8(st->user_h, 9) | ((u32)(u16)st->l4 << 8) |
+				((u32)(u8)(u16)(st->l4 >> 16) << 24),
+				(u32)(u8)((u16)(st->l4 >> 16) >> 8) };
 		if (lbr_5)
 			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
 	}
@@ -1611,21 +1660,21 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
-	if (value_8 == 3) {
+	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		{
 			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 		}
 	}
-	else if (value_8 == 2) {
+	else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		{
 			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 		}
 	}
-	else if (value_8 == 1) {
+	else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
-		if (st->far_rule->interface_tag == 1) {
+		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
 			if (unlikely(!overlay_10))
@@ -1662,7 +1711,8 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				struct next_hop own = overlay_10->next_hop;
 				hop = &own;
 				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					hop = next_hop_of(ctx, overlay_10->interface,
+							overlay_10->remote_ip, &st->scratch->hop);
 					if (!hop) {
 						count_event(EVENT_HOOK_UNRESOLVED);
 						count_event(EVENT_DROP_IN_THE_CLEAR);
@@ -1673,7 +1723,8 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, st, 0x304,
+							hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				u32 tcp_16 = 0;
@@ -1693,14 +1744,19 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				void *outer_17 = data + 14;
 				store8(outer_17, 0, 69);
 				store8(outer_17, 1, value_13);
-				store_be16(outer_17, 2, (u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
+				store_be16(outer_17, 2,
+						(u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
 				store_be16(outer_17, 4, 0);
 				store_be16(outer_17, 6, 0x4000);
 				store8(outer_17, 8, 64);
 				store8(outer_17, 9, 47);
 				store32(outer_17, 12, value_11);
 				store32(outer_17, 16, value_12);
-				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_11 + (u64)value_12));
+				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) +
+						(u64)bpf_htons((u16)(20 +
+						(extent + (4 + (given_15 ? 4 : 0))))) +
+						(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 +
+						0x2f00 + (u64)value_11 + (u64)value_12));
 				void *gre_18 = data + 34;
 				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
 				store_be16(gre_18, 2, 0x800);
@@ -1721,7 +1777,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 			}
 		}
-		else if (st->far_rule->interface_tag == 2) {
+		else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_20 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
 			{
@@ -1744,14 +1800,16 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 					return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16),
+						&st->scratch->hop);
 				if (!hop) {
 					count_event(EVENT_HOOK_UNRESOLVED);
 					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, st, 0x304,
+							hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -1874,9 +1932,11 @@ node_gre:
 		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
 		LEAVE(malformed);
 	}
-	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 && ((load8(p, 0) >> 2) & 3) == 0))
+	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
+			((load8(p, 0) >> 2) & 3) == 0))
 		LEAVE(done);
-	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) + ((load8(p, 0) >> 4) & 1 ? 4 : 0);
+	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) +
+			((load8(p, 0) >> 4) & 1 ? 4 : 0);
 	if (unlikely(p + size > end || at + size > limit)) {
 		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
 		LEAVE(malformed);
@@ -1998,7 +2058,8 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:113: if outer */
 		if (not_null(st->outer_h)) {
 			/* linx.hp:114: if outer is fragment and outer.protocol = 47 */
-			if ((load16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0 && load8(st->outer_h, 9) == 47) {
+			if ((load16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0 &&
+					load8(st->outer_h, 9) == 47) {
 				/* linx.hp:115: count fragment */
 				count_event(EVENT_COUNT_FRAGMENT);
 			}
@@ -2198,7 +2259,9 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		}
 	}
 	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
-	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 || (load_be32(st->user_h, 12) >= 0x7f000000 && load_be32(st->user_h, 12) < 0x80000000)) {
+	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
+			(load_be32(st->user_h, 12) >= 0x7f000000 &&
+			load_be32(st->user_h, 12) < 0x80000000)) {
 		/* linx.hp:147: count martian */
 		count_event(EVENT_COUNT_MARTIAN);
 		/* linx.hp:148: drop */
@@ -2289,7 +2352,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
 	if (unlikely(!not_null(st->pdr_rule)))
 		return internal();
-	if (st->pdr_rule->target_tag == 1) {
+	if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
 		u32 cell_2 = st->pdr_rule->target;
 		struct far_record *far_3 = far_at(cell_2, st->epoch);
 		if (unlikely(!far_3))
@@ -2298,13 +2361,13 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		/* linx.hp:159: apply(FAR) */
 		/* linx.hp:93: match FAR.action */
 		u64 value_4 = far_3->action;
-		if (value_4 == 3) {
+		if (value_4 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
 			{
 				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 			}
 		}
-		else if (value_4 == 2) {
+		else if (value_4 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
 			{
 				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
@@ -2312,11 +2375,12 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 			}
 		}
-		else if (value_4 == 1) {
+		else if (value_4 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
-			if (far_3->interface_tag == 1) {
+			if (far_3->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_5 = far_3->interface;
-				struct overlay_record *overlay_6 = overlay_at(referred_5, st->epoch);
+				struct overlay_record *overlay_6 = overlay_at(referred_5,
+						st->epoch);
 				if (unlikely(!overlay_6))
 					return internal();
 				count_rule(&overlay_counts, referred_5, st->length);
@@ -2343,31 +2407,38 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					}
 					if (load8(st->user_h, 8) <= 1) {
 						count_event(EVENT_HOOK_TTL_EXPIRED);
-						return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0xb00,
+								0) & 7;
 					}
 					struct next_hop *hop;
 					struct next_hop own = overlay_6->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_6->interface,
+								overlay_6->remote_ip,
+								&st->scratch->hop);
 						if (!hop) {
 							count_event(EVENT_HOOK_UNRESOLVED);
 							count_event(EVENT_DROP_IN_THE_CLEAR);
-							return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+							return verdict(EVENT_VERDICT_DROP,
+									XDP_DROP);
 						}
 						own = *hop;
 						hop = &own;
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x304,
+								hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					u32 tcp_12 = 0;
 					u32 tcp_12_headers = 40;
-					if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+					if (st->tcp_h && !(load16(st->user_h, 6) &
+							bpf_htons(0x3fff)))
 						tcp_12 = 14 + pushed + (st->tcp_at - from);
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
+							hop->vlan)) {
 						count_event(EVENT_HOOK_NO_HEADROOM);
 						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
@@ -2380,14 +2451,22 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					void *outer_13 = data + 14;
 					store8(outer_13, 0, 69);
 					store8(outer_13, 1, value_9);
-					store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_11 ? 4 : 0)))));
+					store_be16(outer_13, 2,
+							(u16)(20 + (extent +
+							(4 + (given_11 ? 4 : 0)))));
 					store_be16(outer_13, 4, 0);
 					store_be16(outer_13, 6, 0x4000);
 					store8(outer_13, 8, 64);
 					store8(outer_13, 9, 47);
 					store32(outer_13, 12, value_7);
 					store32(outer_13, 16, value_8);
-					store16(outer_13, 10, fold(69 + ((u64)value_9 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_11 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_7 + (u64)value_8));
+					store16(outer_13, 10,
+							fold(69 + ((u64)value_9 << 8) +
+							(u64)bpf_htons((u16)(20 +
+							(extent + (4 + (given_11 ? 4 : 0))))) +
+							(u64)bpf_htons(0) +
+							(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+							(u64)value_7 + (u64)value_8));
 					void *gre_14 = data + 34;
 					store_be16(gre_14, 0, (u16)((u64)given_11 << 13));
 					store_be16(gre_14, 2, 0x800);
@@ -2402,13 +2481,14 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 						return internal();
 					decrement_ttl(front);
 					if (tcp_12)
-						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
+						clamp_mss(ctx, tcp_12,
+								hop->mtu - pushed - tcp_12_headers);
 					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
 					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 				}
 			}
-			else if (far_3->interface_tag == 2) {
+			else if (far_3->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_16 = far_3->interface;
 				/* linx.hp:102: forward p via user.dst */
 				{
@@ -2426,22 +2506,28 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					}
 					if (load8(st->user_h, 8) <= 1) {
 						count_event(EVENT_HOOK_TTL_EXPIRED);
-						return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0xb00,
+								0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_16, load32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_16, load32(st->user_h, 16),
+							&st->scratch->hop);
 					if (!hop) {
 						count_event(EVENT_HOOK_UNRESOLVED);
-						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
-							return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+						if (close_wan_outer_gre_to_user(ctx, st, 0,
+								0) != XDP_PASS)
+							return verdict(EVENT_VERDICT_DROP,
+									XDP_DROP);
 						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x304,
+								hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
+							hop->vlan)) {
 						count_event(EVENT_HOOK_NO_HEADROOM);
 						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 					}
@@ -2477,7 +2563,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
-	if (st->pdr_rule->target_tag == 2) {
+	if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
 		if (unlikely(!not_null(st->user_h)))
@@ -2486,7 +2572,10 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
 		u32 slot_4 = found_3;
 		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16), (u32)load8(st->user_h, 9) | ((u32)(u16)st->l4 << 8) | ((u32)(u8)(u16)(st->l4 >> 16) << 24), (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
+		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
+				(u32)load8(st->user_h, 9) | ((u32)(u16)st->l4 << 8) |
+				((u32)(u8)(u16)(st->l4 >> 16) << 24),
+				(u32)(u8)((u16)(st->l4 >> 16) >> 8) };
 		if (lbr_5)
 			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
 	}
@@ -2510,13 +2599,13 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
-	if (value_8 == 3) {
+	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		{
 			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 		}
 	}
-	else if (value_8 == 2) {
+	else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		{
 			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
@@ -2524,9 +2613,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
 		}
 	}
-	else if (value_8 == 1) {
+	else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
-		if (st->far_rule->interface_tag == 1) {
+		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
 			if (unlikely(!overlay_10))
@@ -2563,7 +2652,8 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				struct next_hop own = overlay_10->next_hop;
 				hop = &own;
 				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					hop = next_hop_of(ctx, overlay_10->interface,
+							overlay_10->remote_ip, &st->scratch->hop);
 					if (!hop) {
 						count_event(EVENT_HOOK_UNRESOLVED);
 						count_event(EVENT_DROP_IN_THE_CLEAR);
@@ -2574,7 +2664,8 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x304,
+							hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				u32 tcp_16 = 0;
@@ -2594,14 +2685,19 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				void *outer_17 = data + 14;
 				store8(outer_17, 0, 69);
 				store8(outer_17, 1, value_13);
-				store_be16(outer_17, 2, (u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
+				store_be16(outer_17, 2,
+						(u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
 				store_be16(outer_17, 4, 0);
 				store_be16(outer_17, 6, 0x4000);
 				store8(outer_17, 8, 64);
 				store8(outer_17, 9, 47);
 				store32(outer_17, 12, value_11);
 				store32(outer_17, 16, value_12);
-				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) + (u64)bpf_htons((u16)(20 + (extent + (4 + (given_15 ? 4 : 0))))) + (u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_11 + (u64)value_12));
+				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) +
+						(u64)bpf_htons((u16)(20 +
+						(extent + (4 + (given_15 ? 4 : 0))))) +
+						(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 +
+						0x2f00 + (u64)value_11 + (u64)value_12));
 				void *gre_18 = data + 34;
 				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
 				store_be16(gre_18, 2, 0x800);
@@ -2622,7 +2718,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 			}
 		}
-		else if (st->far_rule->interface_tag == 2) {
+		else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_20 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
 			{
@@ -2645,7 +2741,8 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 					return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16),
+						&st->scratch->hop);
 				if (!hop) {
 					count_event(EVENT_HOOK_UNRESOLVED);
 					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
@@ -2654,7 +2751,8 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x304,
+							hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
