@@ -1,4 +1,4 @@
-"""The interpreter and the kernel, side by side on any pipeline."""
+"""The interpreter, the intermediate representation and the kernel, side by side on any pipeline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 
 from helioc.compiler.driver import compile_pipeline
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.ir.interpreter.machine import Machine
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.request.request_parser import parse_request
@@ -18,6 +19,7 @@ from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.testrun import PrivateRun
 from hypothesis import HealthCheck, settings
+from lowered_runs import unit_of
 from outcomes import said
 
 Way = Literal["staged", "fused", "traced"]
@@ -30,13 +32,14 @@ quick = settings(
 
 
 class Both:
-    """A pipeline in both, in one world.
+    """A pipeline in all of them, in one world.
 
     No dataclass, of which Hypothesis prints all fields: of a whole pipeline it warns, and reports a
     flaky strategy in the place of what was found."""
 
     def __init__(self, pipeline: Pipeline, world: Environment, kernel: PrivateRun) -> None:
         self.pipeline, self.world, self.kernel = pipeline, world, kernel
+        self.unit = unit_of(pipeline, kernel)
 
     def empty(self) -> RuleBook:
         """A rule book without rules, and the kernel without any."""
@@ -77,6 +80,8 @@ class Both:
     def agree(self, rules: Rules, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame, said by both."""
         expected = Interpreter(self.pipeline, self.world).run(rules, frame, port)
+        lowered = Machine(self.unit, self.world, self.pipeline.default).run(rules, frame, port)
+        assert said(lowered) == said(expected), f"port {port}: {frame.hex()}"
         if len(frame) >= SHORTEST:
             got = self.kernel.run(frame, port)
             trace = "\n".join(map(str, expected.trace))

@@ -1,4 +1,5 @@
-"""A pipeline's packet tests on the interpreter and on the kernel."""
+"""A pipeline's packet tests on the interpreter, on the intermediate representation and on the
+kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
@@ -17,6 +18,7 @@ from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.memory import map_memory
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.testrun import KernelBackend
+from lowered_runs import Lowered
 
 
 def packet_cases_hold(path: Path, join: Join) -> int:
@@ -24,10 +26,11 @@ def packet_cases_hold(path: Path, join: Join) -> int:
     does not hold."""
     pipeline = check_file(path)
     bundle = compile_pipeline(pipeline, join)
+    others = Interpreted(pipeline), Lowered(pipeline, lower_pipeline(pipeline, join))
     cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
     with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
         memory_is_as_computed(kernel.maps)
-        for result in run_tests(pipeline, cases, (Interpreted(pipeline), kernel)):
+        for result in run_tests(pipeline, cases, (*others, kernel)):
             assert result.ok, "\n".join((result.case.name, *result.problems))
     return len(cases)
 

@@ -1,4 +1,5 @@
-"""Text, rules and packets through everything: what interpreter and kernel disagree on."""
+"""Text, rules and packets through everything: what interpreter, intermediate representation and
+kernel disagree on."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from chance import Chance
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import compile_pipeline
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.ir.interpreter.machine import Machine
+from helioc.compiler.ir.interpreter.memory import Fault
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.request.request_parser import parse_request
@@ -23,6 +26,7 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.testrun import PrivateRun
+from lowered_runs import unit_of
 from outcomes import said
 from random_packets import Frame
 
@@ -134,10 +138,11 @@ def _said(refused: Refused) -> str:
 
 
 class Both:
-    """Interpreter and kernel under the same rules."""
+    """Interpreter, intermediate representation and kernel under the same rules."""
 
     def __init__(self, pipeline: Pipeline, environment: Environment, run: PrivateRun) -> None:
         self.interpreter = Interpreter(pipeline, environment)
+        self.lowered = Machine(unit_of(pipeline, run), environment, pipeline.default)
         self.run = run
         run.set_environment(environment)
         self.book = RuleBook(
@@ -166,12 +171,12 @@ class Both:
     def agree(self, frame: Frame) -> Outcome:
         expected = self.interpreter.run(self.book, frame.data, frame.port)
         got = self.run.run(frame.data, frame.port)
-        if said(got) != said(expected):
-            trace = "\n    ".join(map(str, expected.trace))
-            raise Disagreement(
-                f"port {frame.port}: {frame.data.hex()}\n  parsed {expected.parsed}\n    {trace}\n"
-                f"  interpreter {said(expected)}\n  kernel      {said(got)}"
-            )
+        self._compare(frame, expected, got, "kernel")
+        try:
+            lowered = self.lowered.run(self.book, frame.data, frame.port)
+        except Fault as fault:
+            raise Disagreement(f"port {frame.port}: {frame.data.hex()}\n  {fault}") from fault
+        self._compare(frame, expected, lowered, "lowered")
         if self.run.traced and (got.parsed, got.trace) != (expected.parsed, expected.trace):
             traces = ("\n    ".join(map(str, (o.parsed, *o.trace))) for o in (expected, got))
             raise Disagreement(
@@ -179,6 +184,14 @@ class Both:
                 f"  kernel      {next(traces)}"
             )
         return expected
+
+    def _compare(self, frame: Frame, expected: Outcome, got: Outcome, name: str) -> None:
+        if said(got) != said(expected):
+            trace = "\n    ".join(map(str, expected.trace))
+            raise Disagreement(
+                f"port {frame.port}: {frame.data.hex()}\n  parsed {expected.parsed}\n    {trace}\n"
+                f"  interpreter {said(expected)}\n  {name:<11} {said(got)}"
+            )
 
     def run_all(self, frames: Iterable[Frame], tally: Tally) -> None:
         for frame in frames:

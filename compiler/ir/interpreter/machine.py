@@ -1,0 +1,206 @@
+"""Runs a placed unit's programs on frames, in a world, one packet after the other."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from ....lang.contract.world.environment import Environment, Fate, Outcome, Port, Rules, States
+from ..nodes import Function
+from ..unit import Program, Unit
+from . import answers, header
+from .expressions import CONSTANTS, Numbers
+from .layout import TRACE_SIZE, Layout
+from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones
+from .statements import CONTINUE, Execution
+from .tables import Tables
+
+_FATES = {number: name[4:].lower() for name, number in CONSTANTS.items() if name[:4] == "XDP_"}
+_DROP, _PASS, _REDIRECT = (CONSTANTS[f"XDP_{name}"] for name in ("DROP", "PASS", "REDIRECT"))
+_SECOND = 1_000_000_000
+
+assert answers  # its functions are known once it is imported
+
+
+class Machine:
+    """`default`: what the pipeline does with packets of which its stages say nothing. The scratch
+    record, state tables and the limit of ICMP errors (`states`, whose `now` is the clock) last from
+    packet to packet. Raises `NotInterpreted`."""
+
+    def __init__(
+        self, unit: Unit, environment: Environment, default: Literal["pass", "drop"]
+    ) -> None:
+        if unit.target != "host":
+            raise NotInterpreted(f"target {unit.target}")
+        self.unit, self.environment = unit, environment
+        self.default = environment.default or default
+        self.layout, self.states = Layout(unit), States()
+        self.counters = {c.index: (c.group, c.reason) for c in unit.counters}
+        self.events = {event: index for index, event in self.counters.items()}
+        self.entries: dict[tuple[str, bytes], Region] = {}
+        self.scratch: Numbers = {}
+        self.rooms: dict[str, Region] = {}
+        self.told = Region("told", bytearray(8 * unit.told))
+        self.functions = {f.name: f for f in unit.functions}
+        self.nodes = {f"{node.name}_at": node.name for node in unit.nodes}
+        self._entry = {p.role: p for p in unit.programs if p.slot is None}
+        self._slots = {(p.role, p.slot): p for p in unit.programs}
+
+    def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
+        """What becomes of a frame that arrives by port number `port`; not what was parsed, nor the
+        steps. Raises `Fault` where the program does what it must not, `NotInterpreted`."""
+        arrival = self.environment.port(port)
+        if arrival is None:
+            raise LookupError(f"no port {port}")
+        packet = _Packet(self, Tables(self.unit.tables, rules, self.environment), arrival, frame)
+        result, program = CONTINUE, self._entry.get(arrival.role)
+        while result == CONTINUE and program is not None:
+            result, program = self._program(packet, program)
+        return packet.outcome(max(result, 0))
+
+    def _program(self, packet: _Packet, program: Program) -> tuple[int, Program | None]:
+        """What it returns, and the one that it calls last."""
+        registers: Numbers = {}
+        for function in program.functions:
+            result = Execution(packet, registers).run(function)
+            if result != CONTINUE:
+                return result, None
+        after = None if program.next is None else self._slots[program.role, program.next]
+        return CONTINUE, after
+
+
+class _Packet:
+    """One packet's way."""
+
+    def __init__(self, machine: Machine, tables: Tables, arrival: Port, octets: bytes) -> None:
+        self._machine, self._tables = machine, tables
+        self.environment, self.arrival = machine.environment, arrival
+        self.layout, self.scratch, self.told = machine.layout, machine.scratch, machine.told
+        self.frame = Frame(octets)
+        self._events: list[tuple[str, str]] = []
+        self._counted: list[tuple[str, int]] = []
+        self._egress = 0
+        self._queue: int | None = None
+        self._length = len(octets)
+
+    def outcome(self, result: int) -> Outcome:
+        fate = cast("Fate", _FATES.get(result, f"verdict {result}"))
+        return Outcome(
+            fate,
+            self.frame.octets if fate in ("pass", "tx", "redirect") else None,
+            {"redirect": self._egress, "tx": self.arrival.number}.get(fate),
+            tuple(self._events),
+            tuple(self._counted),
+            queue=self._queue if fate == "pass" else None,
+        )
+
+    # ---- counters ---------------------------------------------------------------------------
+
+    def count(self, event: int) -> None:
+        if event not in self._machine.counters:
+            raise Fault(f"no event {event}")
+        self._events.append(self._machine.counters[event])
+
+    def count_verdict(self, event: int, action: int) -> int:
+        self.count(event)
+        return action
+
+    def count_rule(self, table: str, cell: int, length: int) -> None:
+        rule = self._tables.rule(table, cell)
+        if rule is None:
+            raise Fault(f"{table}: a packet is counted for no rule, of cell {cell}")
+        if length != self._length:
+            self._events.append(("octets", rule.kind))
+        self._counted.append((rule.kind, rule.sequence))
+
+    def internal(self) -> int:
+        self.count(self._machine.events["drop", "internal"])
+        return self._ends("drop")
+
+    def _ends(self, action: str) -> int:
+        event = self._machine.events["verdict", action]
+        return self.count_verdict(event, CONSTANTS[f"XDP_{action.upper()}"])
+
+    # ---- memory -----------------------------------------------------------------------------
+
+    def room(self, member: str, size: int) -> Pointer:
+        rooms = self._machine.rooms
+        if member not in rooms:
+            rooms[member] = Region(member, bytearray(self._arrays().get(member, size)))
+        return Pointer(rooms[member])
+
+    def _arrays(self) -> dict[str, int]:
+        """Bytes of the scratch record's arrays."""
+        unit = self._machine.unit
+        words = max([t.key.words for t in unit.tables if t.key] or [1])
+        return {"kept": 8 * unit.kept, "aside": 8 * unit.aside, "key": 8 * words} | {
+            "trace": TRACE_SIZE
+        }
+
+    # ---- functions --------------------------------------------------------------------------
+
+    def call(self, function: str, arguments: list[Value | str]) -> Value:
+        return header.call(self, function, arguments)
+
+    def helper(self, name: str, registers: Numbers, a: int, b: int) -> int:
+        function: Function = self._machine.functions[name]
+        for member in function.takes:
+            node = self._machine.nodes.get(member)
+            there = node is None or registers.get(f"{node}_h", 0) != 0
+            self.scratch[member] = registers.get(member, 0) if there else CONSTANTS["ABSENT"]
+        return Execution(self, {}, a & ones(32), b & ones(32)).run(function) & ones(32)
+
+    def look(self, table: str, what: str, arguments: list[Value]) -> Value:
+        numbers = [each for each in arguments if isinstance(each, int)]
+        if what == "find":
+            words = numbers[1:]
+            key = self._tables.tables[table].key
+            assert key is not None
+            if not words:  # too long for registers
+                place = self.room("key", 0)
+                words = [place.load(64, 8 * i) for i in range(key.words)]
+            return self._tables.find(table, words)
+        if what == "at":
+            return self.record(table, numbers[0])
+        return numbers[0] if self._tables.rule(table, numbers[0]) else 0
+
+    def record(self, table: str, slot: int) -> Value:
+        found = self._tables.record(table, slot)
+        return 0 if found is None else Pointer(found)
+
+    def ask_state(self, state: str, what: str, arguments: list[Value]) -> Value:
+        of = next(s for s in self._machine.unit.states if s.prefix == state)
+        key, *entry = (each for each in arguments if isinstance(each, Pointer))
+        place = state, key.read(of.key_size)
+        now = int(self._machine.states.now * _SECOND)
+        if what == "remember":
+            octets = bytearray(entry[0].read(of.entry_size))
+            octets[:8] = now.to_bytes(8, "little")
+            self._machine.entries[place] = Region(f"entry of {state}", octets)
+            return 0
+        found = self._machine.entries.get(place)
+        if found is None:
+            return 0
+        seen = int.from_bytes(found.octets[:8], "little")
+        return 0 if of.ages and now - seen > of.ages * _SECOND else Pointer(found)
+
+    # ---- the host ---------------------------------------------------------------------------
+
+    def take_answer(self) -> bool:
+        limit = self.environment.icmp
+        return limit is None or self._machine.states.may_answer(limit)
+
+    def redirect(self, port: int, event: int) -> int:
+        if self.environment.port(port) is None:
+            return self.internal()
+        self._egress = port
+        return self.count_verdict(event, _REDIRECT)
+
+    def steer(self, queue: int, event: int) -> int:
+        self._queue = queue - 1 if queue else None
+        return self.count_verdict(event, _PASS)
+
+    def default_verdict(self) -> int:
+        return _PASS if self._machine.default == "pass" else _DROP
+
+    def default_action(self) -> int:
+        return self._ends(self._machine.default)

@@ -1,0 +1,53 @@
+"""The intermediate representation as a backend of packet tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from helioc.compiler.driver import lower_pipeline
+from helioc.compiler.ir.interpreter.machine import Machine
+from helioc.compiler.ir.unit import Unit
+from helioc.compiler.lower.unit import Join
+from helioc.compiler.model import Pipeline
+from helioc.compiler.packettests.cases import Case
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Outcome
+from helioc.runtime.testrun.testrun import PrivateRun
+
+
+def unit_of(pipeline: Pipeline, run: PrivateRun) -> Unit:
+    """What was compiled to a build that is loaded."""
+    join: Join = "staged" if run.manifest.join == "staged" else "fused"
+    return lower_pipeline(pipeline, join, run.traced)
+
+
+class Lowered:
+    """`compiler.packettests.runs.Backend`: a placed unit's programs."""
+
+    name = "intermediate representation"
+    shortest, longest = 0, 1 << 15
+
+    def __init__(self, pipeline: Pipeline, unit: Unit) -> None:
+        self._pipeline, self._unit = pipeline, unit
+
+    @contextmanager
+    def prepare(self, case: Case) -> Iterator[_Running]:
+        machine = Machine(self._unit, case.environment, self._pipeline.default)
+        yield _Running(machine, case.opening())
+
+
+@dataclass(frozen=True)
+class _Running:
+    """Under the rules of a book."""
+
+    machine: Machine
+    book: RuleBook
+
+    def __call__(self, frame: bytes, port: int) -> Outcome:
+        return self.machine.run(self.book, frame, port)
+
+    def ask(self, request: Request) -> None:
+        self.book.commit(self.book.plan(request))
