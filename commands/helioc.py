@@ -30,7 +30,11 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 STEPS = (
     "spill", "place_state", "simplify", "drop_unused", "merge_functions", "lay_out_state",
 )  # fmt: skip
-OPTIONAL = ("simplify", "drop_unused", "merge_functions")
+OPTIONAL = {
+    "simplify": "Do not compute what is known before clang does.",
+    "drop_unused": "Keep what the parser finds and nobody reads.",
+    "merge_functions": "Keep functions apart that do the same.",
+}
 CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 
 
@@ -48,11 +52,9 @@ def cli() -> None:
 
 def left_out(command: Callable[..., None]) -> Callable[..., None]:
     """With an option for each pass that may be left out."""
-    for name in OPTIONAL:
-        option = name.replace("_", "-")
-        command = click.option(
-            f"--{option}/--no-{option}", name, default=True, hidden=True, help="A pass."
-        )(command)
+    for name, help_ in reversed(OPTIONAL.items()):
+        option = f"--no-{name.replace('_', '-')}"
+        command = click.option(option, name, is_flag=True, help=help_)(command)
     return command
 
 
@@ -115,13 +117,13 @@ def compile(
     target: Target,
     shown: str | None,
     last: str | None,
-    **kept: bool,
+    **left: bool,
 ) -> None:
     """Write C, object and manifest; print what each stage costs, and each table's memory."""
     from ..compiler.driver import building, compile_for_card, compile_pipeline, write_bundle
     from .report import card_table, make_directory, memory_table, program_table, write_skeleton
 
-    without = frozenset(name for name, wanted in kept.items() if not wanted)
+    without = frozenset(name for name, wanted in left.items() if wanted)
     if last and not shown:
         raise click.UsageError("--stop-after is for --print ir")
     pipeline = checked(file)

@@ -36,6 +36,21 @@ def test_a_misspelt_file(at: Path, name: str, meant: str) -> None:
     assert "did you mean `../" not in helioc(at, "check", "none/linx.hp", status=1)
 
 
+def test_the_intermediate_representation_is_shown_behind_a_pass(at: Path) -> None:
+    shown = helioc(at, "compile", "linx.hp", "--print", "ir", "--stop-after", "lower")
+    assert "only in memory" in shown and "known state.user_h" in shown
+    assert "only in" not in helioc(at, "compile", "linx.hp", "--print", "ir")
+    assert "--stop-after is for --print ir" in helioc(
+        at, "compile", "linx.hp", "--stop-after", "spill", status=2
+    )
+
+
+def test_what_nobody_reads_is_left_out_unless_it_is_wanted(at: Path) -> None:
+    shown = ["compile", "linx.hp", "--print", "ir", "--fuse"]
+    assert "state.vlan_at = at" not in helioc(at, *shown)
+    assert "state.vlan_at = at" in helioc(at, *shown, "--no-drop-unused")
+
+
 @pytest.mark.parametrize("command", ["check", "fmt", "doc"])
 def test_a_directory_is_no_pipeline(at: Path, command: str) -> None:
     assert "error[H0109]: cannot read `.`" in helioc(at, command, ".", status=1).replace(
