@@ -7,9 +7,10 @@ Integers follow the rules of C: narrower operands are widened to 32 bits.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...lang.text.frozen import Frozen
 from .names import constant_name
@@ -463,13 +464,31 @@ def members(x: Frozen) -> list[Any]:
     return [getattr(x, name) for name in x.__match_args__]
 
 
-def children(x: Expr) -> Iterator[Expr]:
+#: How the types of fields begin that hold no nodes.
+_PLAIN = ("int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "tuple[str")
+
+
+_HOLDING: dict[Any, tuple[str, ...]] = {}
+
+
+def holding(kind: type[Frozen]) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold others."""
+    if kind not in _HOLDING:
+        every = fields(cast(Any, kind))
+        _HOLDING[kind] = tuple(f.name for f in every if not str(f.type).startswith(_PLAIN))
+    return _HOLDING[kind]
+
+
+def children(x: Expr) -> list[Expr]:
     """The expressions that one is made of, directly."""
-    for part in members(x):
-        if isinstance(part, Expr):
-            yield part
-        elif isinstance(part, tuple):
-            yield from part
+    found: list[Expr] = []
+    for name in holding(type(x)):
+        part = getattr(x, name)
+        if isinstance(part, tuple):
+            found += part
+        else:
+            found.append(part)
+    return found
 
 
 def reads(x: Expr, part: Expr) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from ...lang.text.frozen import Frozen
-from .expr import Expr
+from .expr import Expr, holding
 from .nodes import Block, Body, If, Only, Statement
 
 Change = Callable[[Expr], Expr]
@@ -28,7 +28,7 @@ def with_expressions(s: Statement, change: Change) -> Statement:
 def _with(node: Node, change: Change) -> Node:
     """A node whose expressions are changed."""
     changed: dict[str, Any] = {}
-    for name in node.__match_args__:
+    for name in holding(type(node)):
         part = getattr(node, name)
         if isinstance(part, Expr):
             made: Any = change(part)

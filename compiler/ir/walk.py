@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .expr import Call, Expr, HelperCall, RecordOf, StateCall, TableCall, children, members
+from .expr import Call, Expr, HelperCall, RecordOf, StateCall, TableCall, children, holding
 from .nodes import Block, Body, CountRule, Function, If, Only, Statement, TraceRule
 
 
@@ -26,22 +26,30 @@ def blocks(s: Statement) -> tuple[Body, ...]:
     return ()
 
 
-def own_expressions(s: Statement) -> Iterator[Expr]:
+def own_expressions(s: Statement) -> list[Expr]:
     """All of a statement, but of statements within it."""
-    for part in members(s):
-        if isinstance(part, Expr):
-            yield from below(part)
-        elif isinstance(part, tuple):
-            for each in part:
-                if isinstance(each, Expr):
-                    yield from below(each)
+    return _all_of([part for name in holding(type(s)) for part in _parts(getattr(s, name))])
 
 
-def below(x: Expr) -> Iterator[Expr]:
+def _parts(value: object) -> Sequence[Expr]:
+    if isinstance(value, tuple):
+        return value if value and isinstance(value[0], Expr) else ()
+    return (value,) if isinstance(value, Expr) else ()
+
+
+def below(x: Expr) -> list[Expr]:
     """An expression, and all that it is made of."""
-    yield x
-    for child in children(x):
-        yield from below(child)
+    return _all_of([x])
+
+
+def _all_of(some: list[Expr]) -> list[Expr]:
+    """Expressions and all that they are made of, in the order in which they are written."""
+    found, left = list[Expr](), some[::-1]
+    while left:
+        x = left.pop()
+        found.append(x)
+        left += children(x)[::-1]
+    return found
 
 
 def expressions(body: Body) -> Iterator[Expr]:

@@ -99,10 +99,7 @@ class _Scopes:
 
     def _statement(self, s: n.Statement) -> None:
         declared = s.name if isinstance(s, n.Let | n.LetArray | n.LetStruct) else None
-        read = own_expressions(s)
-        if declared is not None:
-            next(read)
-        for x in read:
+        for x in own_expressions(s)[declared is not None :]:
             if isinstance(x, e.Name):
                 self._read(x, s)
         if declared is not None:
