@@ -19,17 +19,6 @@ def constant_name(*parts: str) -> str:
     return re.sub(r"\W+", "_", c_name("_".join(parts))).strip("_").upper()
 
 
-def symbols(names: Iterable[tuple[str, ...]], prefix: str) -> dict[tuple[str, ...], str]:
-    """An enumerator of C for each; of those that would be alike the later ones with a number."""
-    found: dict[tuple[str, ...], str] = {}
-    taken: set[str] = set()
-    for i, parts in enumerate(names):
-        symbol = constant_name(prefix, *parts)
-        found[parts] = symbol if symbol not in taken else f"{symbol}_{i}"
-        taken.add(found[parts])
-    return found
-
-
 def function_name(name: str) -> str:
     """The name, or where no kernel would take one so long its beginning and a digest."""
     if len(name) <= LONGEST_NAME:
@@ -37,3 +26,31 @@ def function_name(name: str) -> str:
     from hashlib import blake2b
 
     return f"{name[: LONGEST_NAME - 17]}_{blake2b(name.encode(), digest_size=8).hexdigest()}"
+
+
+class Names:
+    """Names of functions and enumerators, each given once."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken: set[str] = set()
+        for name in taken:
+            self._take(name)
+
+    def free(self, wanted: str) -> str:
+        """The name, or where it is taken one with a number: the role `a_b` with a stage `c` asks
+        for the same as the role `a` with a stage `b_c`."""
+        name, number = function_name(wanted), 1
+        while not self._taken.isdisjoint((name, f"{name}_apart")):
+            number += 1
+            name = function_name(f"{wanted}_{number}")
+        self._take(name)
+        return name
+
+    def _take(self, name: str) -> None:
+        self._taken |= {name, f"{name}_apart"}  # what the body of a helper is called
+
+
+def symbols(names: Iterable[tuple[str, ...]], prefix: str) -> dict[tuple[str, ...], str]:
+    """An enumerator of C for each."""
+    given = Names()
+    return {parts: given.free(constant_name(prefix, *parts)) for parts in names}

@@ -21,7 +21,7 @@ from ..ir.expr import (
     not_,
     number,
 )
-from ..ir.names import c_name, function_name
+from ..ir.names import Names, c_name
 from ..ir.nodes import Body, Known, Make
 from ..ir.types import BYTES, U32, U64, Array, Pointer, Type, raw
 from ..model import Header, Pipeline
@@ -76,7 +76,8 @@ class Site:
         False  # for a network card: no scratch record, no epochs, no functions of their own
     )
     ports: dict[str, Expr] = field(default_factory=dict)  # `port p`: its number
-    helpers: dict[str, Helper] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)  # of the functions of all roles
+    helpers: dict[tuple[str, ...], Helper] = field(default_factory=dict)
     states: dict[str, m.State] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # nodes that a packet here has
     tested: frozenset[str] = frozenset()  # those of them that the condition under way has tested
@@ -191,13 +192,13 @@ class Site:
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
         untagged = ["without", *self.shape.untagged] if self.shape.untagged else []
-        shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts, *untagged))
-        name = function_name(c_name(f"{what}_{shape}"))
-        if name not in self.helpers:
+        key = (what, self.role, *gone, "to", *own, *self.shape.fronts, *untagged)
+        if key not in self.helpers:
+            name = self.names.free(c_name("_".join(key)))
             inner = self.apart(Builder(span=self.writer.span), bindings={})
             lower(inner)
-            self.helpers[name] = Helper(name, inner.writer.body)
-        return name
+            self.helpers[key] = Helper(name, inner.writer.body)
+        return self.helpers[key].name
 
     def call(self, helper: str, a: Expr = ZERO, b: Expr = ZERO) -> Expr:
         """What a helper returns for two numbers."""

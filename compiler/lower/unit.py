@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...lang.contract.manifest.manifest import State
 from ..ir.builder import Builder
-from ..ir.names import c_name, function_name
+from ..ir.names import Names, c_name
 from ..ir.nodes import Function
 from ..ir.unit import Member, NodeState, Program, Record, Traced, Unit
 from ..model import Choose, Find, Header, Pipeline, Stage, Tell
@@ -47,10 +47,10 @@ def lower(
     remembered = states(pipeline)
     events, points = Events(pipeline), trace.Points(traced)
     functions: list[Function] = []
-    kept = 0
+    kept, names = 0, Names()
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
-        more, words = _role(pipeline, role, by_name, laid, events, points, target)
+        more, words = _role(pipeline, role, by_name, laid, events, points, target, names)
         functions += more
         kept = max(kept, words)
     ways = {role: _sized_ways(pipeline, role) for role in pipeline.roles}
@@ -66,7 +66,7 @@ def lower(
         nodes=tuple(NodeState(c_name(n.name)) for n in pipeline.graph.nodes),
         bound=tuple(t.manifest.prefix for t in _bound(pipeline, by_name)),
         functions=tuple(functions),
-        programs=tuple(_programs(pipeline, functions, join, ways)),
+        programs=tuple(_programs(pipeline, functions, join, ways, names)),
         counters=events.counters,
         kept=kept,
         replies=limits_errors(pipeline),
@@ -107,6 +107,7 @@ def _role(
     events: Events,
     points: trace.Points,
     target: Target,
+    names: Names,
 ) -> tuple[list[Function], int]:
     """A role's functions, and the words of the scratch record that they take."""
     kept = KeptWords()
@@ -135,6 +136,7 @@ def _role(
         kept=kept,
         steers=steers(pipeline),
         card=target == "nfp",
+        names=names,
     )
     for stage in pipeline.stages:
         if shape is None:
@@ -149,7 +151,7 @@ def _role(
     many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
     out.append(lower_parser(start, many))
     for stage, site in lowered:
-        name = function_name(f"stage_{role}_{stage.name}")
+        name = names.free(f"stage_{role}_{stage.name}")
         out.append(Function(name, stage.name, role, site.writer.body, stage.span))
     return out, kept.count
 
@@ -172,20 +174,20 @@ def _sized_ways(pipeline: Pipeline, role: str) -> int:
 
 
 def _programs(
-    pipeline: Pipeline, functions: list[Function], join: Join, ways: dict[str, int]
+    pipeline: Pipeline, functions: list[Function], join: Join, ways: dict[str, int], names: Names
 ) -> list[Program]:
     programs = []
     for role in pipeline.roles:
         mine = tuple(f for f in functions if f.role == role and f.stage)
         if join == "fused":
-            name = function_name(f"{pipeline.name}_{role}")
+            name = names.free(f"{pipeline.name}_{role}")
             programs.append(Program(name, role, "all", mine, None, None, ways[role]))
             continue
         # the first stage goes on where the parser ends: every packet that is parsed gets there
         joined = (mine[:2], *((f,) for f in mine[2:]))
         for i, some in enumerate(joined):
             stage, after = some[-1].stage, i + 1 if i + 1 < len(joined) else None
-            name = function_name(f"{pipeline.name}_{role}_{stage}")
+            name = names.free(f"{pipeline.name}_{role}_{stage}")
             programs.append(Program(name, role, stage, some, i or None, after))
     return programs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expr import Expr, HelperCall
-from ..ir.names import function_name
+from ..ir.names import Names
 from ..ir.nodes import Body, Function
 from ..ir.rewrite import rewritten
 from ..ir.unit import Unit
@@ -16,30 +16,37 @@ from ..ir.unit import Unit
 
 def merge_functions(unit: Unit) -> Unit:
     """Helpers first: stages that call others of equal bodies differ in that alone."""
-    helpers = _merged([f for f in unit.functions if not f.stage])
-    names = {f.name: kept.name for f, kept in helpers}
-    stages = [replace(f, body=_calling(f.body, names)) for f in unit.functions if f.stage]
-    merged = _merged(stages)
-    named = {(f.role, f.name): _shared(kept, stages) for f, kept in merged}
-    functions = [kept for _, kept in helpers] + list(named.values())
+    names = Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)])
+    helpers = _alike([f for f in unit.functions if not f.stage])
+    called = {f.name: same[0].name for same in helpers for f in same}
+    stages = _alike(
+        [replace(f, body=_calling(f.body, called)) for f in unit.functions if f.stage]
+    )
+    shared = [_shared(same, names) for same in stages]
+    named = {(f.role, f.name): one for same, one in zip(stages, shared, strict=True) for f in same}
     programs = (
         replace(p, functions=tuple(named[f.role, f.name] for f in p.functions))
         for p in unit.programs
     )
-    return replace(unit, functions=tuple(dict.fromkeys(functions)), programs=tuple(programs))
+    functions = (*(same[0] for same in helpers), *shared)
+    return replace(unit, functions=functions, programs=tuple(programs))
 
 
-def _merged(functions: list[Function]) -> list[tuple[Function, Function]]:
-    """Each with the first that does the same."""
-    first: dict[tuple[str, tuple[str, ...], Body], Function] = {}
-    return [(f, first.setdefault((f.stage, f.takes, f.body), f)) for f in functions]
+def _alike(functions: list[Function]) -> list[list[Function]]:
+    """Those that do the same, together."""
+    found: dict[tuple[str, tuple[str, ...], Body], list[Function]] = {}
+    for f in functions:
+        found.setdefault((f.stage, f.takes, f.body), []).append(f)
+    return list(found.values())
 
 
-def _shared(kept: Function, stages: list[Function]) -> Function:
-    """A stage's function, called by all roles that it is for."""
-    same = kept.stage, kept.takes, kept.body
-    roles = [f.role for f in stages if (f.stage, f.takes, f.body) == same]
-    return replace(kept, name=function_name(f"stage_{'_'.join(roles)}_{kept.stage}"))
+def _shared(same: list[Function], names: Names) -> Function:
+    """One function for all roles that it is for."""
+    first, *others = same
+    if not others:
+        return first
+    roles = "_".join(f.role for f in same)
+    return replace(first, name=names.free(f"stage_{roles}_{first.stage}"))
 
 
 def _calling(body: Body, names: dict[str, str]) -> Body:

@@ -123,3 +123,32 @@ pipeline taken {
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_names_that_c_has_other_things_for(join: Join) -> None:
     assert compile_pipeline(check(parse(Source("taken.hp", TAKEN))), join).object
+
+
+#: A stage of one port role asks for the name of another one of another role, as does what three
+#: roles share.
+ALIKE = """
+import std.ethernet, std.ip
+pipeline p {
+  ports a, a_b, b
+  parser {
+    ethernet -> ipv4 when type = 0x0800
+  }
+  default pass
+  stage b_c {
+    if ipv4 { ipv4.ttl = 9 }
+  }
+  stage c {
+    if port is a_b { drop }
+    pass
+  }
+  run parser -> b_c -> c
+}
+"""
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_no_two_functions_have_one_name(join: Join) -> None:
+    compiled = compile_pipeline(check(parse(Source("p.hp", ALIKE))), join, traced=True)
+    names = re.findall(r"^(?:static|int)[\w ]*?(\w+)\(struct xdp_md", compiled.c, re.M)
+    assert len(names) == len(set(names))
