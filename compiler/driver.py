@@ -70,14 +70,12 @@ def lowered(
 
 
 @dataclass(frozen=True)
-class Choice:
-    """How a unit is to be made. `memory`: roles whose state is in the scratch record; `spilled`:
-    with as little on the stack as there can be, at the price of time; `without`: passes that are
-    left out."""
+class Placing:
+    """Where a unit keeps what it needs. `memory`: roles whose state is in the scratch record;
+    `spilled`: with as little on the stack as there can be, at the price of time."""
 
-    memory: frozenset[str] = frozenset()
-    spilled: bool = False
-    without: frozenset[str] = frozenset()
+    memory: frozenset[str]
+    spilled: bool
 
 
 @dataclass(frozen=True)
@@ -85,25 +83,21 @@ class Pass:
     """A step from the lowered unit to what is emitted. `optional`: it is sound to leave it out."""
 
     name: str
-    does: str
-    run: Callable[[Unit, Choice], Unit]
+    run: Callable[[Unit, Placing], Unit]
     optional: bool = False
 
 
 PASSES = (
     # first: what it moves into the scratch record is read through pointers that place_state makes
-    Pass("spill", "spare the stack", lambda unit, how: spill(unit) if how.spilled else unit),
-    Pass("place_state", "keep what the parser found in registers or in memory",
-         lambda unit, how: place_state(unit, how.memory, forget=how.spilled)),
-    Pass("simplify", "compute what is known", lambda unit, how: simplify(unit), optional=True),
-    Pass("drop_unused", "leave out what nobody reads",
-         lambda unit, how: drop_unused(unit), optional=True),
+    Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
+    Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),
+    Pass("simplify", lambda unit, _: simplify(unit), optional=True),
+    Pass("drop_unused", lambda unit, _: drop_unused(unit), optional=True),
     # after drop_unused: what a role does not ask for may be all that differs
-    Pass("merge_functions", "make one of functions that do the same",
-         lambda unit, how: merge_functions(unit), optional=True),
+    Pass("merge_functions", lambda unit, _: merge_functions(unit), optional=True),
     # last: it counts what functions use
-    Pass("lay_out_state", "find the members of the state", lambda unit, how: lay_out_state(unit)),
-)  # fmt: skip
+    Pass("lay_out_state", lambda unit, _: lay_out_state(unit)),
+)
 
 
 def placed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
@@ -125,13 +119,13 @@ def run(
     without: frozenset[str] = frozenset(),
     stop_after: str = PASSES[-1].name,
 ) -> Unit:
-    """The passes, in their order, up to one. `in_memory`: with nothing that the parser found in
-    registers."""
+    """The passes, in their order, up to `stop_after`; `without` some that are optional.
+    `in_memory`: with nothing that the parser found in registers."""
     memory = (r for r in unit.roles if in_memory or spilled or needs_memory(pipeline, r, unit))
-    how = Choice(frozenset(memory), spilled, without)
+    where = Placing(frozenset(memory), spilled)
     for each in PASSES:
         if each.name not in without:
-            unit = each.run(unit, how)
+            unit = each.run(unit, where)
         if each.name == stop_after:
             break
     return unit
@@ -172,19 +166,19 @@ class Build:
         from .backend.emit import emit
 
         pipeline, without = self._pipeline, self._without
-        units = [lowered(pipeline, join)]
-        made = [placed(pipeline, units[0], without)]
+        unit = lowered(pipeline, join)
+        units = [(unit, placed(pipeline, unit, without))]
         if traced:
             try:
-                units.append(lowered(pipeline, join, traced=True))
-                made.append(placed(pipeline, units[1], without))
+                unit = lowered(pipeline, join, traced=True)
+                units.append((unit, placed(pipeline, unit, without)))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))
-        pairs = list(zip(units, made, strict=False))
-        for unit, first in reversed(pairs):  # the traced one takes clang longest
+        for unit, made in reversed(units):  # the traced one takes clang longest
             spilled = partial(run, pipeline, unit, spilled=True, without=without)
-            self._built.insert(0, pool.submit(built, pipeline, first, spilled))
-        self._unit, self._c = made[0], emit(made[0], lines=False)
+            self._built.insert(0, pool.submit(built, pipeline, made, spilled))
+        self._unit = units[0][1]
+        self._c = emit(self._unit, lines=False)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import helioc.compiler
 import helioc.lang
@@ -52,16 +53,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         _keep_objects(session.config)
 
 
+#: Where all workers of a run keep what clang made.
+_SHARED = "HELIO_KEPT_IN"
+
+
 def _keep_objects(config: pytest.Config) -> None:
     """All workers of this run compile what is the same once, also what modules of tests compile
     when they are imported."""
     from compilations import kept_in
 
-    base = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-    run = base.parent if hasattr(config, "workerinput") else base
     kept = ExitStack()
-    kept.enter_context(kept_in(run / "objects"))
     config.add_cleanup(kept.close)
+    if _SHARED not in os.environ:  # workers start later, and find it there
+        os.environ[_SHARED] = kept.enter_context(TemporaryDirectory(prefix="helio-objects-"))
+        kept.callback(os.environ.pop, _SHARED)
+    kept.enter_context(kept_in(Path(os.environ[_SHARED])))
 
 
 def _import_all() -> None:

@@ -80,7 +80,7 @@ def _statement(s: n.Statement, depth: int) -> Lines:
         case n.AssumeNot(test):
             yield Line(depth, f"if (unlikely({text_of(test)}))", s.span)
             yield Line(depth + 1, "return internal();", s.span)
-        case n.Step():
+        case n.StatementStart():
             yield from _step(s, depth)
         case n.Label():
             yield _Margin(depth, _simple(s), s.span)
@@ -91,7 +91,7 @@ def _statement(s: n.Statement, depth: int) -> Lines:
             yield Line(depth, _simple(s), s.span)
 
 
-def _step(s: n.Step, depth: int) -> Lines:
+def _step(s: n.StatementStart, depth: int) -> Lines:
     """What the following lines carry out, as the `.hp` file says it."""
     if s.span is not None:
         first = s.span.text.split("\n")[0].rstrip(" {").replace("*/", "* /")
@@ -101,7 +101,7 @@ def _step(s: n.Step, depth: int) -> Lines:
 
 def _if(s: n.If, depth: int, before: str) -> Lines:
     """A chain of tests; of one statement without braces, as in the kernel."""
-    test = f"unlikely({text_of(s.test)})" if s.seldom else text_of(s.test)
+    test = f"unlikely({text_of(s.test)})" if s.unlikely else text_of(s.test)
     yield from _arm(f"{before}if ({test})", s.then, depth, s)
     match s.otherwise:
         case ():
@@ -155,11 +155,11 @@ def _simple(s: n.Statement) -> str:
             return f"return {text_of(value) if value is not None else 'CONTINUE'};"
         case n.Internal():
             return "return internal();"
-        case n.Label(name, seldom):
-            return f"{name}: __attribute__((unused));" if seldom else f"{name}:"
+        case n.Label(name, unlikely):
+            return f"{name}: __attribute__((unused));" if unlikely else f"{name}:"
         case n.Goto(label, leaves):
             return f"LEAVE({label});" if leaves else f"goto {label};"
-        case n.Forget():
+        case n.Barrier():
             return "barrier();"
         case n.Opaque(name, why):
             return f"barrier_var({name.name});" + (f" /* {why} */" if why else "")

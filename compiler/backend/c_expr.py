@@ -44,7 +44,7 @@ def _text(x: e.Expr) -> tuple[str, int]:
             return f"*{_within(pointer, _UNARY)}", _UNARY
         case e.Address(place):
             return f"&{_within(place, _PRIMARY)}", _UNARY
-        case e.There(pointer):
+        case e.NotNull(pointer):
             return f"not_null({text_of(pointer)})", _PRIMARY
         case e.Call(function, arguments):
             return f"{function}({', '.join(map(text_of, arguments))})", _PRIMARY

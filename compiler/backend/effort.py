@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..ir.expr import Expr, State, There, Unary
+from ..ir.expr import Expr, NotNull, State, Unary
 from ..ir.nodes import AssumeNot, Block, Body, If, Statement
 from ..ir.types import BYTES
 from ..ir.unit import Program, Unit
@@ -75,7 +75,7 @@ def _steps(body: Body, depth: int) -> Iterator[_Step]:
         names = tuple(filter(None, used))
         match s:
             case If(test, then, otherwise):
-                sure = _pointer(test.pointer) if isinstance(test, There) else ""
+                sure = _pointer(test.pointer) if isinstance(test, NotNull) else ""
                 yield _Step(depth, 1, names, sure, depth + 1)
                 yield from _steps(then, depth + 1)
                 yield _Step(depth)
@@ -86,7 +86,7 @@ def _steps(body: Body, depth: int) -> Iterator[_Step]:
                 yield _Step(depth)
                 yield from _steps(inner, depth + 1)
                 yield _Step(depth)
-            case AssumeNot(Unary("!", There(pointer))):
+            case AssumeNot(Unary("!", NotNull(pointer))):
                 yield _Step(depth, 2, names, _pointer(pointer), depth)
             case _:
                 yield _Step(depth, _weight(s), names)

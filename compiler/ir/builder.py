@@ -107,7 +107,7 @@ class Builder:
     def count(self, event: Expr) -> None:
         self.put(Count(event))
 
-    def never(self, test: Expr) -> None:
+    def assume_not(self, test: Expr) -> None:
         """Leave where `test` holds: the checker saw that it does not, but the verifier cannot."""
         self.put(AssumeNot(test))
 
@@ -126,10 +126,10 @@ class Builder:
         self.put(Block(tuple(body)))
 
     @contextmanager
-    def when(self, test: Expr, seldom: bool = False) -> Iterator[None]:
+    def when(self, test: Expr, unlikely: bool = False) -> Iterator[None]:
         with self._inner() as body:
             yield
-        self.put(If(test, tuple(body), seldom=seldom))
+        self.put(If(test, tuple(body), unlikely=unlikely))
 
     def unless(self, test: Expr) -> AbstractContextManager[None]:
         return self.when(not_(test))
@@ -185,12 +185,12 @@ class Builder:
             case Let(name, value) if name.name in self._outlives and value is not None:
                 heads.append(Let(name, None, s.span))
                 return Set(name, value, span=s.span)
-            case If(test, then, otherwise, seldom):
+            case If(test, then, otherwise, unlikely):
                 return If(
                     test,
                     tuple(self._widened(each, heads) for each in then),
                     tuple(self._widened(each, heads) for each in otherwise),
-                    seldom,
+                    unlikely,
                     s.span,
                 )
             case Block(body) | Only(_, body):

@@ -129,7 +129,7 @@ class State(Expr):
     scratch: bool = False
 
 
-class Kept(Expr):
+class StatePointer(Expr):
     """A pointer that is kept in the state, at `place`; where that is not so, it can be made
     `again`. It may be null, but for one that is `sure`: there the checker saw that it is not."""
 
@@ -261,7 +261,7 @@ class Choice(Expr):
         return _wider(self.then.type, self.otherwise.type)
 
 
-class There(Expr):
+class NotNull(Expr):
     """Whether a pointer is not null, by a branch that clang joins with no other; of a place in
     memory also read anew."""
 
@@ -273,7 +273,7 @@ class There(Expr):
 
 
 class Call(Expr):
-    """A function of the runtime header, or of the unit's tables: see `functions.py`."""
+    """A function of the runtime header (templates/helio.bpf.h), or of the kernel."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -303,8 +303,8 @@ class RecordOf(Expr):
 
 
 class StateCall(Expr):
-    """What a state's table is asked, or told: the entry of a key; that an entry belongs to a
-    key."""
+    """`recall`: the entry of a key in a state's table, null if there is none. `remember`: the entry
+    of a key becomes this."""
 
     state: str
     what: Literal["recall", "remember"]

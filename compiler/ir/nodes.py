@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
-from .expr import Event, Expr, Kept, Name, State
+from .expr import Event, Expr, Name, State, StatePointer
 
 #: A verdict, by the name of its counter.
 Action = Literal["pass", "drop", "tx"]
@@ -79,12 +79,12 @@ class Do(Statement):
 
 
 class If(Statement):
-    """`seldom`: hardly a packet comes to `then`."""
+    """`unlikely`: hardly a packet comes to `then`."""
 
     test: Expr
     then: Body
     otherwise: Body = ()
-    seldom: bool = False
+    unlikely: bool = False
     span: Span | None = None
 
 
@@ -142,10 +142,10 @@ class Internal(Statement):
 
 
 class Label(Statement):
-    """Where jumps lead to. `seldom`: perhaps none does."""
+    """Where jumps lead to. `unlikely`: perhaps none does."""
 
     name: str
-    seldom: bool = False
+    unlikely: bool = False
     span: Span | None = None
 
 
@@ -157,7 +157,7 @@ class Goto(Statement):
     span: Span | None = None
 
 
-class Forget(Statement):
+class Barrier(Statement):
     """A barrier: behind it nothing is known of what is in memory, for clang and the verifier."""
 
     span: Span | None = None
@@ -197,21 +197,21 @@ class TraceRule(Statement):
     span: Span | None = None
 
 
-class Step(Statement):
+class StatementStart(Statement):
     """A statement of the `.hp` file begins. Nothing local is needed from one to the next, but what
     was captured."""
 
     span: Span | None = None
 
 
-class Make(Statement):
+class MakePointer(Statement):
     """A pointer is made here, for all ways that begin behind this."""
 
-    pointer: Kept
+    pointer: StatePointer
     span: Span | None = None
 
 
-class Known(Statement):
+class KnownNotNull(Statement):
     """From here on, to the end of the block, these pointers are known not to be null: a test in
     front saw it."""
 

@@ -56,7 +56,7 @@ def _body(body: n.Body, depth: int) -> _Lines:
             case n.Block(inner):
                 yield depth, "block", s.span
                 yield from _body(inner, depth + 1)
-            case n.Blank() | n.Step():
+            case n.Blank() | n.StatementStart():
                 pass
             case n.Only(memory, inner):
                 yield depth, f"only in {'memory' if memory else 'registers'}", s.span
@@ -66,8 +66,8 @@ def _body(body: n.Body, depth: int) -> _Lines:
 
 
 def _if(s: n.If, depth: int, word: str) -> _Lines:
-    seldom = " seldom" if s.seldom else ""
-    yield depth, f"{word}{seldom} {print_expr(s.test)}", s.span
+    unlikely = " unlikely" if s.unlikely else ""
+    yield depth, f"{word}{unlikely} {print_expr(s.test)}", s.span
     yield from _body(s.then, depth + 1)
     match s.otherwise:
         case ():
@@ -93,7 +93,7 @@ def _simple(s: n.Statement) -> str:
         case n.Do(call):
             return f"do {print_expr(call)}"
         case n.AssumeNot(test):
-            return f"never {print_expr(test)}"
+            return f"assume not {print_expr(test)}"
         case n.Count(event):
             return f"count {print_expr(event)}"
         case n.CountRule(table, cell, length, sized):
@@ -109,11 +109,11 @@ def _simple(s: n.Statement) -> str:
             return f"{name}:"
         case n.Goto(label):
             return f"goto {label}"
-        case n.Make(pointer):
-            return f"make {print_expr(pointer)}"
-        case n.Known(places):
-            return f"known {_listed(places)}"
-        case n.Forget():
+        case n.MakePointer(pointer):
+            return f"make pointer {print_expr(pointer)}"
+        case n.KnownNotNull(places):
+            return f"not null {_listed(places)}"
+        case n.Barrier():
             return "barrier"
         case n.Opaque(name):
             return f"opaque {name.name}"
@@ -141,7 +141,7 @@ def print_expr(x: e.Expr) -> str:
             return f'"{group}: {reason}"'
         case e.State(member, _, scratch):
             return f"{'scratch' if scratch else 'state'}.{member}"
-        case e.Kept(place, _, sure):
+        case e.StatePointer(place, _, sure):
             return f"{'' if sure else '?'}{print_expr(place)}"
         case e.Load(base, at, bits):
             return f"load {_place(base, at, bits)}"
@@ -155,8 +155,8 @@ def print_expr(x: e.Expr) -> str:
             return f"*{print_expr(pointer)}"
         case e.Address(place):
             return f"&{print_expr(place)}"
-        case e.There(pointer):
-            return f"there {print_expr(pointer)}"
+        case e.NotNull(pointer):
+            return f"not_null {print_expr(pointer)}"
         case e.Binary(operator, left, right):
             return f"({print_expr(left)} {operator} {print_expr(right)})"
         case e.Unary(operator, operand):

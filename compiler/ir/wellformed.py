@@ -137,10 +137,10 @@ def _labels(body: n.Body) -> Iterator[tuple[n.Statement, str]]:
 
 
 def _unplaced(s: n.Statement) -> Iterator[str]:
-    if isinstance(s, n.Only | n.Make | n.Known):
+    if isinstance(s, n.Only | n.MakePointer | n.KnownNotNull):
         yield f"`{type(s).__name__}` is left after placing"
-    if any(isinstance(x, e.Kept) for x in own_expressions(s)):
-        yield "`Kept` is left after placing"
+    if any(isinstance(x, e.StatePointer) for x in own_expressions(s)):
+        yield "`StatePointer` is left after placing"
 
 
 # ---- types ----------------------------------------------------------------------------------

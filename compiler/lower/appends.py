@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from ...lang.text.frozen import Frozen
-from ..ir.expr import CTX, ZERO, Call, Cast, Expr, Frame, Name, There, both, load, not_, total
+from ..ir.expr import CTX, ZERO, Call, Cast, Expr, Frame, Name, NotNull, both, load, not_, total
 from ..ir.types import BYTES, U16, U32, raw
 from ..model import Derived, Field, Header
 from ..model.parse_graph import surely_present
@@ -58,7 +58,7 @@ def put_appended(site: Site, no_room: Callable[[], None]) -> None:
     w.let(BYTES, BEGIN.name, Frame("data"))
     w.let(BYTES, END.name, Frame("data_end"))
     w.let(BYTES, DATA.name, packet_at(BEGIN, begins))
-    w.never(DATA + constant_size(appended.headers) > END)
+    w.assume_not(DATA + constant_size(appended.headers) > END)
     put_headers(w, appended.headers, 0, ZERO)
     for front in fronts:
         _write(site, front, appended.writes if front.node == appended.behind else ())
@@ -87,7 +87,7 @@ def _front(site: Site, node: str) -> _Front:
     starts = w.let(U32, at, site.offset(node) if sure else ZERO)
     ends = w.let(U32, behind, starts + size if sure else ZERO)
     places = {group: w.let(U32, name, ZERO) for group, name in optional.items()}
-    with nullcontext() if sure else w.when(There(pointer)):
+    with nullcontext() if sure else w.when(NotNull(pointer)):
         if not sure:
             w.set(starts, site.offset(node))
             w.set(ends, starts + size)
@@ -153,7 +153,7 @@ def _write(site: Site, front: _Front, writes: tuple[tuple[str, int], ...]) -> No
 def _begin(site: Site, node: str, at: Expr, octets: int) -> Name:
     """A pointer to so many octets of the frame."""
     pointer = site.writer.local(BYTES, node, packet_at(BEGIN, at))
-    site.writer.never(pointer + octets > END)
+    site.writer.assume_not(pointer + octets > END)
     return pointer
 
 
@@ -204,7 +204,7 @@ def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
         udp = front.header.protocol == "udp"
         there = _had(front, field) if udp else front.place(field)
         sure = _is_there(front, field) and not udp
-        w.never(failed if sure else both((there, failed)))
+        w.assume_not(failed if sure else both((there, failed)))
 
 
 def _network(outer: list[_Front]) -> Expr:

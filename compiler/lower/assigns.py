@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import partial
 
-from ..ir.expr import CTX, Call, Expr, Name, Symbol, There, both, low_bits, not_, number
+from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, both, low_bits, not_, number
 from ..ir.types import U64
 from ..model import Assign, Derived, Field, Item, Packet
 from ..model.parse_graph import below, between
@@ -83,7 +83,7 @@ def _change_at(
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]
     for node in above:
         nearer = [*routing, *between(site.pipeline.graph, site.role, target.node, node)]
-        tests: list[Expr] = [not_(There(site.pointer(n))) for n in nearer]
+        tests: list[Expr] = [not_(NotNull(site.pointer(n))) for n in nearer]
         if index is not None:  # of a routing header, where it is the packet's last destination
             left = field_value(site.node(target.node), header.field("segments_left")).expr
             tests = [not_(index), left, *tests]

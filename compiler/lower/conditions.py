@@ -7,8 +7,8 @@ from ..ir.expr import (
     Call,
     Cast,
     Expr,
+    NotNull,
     Operator,
-    There,
     binary,
     both,
     either,
@@ -16,7 +16,7 @@ from ..ir.expr import (
     not_,
     number,
 )
-from ..ir.nodes import Make
+from ..ir.nodes import MakePointer
 from ..ir.types import U8
 from ..model import (
     And,
@@ -48,7 +48,7 @@ def condition(site: Site, c: Condition, own: tuple[Expr, Header] | None = None) 
         case Found(rule):
             return _found(site, rule)
         case Present(node):
-            return There(site.pointer(node)) if site.may_have(node) else False
+            return NotNull(site.pointer(node)) if site.may_have(node) else False
         case Compare(operator, left, right):
             return _compare(operator, value(site, left, own), value(site, right, own))
         case IsLocal(address):
@@ -84,7 +84,7 @@ def _is_multicast(site: Site, address: Packet) -> Expr:
 def _found(site: Site, rule: str) -> Expr:
     """Whether a look-up of that kind found a rule: by what the host keeps across stages."""
     if site.card:
-        return There(site.rule_record(rule))
+        return NotNull(site.rule_record(rule))
     return site.state(f"{site.tables[rule].manifest.prefix}_slot").is_not(0)
 
 
@@ -104,7 +104,7 @@ def _join(
     found: list[Expr] = []
     for node in sorted(_tested(operands)):  # a later operand may come to be asked in a branch
         if site.may_have(node):
-            site.writer.put(Make(site.pointer(node)))
+            site.writer.put(MakePointer(site.pointer(node)))
     site, w = site.branch(), site.writer
     for operand in operands:
         mark, known = len(w.statements), set(site.known)

@@ -89,7 +89,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     known = ETHERNET + constant_size(site.shape.pushed)
     varies = any(h.variable for h in site.shape.pushed)
     behind = version.size if version is not None and not varies else 0
-    w.never(DATA + (known + behind) > END)
+    w.assume_not(DATA + (known + behind) > END)
     first = site.shape.pushed[0].node if site.shape.pushed else front
     trace.leave(site)
     w.do("put_macs", DATA, HOP)
@@ -104,7 +104,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     elif site.shape.clamp:
         raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
     seal_headers(w, site.shape.pushed, ETHERNET, extent)
-    w.never(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
+    w.assume_not(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
     w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
 
 
@@ -112,7 +112,7 @@ def _spend(site: Site, version: Version, node: str, front: Name, sure: bool) -> 
     """Lower the time to live of the IP header at `front`. `sure`: it is within bounds."""
     w = site.writer
     if not sure:
-        w.never(front + version.size > END)
+        w.assume_not(front + version.size > END)
     trace.change(site, node, version.left, front, Value(load(front, version.ttl, 8) - 1, 8))
     w.do(version.spends, front)
 

@@ -288,12 +288,12 @@ class ListOut(Frozen):
         """Write the values one behind the other from `where` on."""
         for i in range(self.most):
             with w.when(self.count > i):
-                w.never(where + (i + 1) * octets > END)
+                w.assume_not(where + (i + 1) * octets > END)
                 at = expr(i * octets)
                 if self.backwards:
                     index = w.local(U64, "at", self.count - (i + 1))
                     w.put(Opaque(index, "clang knows its bound, the verifier does not"))
-                    w.never(index >= self.most)
+                    w.assume_not(index >= self.most)
                     w.put(Opaque(index, "computed with only here, where it is bounded"))
                     at = index * octets
                 for done, size in pieces(octets, most=16):
@@ -310,7 +310,7 @@ def put_headers(w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: 
     for i, out in enumerate(headers):
         pointer = w.local(BYTES, out.node, DATA + base)
         if not constant_so_far:
-            w.never(pointer + out.header.fixed // 8 > END)
+            w.assume_not(pointer + out.header.fixed // 8 > END)
         _put_header(w, out, pointer, total([extent, *(h.size() for h in headers[i + 1 :])]))
         constant_so_far = constant_so_far and not out.variable
         base = total([base, out.size()])
@@ -338,7 +338,7 @@ def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr) -> Non
             continue
         with w.block() if condition == ONE else w.when(condition):
             where = w.local(BYTES, "group", pointer + at)
-            w.never(where + octets > END)
+            w.assume_not(where + octets > END)
             for s in stores(out, group.name, payload):
                 s.put(w, where)
         at = at + choose(condition, octets, 0)
@@ -380,7 +380,7 @@ def seal_headers(
             field = total([places[i], out.octet_of(f)])
             sealed = Call("seal", (CTX, pseudo, at, total(covered), field))
             present = ONE if f.group is None else out.condition(f.group)
-            w.never(not_(sealed) if present == ONE else both((present, not_(sealed))))
+            w.assume_not(not_(sealed) if present == ONE else both((present, not_(sealed))))
 
 
 def _pseudo(

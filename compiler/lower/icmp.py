@@ -133,9 +133,9 @@ def _answer_by(site: Site, version: Version, way: tuple[str, ...], quote: _Quote
             front = size + version.added
             start = signed(quote.where) - front - signed(again)
             shorter = Call("bpf_xdp_adjust_tail", (CTX, surplus))
-            w.never(either((shorter, move_head(start))))
+            w.assume_not(either((shorter, move_head(start))))
             let_edges(w)
-            w.never(DATA + (size + constant_size(back)) > END)
+            w.assume_not(DATA + (size + constant_size(back)) > END)
             put_saved(site, saved)
             _write(site, version, back, size, again, quote)
 
@@ -156,7 +156,7 @@ def _write(
     behind = version.added + quote.octets
     put_headers(w, back, size, behind)
     arguments = CTX, size + again, quote.sender, quote.octets, TYPE_CODE, MTU
-    w.never(not_(Call(f"put_icmp{family}", arguments)))
+    w.assume_not(not_(Call(f"put_icmp{family}", arguments)))
     seal_headers(w, back, size, behind)
     end(site, "tx")
 

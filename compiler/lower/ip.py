@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...lang.text.frozen import Frozen
-from ..ir.expr import ZERO, Expr, There, choose, load, number, swap, to_network
+from ..ir.expr import ZERO, Expr, NotNull, choose, load, number, swap, to_network
 from .site import Site
 
 
@@ -95,7 +95,7 @@ def _innermost(site: Site, node: str, said: dict[str, Callable[[Expr], Expr]]) -
         pointer = site.pointer(name)
         own = said[each.header.protocol](pointer)
         # Two versions say the same of it: clang would ask for both pointers at once.
-        found.append((None if name in site.known else There(pointer), own))
+        found.append((None if name in site.known else NotNull(pointer), own))
         if name in site.known:
             break
     return first_of(found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from ..ir.expr import Expr, Frame, There, load
-from ..ir.nodes import Make
+from ..ir.expr import Expr, Frame, NotNull, load
+from ..ir.nodes import MakePointer
 from ..ir.types import BYTES, raw
 from ..model import Assign, Packet, PopLink
 from ..model.parse_graph import tells, untold
@@ -60,14 +60,14 @@ def _tell_in_front(site: Site, statement: PopLink, ways: list[tuple[str, ...]]) 
     last = {way[-1] for way in ways}
     fronts = [n.name for n in reversed(site.pipeline.graph.nodes) if n.name in last]
     for name in (statement.node, *fronts):
-        site.writer.put(Make(site.pointer(name)))  # for all ways that the tests below open
+        site.writer.put(MakePointer(site.pointer(name)))  # for all ways that the tests below open
     for i, front in enumerate(fronts):
         told = _told(site, front, statement)
         if i == len(fronts) - 1:
             with site.writer.otherwise() if i else nullcontext():
                 assign(site.branch() if i else site, told)
             return
-        with site.writer.either(i == 0, There(site.pointer(front))):
+        with site.writer.either(i == 0, NotNull(site.pointer(front))):
             assign(site.branch({front}), told)
 
 
@@ -88,7 +88,7 @@ def _move(site: Site, start: Expr, size: int, octets: int) -> None:
     """The first `size` octets, by `octets`."""
     w = site.writer
     first = w.let(BYTES, "first", packet_at(Frame("data"), start))
-    w.never(first + (size + octets) > Frame("data_end"))
+    w.assume_not(first + (size + octets) > Frame("data_end"))
     moved = [
         (at, piece, w.local(raw(piece * 8), "link", load(first, at, piece * 8)))
         for at, piece in pieces(size)
@@ -100,5 +100,5 @@ def _move(site: Site, start: Expr, size: int, octets: int) -> None:
 def _find_again(site: Site, node: str, octets: int) -> None:
     """The pointer to a header that was moved, where it is kept."""
     w, pointer = site.writer, pointer_to(node)
-    with w.only(memory=False), w.when(There(pointer)):
+    with w.only(memory=False), w.when(NotNull(pointer)):
         w.add(pointer, octets)

@@ -11,7 +11,7 @@ from ..model import Group, Header, PushElement
 from .fields import pieces
 from .headers_out import ListOut
 from .shape import Unsupported
-from .site import KeptWords, Site
+from .site import ScratchWords, Site
 from .values import list_of
 
 
@@ -39,7 +39,7 @@ def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | N
 class Room:
     """Words of the scratch record that hold what is written later, taken one after the other."""
 
-    kept: KeptWords
+    kept: ScratchWords
     taken: int = 0
 
     def take(self, octets: int) -> int:

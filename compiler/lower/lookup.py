@@ -11,10 +11,10 @@ from ..ir.expr import (
     Expr,
     Member,
     Name,
+    NotNull,
     RecordOf,
     State,
     TableCall,
-    There,
     as_bytes,
     element,
     load,
@@ -168,7 +168,7 @@ def _fill(site: Site, key: Key, words: Name, filled: frozenset[Container]) -> No
         elif group is not None:
             _group(site, key, words, node, group, containers, absent.get((node, group)))
         elif (node, None) in absent:
-            with w.when(There(site.pointer(node))):
+            with w.when(NotNull(site.pointer(node))):
                 _copy(w, words, site.pointer(node), containers)
                 _present(w, key, words, absent[node, None])
         else:
@@ -220,7 +220,7 @@ def _group(
 ) -> None:
     """Containers in a group of fields. `bit` says of one that may be absent whether it is there."""
     w = site.writer
-    with w.when(There(site.pointer(node))):
+    with w.when(NotNull(site.pointer(node))):
         pointer = group_pointer(site, site.header(node), group, site.pointer(node))
         with w.when(pointer):
             _copy(w, words, pointer, containers)
@@ -236,7 +236,7 @@ def dereference(site: Site, rule: str, cell: Expr) -> Name:
     w, name = site.writer, site.tables[rule].manifest.prefix
     type_ = Pointer(f"struct {name}_record")
     record = w.local(type_, name, TableCall(name, "at", (cell, site.state("epoch")), type_))
-    w.never(not_(record))
+    w.assume_not(not_(record))
     return record
 
 

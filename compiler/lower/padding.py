@@ -78,13 +78,13 @@ def put_padding(w: Builder, out: HeaderOut, pointer: Expr, at: Expr) -> Expr:
         where = w.local(BYTES, "padding", pointer + at)
         for i in range(out.padded.most):
             with w.when(out.padded.octets > i):
-                w.never(where + (i + 1) > END)
+                w.assume_not(where + (i + 1) > END)
                 w.store(where, i, 8, 0)
         return at + out.padded.octets
     if not out.padding:
         return at
     where = w.local(BYTES, "padding", pointer + at)
-    w.never(where + out.padding > END)
+    w.assume_not(where + out.padding > END)
     for done, size in pieces(out.padding, most=16):
         w.store(where, done, size * 8, 0)
     return at + out.padding

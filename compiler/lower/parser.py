@@ -18,7 +18,7 @@ from ..ir.expr import (
     number,
 )
 from ..ir.names import c_name
-from ..ir.nodes import Blank, Forget, Function, Goto, Label, Step
+from ..ir.nodes import Barrier, Blank, Function, Goto, Label, StatementStart
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
 from ..model.parse_graph import sometimes_leading, tunnels
@@ -68,7 +68,7 @@ def lower_parser(site: Site, many: bool = False) -> Function:
             bounded.add(node.name)
         with w.at(entering[0].span if entering else node.span):
             if entering:
-                w.put(Blank(), Label(f"node_{c_name(node.name)}"), Step())
+                w.put(Blank(), Label(f"node_{c_name(node.name)}"), StatementStart())
             if many and len(entering) > 1:
                 w.set(AT, Call("forgotten", (State("scratch", BYTES), AT)))
                 w.set(P, DATA + AT)
@@ -88,7 +88,7 @@ def lower_parser(site: Site, many: bool = False) -> Function:
 
 def _goes_on(site: Site) -> None:
     with site.writer.only(memory=True):
-        site.writer.put(Forget())
+        site.writer.put(Barrier())
     site.writer.returns(None)
 
 
@@ -97,7 +97,7 @@ def _ends(site: Site, parts: bool, begun: bool) -> None:
     `begun`: a later one may begin within a header."""
     w = site.writer
     if parts:
-        w.put(Blank(), Label("partial", seldom=True))
+        w.put(Blank(), Label("partial", unlikely=True))
         with w.when(FRAGMENTED):
             w.put(Goto("done", leaves=True))
     w.put(Blank(), Label("malformed"))
@@ -105,11 +105,11 @@ def _ends(site: Site, parts: bool, begun: bool) -> None:
     w.count(EVENT)
     _stopped(site, "malformed")
     if parts:
-        w.put(Blank(), Label("cut", seldom=True))
+        w.put(Blank(), Label("cut", unlikely=True))
         with w.unless(FRAGMENTED):
             w.put(Goto("malformed", leaves=True))
     if parts or begun:
-        w.put(Blank(), Label("tiny", seldom=True))
+        w.put(Blank(), Label("tiny", unlikely=True))
         trace.parsed(site)
         _stopped(site, "tiny_fragment")
 
@@ -175,7 +175,7 @@ def _holds(site: Site, header: Header, clause: Condition) -> Expr:
 
 def _damage(site: Site, broken: Expr, node: Node, reason: str, label: str = "malformed") -> None:
     """`label`: what decides, `cut` and `partial` by whether this stands in a fragment."""
-    with site.writer.when(broken, seldom=True):
+    with site.writer.when(broken, unlikely=True):
         what = f"{node.name}: {reason}"
         site.writer.set(EVENT, site.events("malformed", what), note=what)
         site.writer.put(Goto(label, leaves=True))

@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from ..ir.expr import Cast, Expr, There, as_bytes, both, either, element, not_, reads
-from ..ir.nodes import Make
+from ..ir.expr import Cast, Expr, NotNull, as_bytes, both, either, element, not_, reads
+from ..ir.nodes import MakePointer
 from ..ir.types import U8, U64, U128
 from ..model import Append, Pop, Push, PushElement
 from . import trace
@@ -58,13 +58,13 @@ def _join_ecn(site: Site, inner: str, popped: tuple[tuple[str, ...], ...]) -> No
         if all(node in way for way in popped):
             break  # those further out are never asked
     for node in (inner, *outer):
-        site.writer.put(Make(site.pointer(node)))  # for all ways that the tests below open
+        site.writer.put(MakePointer(site.pointer(node)))  # for all ways that the tests below open
     for i, node in enumerate(outer):
         if all(node in way for way in popped):
             with site.writer.otherwise() if i else nullcontext():
                 _take_ecn(site.branch() if i else site, inner, node)
             return
-        with site.writer.either(i == 0, There(site.pointer(node))):
+        with site.writer.either(i == 0, NotNull(site.pointer(node))):
             _take_ecn(site.branch({node}), inner, node)
 
 

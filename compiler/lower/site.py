@@ -14,15 +14,15 @@ from ..ir.expr import (
     Call,
     Expr,
     HelperCall,
-    Kept,
+    NotNull,
     RecordOf,
     State,
-    There,
+    StatePointer,
     not_,
     number,
 )
 from ..ir.names import Names, c_name
-from ..ir.nodes import Body, Known, Make
+from ..ir.nodes import Body, KnownNotNull, MakePointer
 from ..ir.types import BYTES, U32, U64, Array, Pointer, Type, raw
 from ..model import Header, Pipeline
 from ..model.parse_graph import leading
@@ -51,7 +51,7 @@ class Helper:
 
 
 @dataclass
-class KeptWords:
+class ScratchWords:
     """How many words of the scratch record hold what is written later."""
 
     count: int = 0
@@ -81,7 +81,7 @@ class Site:
     states: dict[str, m.State] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # nodes that a packet here has
     tested: frozenset[str] = frozenset()  # those of them that the condition under way has tested
-    kept: KeptWords = field(default_factory=KeptWords)
+    kept: ScratchWords = field(default_factory=ScratchWords)
 
     @property
     def words(self) -> Expr:
@@ -101,19 +101,19 @@ class Site:
         """A test in front showed that a packet here has these nodes."""
         self.known |= nodes
         if nodes:
-            self.writer.put(Known(tuple(map(pointer_to, sorted(nodes)))))
+            self.writer.put(KnownNotNull(tuple(map(pointer_to, sorted(nodes)))))
 
     def apart(self, writer: Builder, **changes: Any) -> Site:
         """The same place in a function of its own, which knows nothing yet."""
         own: dict[str, Any] = {"bindings": dict(self.bindings), "ports": {}, "known": set()}
         return replace(self, writer=writer, **own | changes)
 
-    def pointer(self, name: str) -> Kept:
+    def pointer(self, name: str) -> StatePointer:
         """The pointer to a node's header; null where the packet lacks the node."""
         again = header_at(self.offset(name), self.header(name).minimum)
-        return Kept(pointer_to(name), again)
+        return StatePointer(pointer_to(name), again)
 
-    def node(self, name: str) -> Kept:
+    def node(self, name: str) -> StatePointer:
         """The pointer to a present node's header: the checker saw that it is present."""
         pointer = replace(self.pointer(name), sure=name not in self.tested)
         self._first(name, pointer)
@@ -125,16 +125,17 @@ class Site:
         if not isinstance(bound.record, State):
             return bound.record
         prefix = self.tables[bound.rule].manifest.prefix
-        record = Kept(bound.record, RecordOf(prefix, self.state(f"{prefix}_slot")), sure=True)
+        again = RecordOf(prefix, self.state(f"{prefix}_slot"))
+        record = StatePointer(bound.record, again, sure=True)
         self._first(known_as(bound.record), record)
         return record
 
-    def _first(self, known: str, pointer: Kept) -> None:
+    def _first(self, known: str, pointer: StatePointer) -> None:
         """A pointer that is sure is made where it is first asked for, not on each way behind
         that."""
         if known not in self.known:
             self.known.add(known)
-            self.writer.put(Make(pointer))
+            self.writer.put(MakePointer(pointer))
 
     def rule_record(self, rule: str) -> State:
         """Where the pointer to the record of the rule that was found of a kind is kept."""
@@ -146,7 +147,7 @@ class Site:
             return self.node(name)
         at, size = self.state(f"{c_name(name)}_at"), self.header(name).minimum
         pointer = self.writer.local(BYTES, "removed", header_at(at, size))
-        self.writer.never(not_(There(pointer)))
+        self.writer.assume_not(not_(NotNull(pointer)))
         return pointer
 
     def reshape(self, shape: Shape) -> None:

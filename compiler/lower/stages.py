@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expr import Member, Number, either, named, number
-from ..ir.nodes import Forget, Known, Step
+from ..ir.nodes import Barrier, KnownNotNull, StatementStart
 from ..ir.types import U8, U32, U64
 from ..model import (
     Append,
@@ -56,7 +56,7 @@ def lower_block(site: Site, block: Block) -> Shape | None:
     nothing comes behind it."""
     for statement in block.statements:
         with site.writer.at(statement.span):
-            site.writer.put(Step())
+            site.writer.put(StatementStart())
             shape = _statement(site, statement)
         if shape is None:
             return None
@@ -158,7 +158,7 @@ def _apart(site: Site) -> None:
     compares each read with those of all branches before, in more than their number's square."""
     site.writer.branches += 1
     if site.writer.branches % MOST_TOGETHER == 0:
-        site.writer.put(Forget())
+        site.writer.put(Barrier())
 
 
 def _if(site: Site, s: If) -> Shape | None:
@@ -260,5 +260,5 @@ def _look_up(site: Site, s: Find | Choose) -> Shape | None:
         site.known.discard(known_as(record))
     else:
         site.known.add(known_as(record))
-        site.writer.put(Known((record,)))
+        site.writer.put(KnownNotNull((record,)))
     return _join(site, [site.shape, *shapes])

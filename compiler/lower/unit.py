@@ -20,7 +20,7 @@ from .parser import lower_parser
 from .reads import asks_local, limits_errors, reads, steers, walk
 from .rewrite import carried_over
 from .shape import Shape, Unsupported, fronts_behind
-from .site import Binding, KeptWords, Site, rule_record
+from .site import Binding, ScratchWords, Site, rule_record
 from .stages import lower_block
 from .tell import places
 
@@ -110,7 +110,7 @@ def _role(
     names: Names,
 ) -> tuple[list[Function], int]:
     """A role's functions, and the words of the scratch record that they take."""
-    kept = KeptWords()
+    kept = ScratchWords()
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(
         fronts_behind(pipeline.graph, role, pipeline.graph.entry(role).name)

@@ -9,9 +9,9 @@ from ..ir.expr import (
     Call,
     Cast,
     Member,
+    NotNull,
     Number,
     State,
-    There,
     as_bytes,
     binary,
     bits_joined,
@@ -121,7 +121,7 @@ def _where_there(site: Site, pointer: Made, read: Value) -> Value:
         return read.holding(choose(pointer, read.expr, ZERO))
     w = site.writer
     found = w.local(stored(read), "read", 0)
-    with w.when(There(pointer)):
+    with w.when(NotNull(pointer)):
         w.set(found, read.expr)
     return read.holding(found)
 
@@ -196,7 +196,7 @@ def _option(site: Site, option: Packet) -> tuple[Made | None, Made]:
     if field.group is not None:
         pointer = group_pointer(site, header, field.group, pointer, sure=known)
     sure = known and field.group is None
-    test = pointer if site.card else There(pointer)
+    test = pointer if site.card else NotNull(pointer)
     return None if sure else test, field_value(pointer, field).host()
 
 

@@ -98,7 +98,7 @@ def _materialise(site: Site) -> None:
     w, shape = site.writer, site.shape
     start = _start(site)
     if not (shape.pushed or shape.popped):
-        w.never(move_head(start))
+        w.assume_not(move_head(start))
         return
     if site.card and any(header.sealed() for header in shape.pushed):
         raise Unsupported("a checksum over the payload of a packet", w.span)
@@ -112,10 +112,10 @@ def _materialise(site: Site) -> None:
             continue  # the checker saw that no packet comes so
         with w.when(here):
             saved = save(site, size, start)
-            w.never(move_head(signed(begins) - size - signed(pushed)))
+            w.assume_not(move_head(signed(begins) - size - signed(pushed)))
             trim(site, total([size, pushed, extent]))
             let_edges(w)
-            w.never(DATA + (size + constant_size(site.shape.pushed)) > END)
+            w.assume_not(DATA + (size + constant_size(site.shape.pushed)) > END)
             put_saved(site, saved)
             if () in shape.popped and not shape.pushed:
                 # perhaps nothing was removed: then it is named already
@@ -145,7 +145,7 @@ def trim(site: Site, size: Expr) -> None:
             raise Unsupported(
                 "pushing a frame within a tunnel, on a network card", site.writer.span
             )
-        site.writer.never(set_length(size))
+        site.writer.assume_not(set_length(size))
 
 
 def announce(site: Site, last: str, first: str, size: int) -> None:
@@ -228,7 +228,7 @@ def save(site: Site, size: int, start: Expr = ZERO) -> Saved:
     begin = w.let(BYTES, "start", Frame("data"))
     if start != ZERO:
         w.set(begin, packet_at(begin, start))
-    w.never(begin + size > Frame("data_end"))
+    w.assume_not(begin + size > Frame("data_end"))
     return [
         (at, octets, w.local(raw(octets * 8), "link", load(begin, at, octets * 8)))
         for at, octets in pieces(size)

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..ir.expr import Expr, Kept, Name, RecordOf, State, There, not_
+from ..ir.expr import Expr, Name, NotNull, RecordOf, State, StatePointer, not_
 from ..ir.nodes import (
     AssumeNot,
+    Barrier,
     Block,
     Body,
-    Forget,
     Function,
     If,
-    Known,
+    KnownNotNull,
     Let,
-    Make,
+    MakePointer,
     Only,
     Set,
     Statement,
-    Step,
+    StatementStart,
 )
 from ..ir.rewrite import rebuilt, with_expressions
 from ..ir.types import U16, U32, Int, Pointer, Type
@@ -92,17 +92,17 @@ class _Place:
 
     def _statement(self, s: Statement) -> Iterator[Statement]:
         match s:
-            case Step():
+            case StatementStart():
                 if self.forget:
                     self.made.clear()
                     self.known.clear()
-                    yield Forget(s.span)
+                    yield Barrier(s.span)
                 yield s
                 return
-            case Known(places):
+            case KnownNotNull(places):
                 self.known.update(places)
                 return
-            case Make(pointer):
+            case MakePointer(pointer):
                 yield from self._make(pointer, s)
                 return
             case Only(memory, body):
@@ -116,13 +116,13 @@ class _Place:
             case Set(State() as place, _) if isinstance(place.type, Pointer):
                 self.made[place] = place
                 self.known.discard(place)
-            case If(test, then, otherwise, seldom):
-                s = If(test, self.branch(then), self.branch(otherwise), seldom, s.span)
+            case If(test, then, otherwise, unlikely):
+                s = If(test, self.branch(then), self.branch(otherwise), unlikely, s.span)
             case Block(inner):
                 s = Block(self.body(inner), s.span)
         yield s
 
-    def _make(self, kept: Kept, s: Statement) -> Iterator[Statement]:
+    def _make(self, kept: StatePointer, s: Statement) -> Iterator[Statement]:
         """What has to be done before a statement uses a pointer."""
         place = kept.place
         if self.memory and self.made.get(place) not in (place, kept.again):
@@ -137,10 +137,10 @@ class _Place:
             yield Set(place, rebuilt(again, self._resolved), span=s.span)
         if kept.sure and place not in self.known:
             self.known.add(place)
-            yield AssumeNot(not_(There(place)), s.span)
+            yield AssumeNot(not_(NotNull(place)), s.span)
 
     def _resolved(self, x: Expr) -> Expr:
-        if isinstance(x, Kept):
+        if isinstance(x, StatePointer):
             return x.place
         return self._number(x) if isinstance(x, State) else x
 
@@ -158,5 +158,5 @@ def _in_scratch(x: State) -> Type:
     return U16 if x.member.endswith("_at") else x.type
 
 
-def _kept(s: Statement) -> list[Kept]:
-    return [x for x in own_expressions(s) if isinstance(x, Kept)]
+def _kept(s: Statement) -> list[StatePointer]:
+    return [x for x in own_expressions(s) if isinstance(x, StatePointer)]

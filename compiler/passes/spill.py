@@ -20,10 +20,10 @@ from ..ir.expr import (
     element,
 )
 from ..ir.nodes import (
+    Barrier,
     Block,
     Body,
     Clear,
-    Forget,
     If,
     Let,
     LetArray,
@@ -31,7 +31,7 @@ from ..ir.nodes import (
     Only,
     Set,
     Statement,
-    Step,
+    StatementStart,
 )
 from ..ir.rewrite import rebuilt, with_expressions
 from ..ir.types import BYTES, U64, U128, Array, Int, Pointer, Struct
@@ -79,7 +79,7 @@ class _Spilled:
             return
         s = with_expressions(s, self._read)
         match s:
-            case Step():
+            case StatementStart():
                 self.aside = 0
                 yield s
             case LetArray(name, values):
@@ -89,7 +89,7 @@ class _Spilled:
                 for i, value in enumerate(values):
                     yield Set(element(self.places[name.name], i), value, span=s.span)
                 if values:
-                    yield Forget(s.span)
+                    yield Barrier(s.span)
             case LetStruct(Name(_, Struct(of)) as name, None):
                 yield from self._zeros(name, f"struct {of}", self.sizes[of], s)
             case Let(Name(name, Int() as type_), kept) if name in self.crossing:
@@ -160,7 +160,7 @@ def _steps(body: Body, count: list[int]) -> Iterator[tuple[int, Statement]]:
     """All statements with the number of the step they belong to. The tests of a chain are all made
     before any of its arms."""
     for s in body:
-        if isinstance(s, Step):
+        if isinstance(s, StatementStart):
             count[0] += 1
         yield count[0], s
         if isinstance(s, If):

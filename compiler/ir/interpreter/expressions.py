@@ -120,7 +120,7 @@ class Expressions:
                 return found if isinstance(found, Pointer) else found & ones(bits_of(type_))
             case e.Choice(test, then, otherwise):
                 return self.value(then if self.truth(test) else otherwise)
-            case e.There(pointer):
+            case e.NotNull(pointer):
                 return int(self.truth(pointer))
         return self._asked(x)
 

@@ -132,7 +132,7 @@ class Execution(Expressions):
             case n.Trace(_, words):
                 for word in words:
                     self.value(word)
-            case n.Only() | n.Make() | n.Known():
+            case n.Only() | n.MakePointer() | n.KnownNotNull():
                 raise Fault(f"not placed: {type(s).__name__}")
 
     def _assign(self, place: Expr, value: Expr, operator: str) -> None:

@@ -21,9 +21,9 @@ from helioc.compiler.ir.expr import (
     Expr,
     Frame,
     HelperCall,
-    Kept,
     Name,
     State,
+    StatePointer,
     Swap,
     Symbol,
     Unary,
@@ -37,11 +37,11 @@ from helioc.compiler.ir.nodes import (
     Function,
     Goto,
     If,
-    Known,
+    KnownNotNull,
     Label,
     Let,
     LetArray,
-    Make,
+    MakePointer,
     Only,
     Return,
     Set,
@@ -204,9 +204,13 @@ BROKEN: dict[str, tuple[Body, list[str]]] = {
         ["`q` points to where the frame was before it was moved"],
     ),
     "left after placing": (
-        (Only(True, (Known((HEADER,)),)), Make(Kept(HEADER, Frame("data"))), END),
-        ["`Only` is left after placing", "`Known` is left after placing",
-         "`Make` is left after placing", "`Kept` is left after placing"],
+        (
+            Only(True, (KnownNotNull((HEADER,)),)),
+            MakePointer(StatePointer(HEADER, Frame("data"))),
+            END,
+        ),
+        ["`Only` is left after placing", "`KnownNotNull` is left after placing",
+         "`MakePointer` is left after placing", "`StatePointer` is left after placing"],
     ),
 }  # fmt: skip
 
@@ -249,9 +253,9 @@ def test_what_keeps_to_them_is_not(name: str) -> None:
 
 
 def test_what_is_not_placed_yet_may_be_there() -> None:
-    kept = Kept(HEADER, Call("header_at", (CTX, ONE, ONE), BYTES))
+    kept = StatePointer(HEADER, Call("header_at", (CTX, ONE, ONE), BYTES))
     read: Expr = Swap(load(kept, 0, 32))
-    body: Body = (Make(kept), Only(True, (LET,)), Let(Name("y"), read), Do(ADJUST))
+    body: Body = (MakePointer(kept), Only(True, (LET,)), Let(Name("y"), read), Do(ADJUST))
     assert said((*body, Let(Name("z"), read), END), placed=False) == []
 
 

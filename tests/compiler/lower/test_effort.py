@@ -12,7 +12,7 @@ from helioc.compiler.backend.effort import estimated, followed, too_much
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, lowered, run
 from helioc.compiler.ir.builder import Builder
-from helioc.compiler.ir.expr import Name, There, not_
+from helioc.compiler.ir.expr import Name, NotNull, not_
 from helioc.compiler.lower.site import pointer_to
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
@@ -82,7 +82,7 @@ def test_each_pointer_that_may_be_null_doubles_the_ways() -> None:
 
     other()  # 1
     w.set(a, Name("found"))  # 2
-    with w.when(There(a)):  # 1: it is there
+    with w.when(NotNull(a)):  # 1: it is there
         other()  # 1
         w.set(b, Name("found"))  # 2
         other()  # 1: it is not used
@@ -90,5 +90,5 @@ def test_each_pointer_that_may_be_null_doubles_the_ways() -> None:
     other()  # with the brace 2, 2: of the block's own pointer nothing is left
     w.set(b, Name("found"))  # 4
     other()  # 2: it is not used
-    w.never(not_(There(a)))  # 1, 1
+    w.assume_not(not_(NotNull(a)))  # 1, 1
     assert followed(w.body) == 1 + 2 + 1 + 1 + 2 + 2 + 2 + 4 + 4 + 2 + 2
