@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ....lang.contract.world.environment import is_broadcast, is_multicast
 from ...interpret.octets import checksum
-from .header import MAX_OFFSET, OF_IPV6, Host, is_confined_address, known, seal
+from .checksums import seal
+from .header import MAX_OFFSET, OF_IPV6, Host, is_confined_address, known
 from .memory import Pointer, swapped
 
 ICMP, ICMP6 = 1, 58

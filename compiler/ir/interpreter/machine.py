@@ -7,7 +7,7 @@ from typing import Literal, cast
 from ....lang.contract.world.environment import Environment, Fate, Outcome, Port, Rules, States
 from ..nodes import Function
 from ..unit import Program, Unit
-from . import answers, header
+from . import answers, checksums, forwarding, header
 from .expressions import CONSTANTS, Numbers
 from .layout import TRACE_SIZE, Layout
 from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones
@@ -18,7 +18,7 @@ _FATES = {number: name[4:].lower() for name, number in CONSTANTS.items() if name
 _DROP, _PASS, _REDIRECT = (CONSTANTS[f"XDP_{name}"] for name in ("DROP", "PASS", "REDIRECT"))
 _SECOND = 1_000_000_000
 
-assert answers  # its functions are known once it is imported
+assert answers and checksums and forwarding  # their functions are known once they are imported
 
 
 class Machine:
