@@ -57,7 +57,7 @@ nightly:
 
 matrix:
 	@tests/setup.sh matrix
-	@PYTHONPATH=tests $(BIN)/python tests/vm/matrix.py --write
+	@PYTHONPATH=tests/support $(BIN)/python tests/vm/matrix.py --write
 
 seeded:
 	@tests/setup.sh test

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import gc
 import importlib
 import os
 import pkgutil
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,10 +20,10 @@ import helioc.compiler
 import helioc.lang
 import helioc.runtime
 import pytest
+from golden import Golden, compare
 from lab import Lab
 from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
 
-GOLDEN = Path(__file__).parent / "golden"
 CI = os.environ.get("CI") == "true"
 EMULATED = "HELIO_VM" in os.environ  # where to import takes seconds
 _numbers = count(1)
@@ -208,25 +207,7 @@ def pins(kernel: None) -> Iterator[Path]:
     folder.rmdir()
 
 
-Golden = Callable[[str, str], None]
-
-
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """golden(name, text): `text` is what tests/golden/<name> holds; --update-golden writes it."""
-
-    def compare(name: str, text: str) -> None:
-        path = GOLDEN / name
-        if request.config.getoption("--update-golden"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        elif not path.exists():
-            pytest.fail(f"no tests/golden/{name}: write it with --update-golden", pytrace=False)
-        elif (kept := path.read_text()) != text:
-            lines = difflib.unified_diff(
-                kept.splitlines(), text.splitlines(), f"tests/golden/{name}", "now", lineterm=""
-            )
-            reason = "\n".join(lines) or "they differ in the newline at the end only"
-            pytest.fail(f"{reason}\n(if this is meant: --update-golden)", pytrace=False)
-
-    return compare
+    return partial(compare, update=request.config.getoption("--update-golden"))

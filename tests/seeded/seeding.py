@@ -37,7 +37,7 @@ def found(fault: Fault | None, folder: Path, seeds: int = 24) -> str:
         path.write_text(before.replace(fault.text, fault.instead))
     paths = [
         folder / "typings",
-        *(ROOT / at for at in ("tests", "tests/generated", "tests/seeded")),
+        *(ROOT / at for at in ("tests/support", "tests/generated", "tests/seeded")),
     ]
     environment = {
         **os.environ,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-from conftest import Golden
 from explained import explained
+from golden import Golden
 from helioc.lang.text.render import render
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.hp"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-from conftest import Golden
+from golden import Golden
 from helioc.compiler.check.program import check, check_headers
 from helioc.compiler.check.resolve import PIPELINES, STANDARD, load_file
 from helioc.compiler.model import Pipeline, Requirement

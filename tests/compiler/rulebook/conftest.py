@@ -1,4 +1,4 @@
-"""What the rule book's tests share: see tests/rules_world.py."""
+"""What the rule book's tests share: see tests/support/rules_world.py."""
 
 from __future__ import annotations
 

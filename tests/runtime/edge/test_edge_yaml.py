@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Golden
 from explained import examples
+from golden import Golden
 from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.lang.contract.manifest.manifest import Manifest

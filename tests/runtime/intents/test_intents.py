@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import Golden
 from explained import examples
+from golden import Golden
 from helioc.commands.intent_text import intent_rows, moment
 from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest, from_json

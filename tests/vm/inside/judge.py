@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
 from acceptance import Build, Verdict, digest_of
 from helioc.compiler.packettests.runs import run_case

@@ -19,7 +19,7 @@ from helioc.runtime.rules.plans import Changes, Plan
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
 
-HP = Path(__file__).parents[1] / "pipelines" / "linx.hp"
+HP = Path(__file__).parents[2] / "pipelines" / "linx.hp"
 LAN, WAN1, WAN2 = 1, 2, 3
 DROP, PASS = 3, 2  # the values of `action`
 

@@ -1,7 +1,7 @@
 """A client that does nobody any harm, as a process: so many calls a second, all of which are to be
 answered. For each line of its input it prints what it saw since the line before.
 
-    python tests/steady_client.py JSON    (of Client: address, pipeline, identity, server_name)
+    python tests/support/steady_client.py JSON    (Client: address, pipeline, identity, server_name)
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest
 
-LINX = (Path(__file__).parents[1] / "pipelines" / "linx.hp").read_text()
+LINX = (Path(__file__).parents[2] / "pipelines" / "linx.hp").read_text()
 PORTS = {"LAN": 1, "WAN": 2}
 # One kind of every way to match, with what it gives.
 ONE = """import std.ethernet, std.ip

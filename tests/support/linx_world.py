@@ -15,7 +15,7 @@ from helioc.lang.contract.rules.rules import Matcher, Member, Reference, Rule
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.lang.syntax.parser import parse, read
 
-PIPELINES = Path(__file__).parents[1] / "pipelines"
+PIPELINES = Path(__file__).parents[2] / "pipelines"
 
 
 @cache

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KERNEL = ROOT / "tests" / "vm" / "kernel.sh"
 NEVER_REACHED = 125
 NEEDED = ("qemu-system-x86_64", "busybox", "modprobe", "zstd", "xz", "apt-get")

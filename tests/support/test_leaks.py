@@ -16,6 +16,7 @@ from lab import remove_namespace
 from leaks import Snapshot, leaked, snapshot
 
 HERE = Path(__file__).parent
+PATHS = f"{HERE}:{HERE.parent}:{HERE.parents[1] / 'examples'}"
 
 NOTHING = Snapshot(Counter(), frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
 
@@ -25,7 +26,7 @@ def _run(folder: Path, **environment: str) -> tuple[str, int]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c/dev/null",
          "-W", "ignore::ResourceWarning", "--rootdir", str(folder), str(folder)],
-        env=os.environ | {"PYTHONPATH": f"{HERE}:{HERE.parent / 'examples'}"} | environment,
+        env=os.environ | {"PYTHONPATH": PATHS} | environment,
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     return done.stdout, done.returncode

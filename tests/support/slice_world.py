@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Raw
 
-HP = Path(__file__).parents[1] / "pipelines" / "slice.hp"
+HP = Path(__file__).parents[2] / "pipelines" / "slice.hp"
 EDGE = "ports: {NIC: {role: nic, interface: nic0}}\n"
 INTENT = """\
 resourceId: video-17

@@ -15,7 +15,7 @@ from leaks import PREFIX
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import Ether
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture

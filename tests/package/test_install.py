@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CODE = ("lang", "compiler", "runtime", "commands")
 DATA = ("errors", "templates", "pipelines")
 

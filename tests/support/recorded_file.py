@@ -1,6 +1,6 @@
 """A file whose writes and syncs go to a log before they are answered, by FUSE (linux/fuse.h).
 
-python tests/recorded_file.py FILE LOG SIZE
+python tests/support/recorded_file.py FILE LOG SIZE
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a hostile client does to an agent's port, by name: each for some seconds, by so many
 connections at a time.
 
-    python tests/http2_abuse.py NAME,NAME SECONDS CONNECTIONS TARGET    (JSON: http2.Target)
+    python tests/support/http2_abuse.py NAME,NAME SECONDS CONNECTIONS TARGET    (JSON: http2.Target)
 """
 
 from __future__ import annotations

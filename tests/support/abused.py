@@ -18,7 +18,7 @@ from typing import Any
 from http2 import Target
 from lab import Background, LabError
 
-_TESTS = Path(__file__).parent
+_HERE = Path(__file__).parent
 #: Seconds that a report of the client beside may take.
 _PATIENCE = 30.0
 
@@ -91,7 +91,7 @@ class Beside:
 @contextmanager
 def beside(words: Sequence[str], **client: Any) -> Iterator[Beside]:
     """`words`: what runs it; `client`: see Client."""
-    command = [*words, sys.executable, str(_TESTS / "steady_client.py"), json.dumps(client)]
+    command = [*words, sys.executable, str(_HERE / "steady_client.py"), json.dumps(client)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     )
@@ -106,7 +106,7 @@ def attack(
     words: Sequence[str], names: Sequence[str], target: Target, seconds: float, connections: int
 ) -> dict[str, dict[str, int]]:
     """Do each for so long, one after the other; what each did."""
-    command = [*words, sys.executable, str(_TESTS / "http2_abuse.py"), ",".join(names),
+    command = [*words, sys.executable, str(_HERE / "http2_abuse.py"), ",".join(names),
                str(seconds), str(connections), json.dumps(asdict(target))]  # fmt: skip
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=len(names) * (seconds + 60)
