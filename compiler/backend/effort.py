@@ -1,7 +1,7 @@
 """How much of a program the verifier follows. It goes through what comes behind a test of a pointer
 twice, once with the pointer and once without, for as long as the pointer is used. Where the parser
 leaves pointers in registers, it goes through the stages once for each way through the parser.
-tests/compiler/lower/test_effort.py holds this against what a kernel counts."""
+tests/compiler/backend/test_effort.py holds this against what a kernel counts."""
 
 from __future__ import annotations
 

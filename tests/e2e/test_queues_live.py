@@ -18,7 +18,7 @@ from helioc.runtime.ports.ports import Wanted
 from lab import Lab
 
 SO_INCOMING_CPU = 49
-STEERING = Path(__file__).parents[1] / "runtime" / "card" / "steering.hp"
+STEERING = Path(__file__).parents[1] / "runtime" / "loading" / "steering.hp"
 CPUS = sorted(os.sched_getaffinity(0))
 FLOW = "FLOW [(src_ip, u32, 10.9.0.2), (dst_port, u16, {}), (action, u8, STEER), (queue, u8, {})]"
 RULES = "create " + ", ".join(FLOW.format(9000 + n, n) for n in range(4))

@@ -19,7 +19,7 @@ from hypothesis.vendor.pretty import pretty
 from scapy.layers.l2 import Ether
 from scapy_tunnels import extensions, seen, tunnels
 
-FOLDER = Path(__file__).parents[1] / "compiler" / "lower" / "parses"
+FOLDER = Path(__file__).parents[1] / "compiler/lower/cases/parses"
 RULES = {
     "stacks": "create R 1 [(top, u32, 0 & 1)]; create R 2 [(tag, u16, 0), (top, u32, 1 & 1)]",
     "groups": """create R 1 [(last, u16, 0 & 1)];

@@ -38,7 +38,7 @@ create NAT 1 [(from, u32, 10.0.0.1), (to, u32, 203.0.113.200), (port, u16, 4711)
               (mac, u48, ff:ff:ff:ff:ff:ff)]
 """
 ADDRESSES = ["10.0.0.1", "0.0.0.0", "255.255.255.255", "10.0.0.7"]
-FILE = Path(__file__).parents[1] / "compiler" / "lower" / "assigns" / "nat.hp"
+FILE = Path(__file__).parents[1] / "compiler/lower/cases/assigns/nat.hp"
 
 
 @pytest.fixture(scope="module", params=WAYS)

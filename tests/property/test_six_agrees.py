@@ -36,7 +36,7 @@ create PATH 1 [(from, u128, fc00::1), (to, u128, fd00:1:2:3:4:5:6:7), (vni, u32,
        PATH 2 [(from, u128, ::), (to, u128, ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff), (vni, u32, 6),
                (local, u128, {HERE}), (remote, u128, {PEER}), (interface, u32, LAN)]
 """
-FILE = Path(__file__).parents[1] / "compiler" / "lower" / "assigns" / "six.hp"
+FILE = Path(__file__).parents[1] / "compiler/lower/cases/assigns/six.hp"
 
 
 @pytest.fixture(scope="module", params=WAYS)

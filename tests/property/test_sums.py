@@ -21,7 +21,7 @@ from scapy.layers.inet import GRE, IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw, bind_layers
 
-SUMS = Path(__file__).parents[1] / "compiler" / "lower" / "pushes" / "sums.hp"
+SUMS = Path(__file__).parents[1] / "compiler/lower/cases/pushes/sums.hp"
 WORLD = Environment(
     (
         Port(1, "P", "p", 11, 9000, mac("02:00:00:00:00:01"), 0),

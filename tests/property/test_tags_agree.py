@@ -36,7 +36,7 @@ REQUESTS = "create " + ", ".join(
     f"(svid, u16, {100 + i}), (cvid, u16, 7), (way, u32, TRUNK), (hop, u32, {HOP})]"
     for i, mark in enumerate(MARKS)
 )
-FILE = Path(__file__).parents[1] / "compiler" / "lower" / "pushes" / "tags.hp"
+FILE = Path(__file__).parents[1] / "compiler/lower/cases/pushes/tags.hp"
 
 
 class Tag(NamedTuple):

@@ -54,7 +54,7 @@ create STATION 1 [(dst_mac, u48, 02:00:00:00:00:aa), (vni, u32, 77), (local_ip, 
        STATION 3 [(dst_mac, u48, 02:00:00:00:00:ab), (vni, u32, 77), (local_ip, u32, {HERE}),
                   (remote_ip, u32, 192.0.2.3), (interface, u32, WAN)]
 """
-FILE = Path(__file__).parents[1] / "compiler" / "lower" / "tunnels" / "vxlan.hp"
+FILE = Path(__file__).parents[1] / "compiler/lower/cases/tunnels/vxlan.hp"
 
 
 @pytest.fixture(scope="module", params=WAYS)

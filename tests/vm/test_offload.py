@@ -20,11 +20,11 @@ from virtual import ROOT, booted, why_not
 
 INSIDE = Path(__file__).parent / "inside"
 OFFLOAD, CARD = INSIDE / "offload.sh", INSIDE / "card.py"
-STEERING = ROOT / "tests" / "runtime" / "card" / "steering.hp"
+STEERING = ROOT / "tests" / "runtime" / "loading" / "steering.hp"
 PIPELINES = [
     ROOT / "pipelines" / "slice.hp",
     ROOT / "pipelines" / "linx_offload.hp",
-    ROOT / "tests" / "runtime" / "card" / "tunnels.hp",
+    ROOT / "tests" / "runtime" / "loading" / "tunnels.hp",
 ]
 #: Each object takes a second, so that some stand for all; `make nightly` tries all.
 SOME = {

@@ -21,7 +21,7 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.testrun import PrivateRun
 from packet_cases import packet_cases_hold
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "cases"
 PIPELINES = sorted([*(HERE / "lookups").glob("*.hp"), *(HERE / "states").glob("*.hp")])
 
 

@@ -9,7 +9,7 @@ import pytest
 from helioc.compiler.lower.unit import Join
 from packet_cases import packet_cases_hold
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "cases"
 PIPELINES = sorted(
     [
         *HERE.glob("parses/*.hp"),

@@ -18,7 +18,7 @@ from lab import Lab, Namespace, until
 pytestmark = pytest.mark.usefixtures("kernel")
 
 _numbers = count(1)
-LEARNING = Path(__file__).parents[2] / "compiler/lower/states/learning.hp"
+LEARNING = Path(__file__).parents[2] / "compiler/lower/cases/states/learning.hp"
 
 
 @pytest.fixture

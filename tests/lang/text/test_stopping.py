@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-LINX = Path(__file__).parents[2] / "pipelines" / "linx.hp"
+LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
 ENDLESS = '#!/bin/sh\necho $$ >> "$STARTED"\nexec sleep 600\n'
 
 

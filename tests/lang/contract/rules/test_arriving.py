@@ -15,7 +15,7 @@ from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Diagnostic
 from helioc.lang.text.source import Source
 
-PIPELINES = Path(__file__).parents[3] / "pipelines"
+PIPELINES = Path(__file__).parents[4] / "pipelines"
 NUMBERS = {"ACC1": 1, "UNDER": 2, "ACC2": 3}
 ROLES = {1: "access", 2: "underlay", 3: "access"}
 TITLE = (

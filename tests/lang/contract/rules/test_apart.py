@@ -16,7 +16,7 @@ from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Diagnostic
 from helioc.lang.text.source import Source
 
-PIPELINES = Path(__file__).parents[3] / "pipelines"
+PIPELINES = Path(__file__).parents[4] / "pipelines"
 TEXT = """import std.ethernet, std.ip, std.ipv6
 
 pipeline either {

@@ -22,7 +22,7 @@ from leaks import PREFIX
 from populated import fill_states, requests, wire_ports
 
 NAME = f"{PREFIX}every"
-SHIPPED = sorted((Path(__file__).parents[3] / "pipelines").glob("*.hp"))
+SHIPPED = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
 
 
 class Host:

@@ -14,7 +14,7 @@ from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 
-GATEWAY = Path(__file__).parents[3] / "pipelines" / "vxlan_gateway.hp"
+GATEWAY = Path(__file__).parents[4] / "pipelines" / "vxlan_gateway.hp"
 FIRST = (
     "create VTEP 1 east [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
     "(interface, u32, UNDER)]"

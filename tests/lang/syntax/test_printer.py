@@ -15,7 +15,7 @@ from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .conftest import PIPELINES, strip
+from ..conftest import PIPELINES, strip
 
 TEXTS = {p.name: p.read_text() for p in sorted(PIPELINES.rglob("*.hp"))}
 

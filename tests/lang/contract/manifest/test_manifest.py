@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_maps import compiled
 
-PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
+PIPELINES = sorted((Path(__file__).parents[4] / "pipelines").glob("*.hp"))
 HOST = Host((Link(2, "eth1", "", 1500, bytes(6), 0, 0, 0),), ())
 EDGE = """\
 ports: {WAN1: {role: wan, interface: eth1}}

@@ -35,9 +35,8 @@ from scapy.packet import Raw
 
 ROOT = Path(__file__).parents[3]
 SLICE = ROOT / "pipelines" / "slice.hp"
-HERE = Path(__file__).parent
-TUNNELS = Path(__file__).with_name("tunnels.hp")
-PIPELINES = [SLICE, ROOT / "pipelines" / "linx_offload.hp", *sorted(HERE.glob("*.hp"))]
+STEERING, TUNNELS = (Path(__file__).with_name(f"{name}.hp") for name in ("steering", "tunnels"))
+PIPELINES = [SLICE, ROOT / "pipelines" / "linx_offload.hp", STEERING, TUNNELS]
 
 pytestmark = pytest.mark.usefixtures("kernel")
 

@@ -11,7 +11,7 @@ from helioc.lang.contract.rules.rule_text import format_rule
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.source import Source
 
-EDGE = Path(__file__).parents[3] / "pipelines" / "srv6_edge.hp"
+EDGE = Path(__file__).parents[4] / "pipelines" / "srv6_edge.hp"
 NEEDS = (
     "[(source, u128, fc00::1), (sids, u128, fc00:1::, fc00:2::), (headend, u8, H_ENCAPS), "
     "(interface, u32, CORE), (gateway, u128, fc00::9)]"

@@ -17,7 +17,7 @@ from helioc.runtime.kernel.figures import figures
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
 MOST_VERIFIED = 150_000  # instructions: far below the kernel's limit of a million
-SHAPES = sorted((Path(__file__).parent / "parses").glob("*.hp"))
+SHAPES = sorted((Path(__file__).parents[1] / "lower/cases/parses").glob("*.hp"))
 MOST_OF_SHAPES = 100_000  # stacks of eight headers, each followed in each of its ways
 
 

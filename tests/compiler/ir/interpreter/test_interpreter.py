@@ -54,7 +54,7 @@ from helioc.lang.syntax.parser import read
 from linx_world import PIPELINES, Book
 from lowered_runs import Lowered
 
-HERE = Path(__file__).parents[1] / "lower"
+HERE = Path(__file__).parents[2] / "lower" / "cases"
 TESTED = sorted([*PIPELINES.glob("*.test.yaml"), *HERE.glob("*/*.test.yaml")])
 FORMS: dict[str, Callable[[Pipeline], Unit]] = {
     "staged": lambda p: placed(p, lowered(p)),

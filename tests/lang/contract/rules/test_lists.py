@@ -24,7 +24,7 @@ from helioc.runtime.rules.matches import MatchCodec
 from hypothesis import given
 from hypothesis import strategies as st
 
-PIPELINE = check_file(Path(__file__).parents[1] / "lower" / "pushes" / "lists.hp")
+PIPELINE = check_file(Path(__file__).parents[3] / "compiler/lower/cases/pushes/lists.hp")
 MANIFEST = manifest_of(PIPELINE, lower_pipeline(PIPELINE))
 KIND = MANIFEST.rule("POLICY")
 TEXT = """create POLICY 1 [(dst, u128, fd00::/16), (sids, u128, fc00:1::, fc00:2::, fc00:3::),
