@@ -9,7 +9,7 @@ from html import escape
 from ..compiler import model as m
 from ..compiler.check.states import updates
 from ..compiler.ir.unit import Unit
-from ..compiler.lower.events import MALFORMED, Events
+from ..compiler.lower.events import MALFORMED, events_of
 from ..compiler.model import guards
 from ..compiler.model.parse_graph import to_dot
 from ..compiler.model.show import expression
@@ -76,7 +76,7 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
     yield Grid(("event", "what becomes of the packet"), tuple(p.hooks.items()))
     yield Heading(2, "Counters")
     groups: dict[str, list[str]] = {}
-    for counter in Events(p).counters:
+    for counter in events_of(p).counters:
         if counter.group != "malformed":
             groups.setdefault(counter.group, []).append(counter.reason)
     groups["malformed"] = [f"each node: {reason}" for reason in MALFORMED]

@@ -50,9 +50,7 @@ _log = logging.getLogger("heliod")
 class Cpu(click.IntRange):
     """One that this process may run on."""
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         cpu, before = int(super().convert(value, param, ctx)), os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, {cpu})

@@ -17,13 +17,14 @@ from ..lang.text.writing import write_files
 from .backend.budget import over_budget, untraced
 from .backend.effort import too_much
 from .check.program import check
+from .headers.unsupported import Unsupported
 from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
-from .lower.shape import Unsupported
 from .lower.unit import Join, Target, lower
 from .model import Bridge, Forward, Pipeline
 from .passes.drop_unused import drop_unused
+from .passes.edit_packets import edit_packets
 from .passes.lay_out_state import lay_out_state
 from .passes.merge_functions import merge_functions
 from .passes.place_state import needs_memory, place_state
@@ -56,8 +57,23 @@ def lowered(
     pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
     """The pipeline in the intermediate representation, before all passes. Raises `Refused`."""
+    with _limits(pipeline, target):
+        return lower(pipeline, pipeline.span.source.file, join, traced, target)
+
+
+def edited(pipeline: Pipeline, unit: Unit) -> Unit:
+    """A unit after the first pass, which is the same wherever state is kept. Raises `Refused`."""
+    if unit.edited:
+        return unit
+    with _limits(pipeline, unit.target):
+        return edit_packets(unit)
+
+
+@contextmanager
+def _limits(pipeline: Pipeline, target: Target) -> Iterator[None]:
+    """What is not compiled yet is a diagnostic."""
     try:
-        unit = lower(pipeline, pipeline.span.source.file, join, traced, target)
+        yield
     except Unsupported as error:
         if target != "host":
             from .nfp.nfp import not_on_a_card  # only where a card is the target
@@ -66,7 +82,6 @@ def lowered(
         label = Label(error.span or pipeline.span, "not compiled yet")
         help_ = "all else is sound: leave this out, or say it another way"
         raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
-    return unit
 
 
 @dataclass(frozen=True)
@@ -88,7 +103,9 @@ class Pass:
 
 
 PASSES = (
-    # first: what it moves into the scratch record is read through pointers that place_state makes
+    # before all others, which know what it makes of a push, a pop or an assignment
+    Pass("edit_packets", lambda unit, _: unit if unit.edited else edit_packets(unit)),
+    # before place_state: what it moves into the scratch record is read through pointers that place_state makes
     Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
     Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),
     Pass("simplify", lambda unit, _: simplify(unit), optional=True),
@@ -103,6 +120,7 @@ PASSES = (
 def placed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
     """A lowered unit after its passes. Where the verifier would have too much to follow, what the
     parser found is kept in memory; where that is still too much, the stack is spared."""
+    unit = edited(pipeline, unit)
     made = run(pipeline, unit, without=without)
     if found := over_budget(pipeline, made):
         raise Refused(found)
@@ -166,11 +184,11 @@ class Build:
         from .backend.emit import emit
 
         pipeline, without = self._pipeline, self._without
-        unit = lowered(pipeline, join)
+        unit = edited(pipeline, lowered(pipeline, join))
         units = [(unit, placed(pipeline, unit, without))]
         if traced:
             try:
-                unit = lowered(pipeline, join, traced=True)
+                unit = edited(pipeline, lowered(pipeline, join, traced=True))
                 units.append((unit, placed(pipeline, unit, without)))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
+from ..headers.fragments import in_first_fragments
 from ..interpret.reached import HIT, MISS, RUN, Reached, key_of
 from ..interpret.rewrite import TIME_TO_LIVE
-from ..lower.fragments import in_first_fragments
 from ..lower.reads import walk
 from ..model import (
     Block,

@@ -36,7 +36,7 @@ class Builder:
     statements: list[Statement] = field(default_factory=list)
     span: Span | None = None
     branches: int = 0  # of the function, so far
-    _names: int = 0
+    named: int = 0  # the number in the name of the variable that was named last
     _captured: list[str] = field(default_factory=list)
     _outlives: set[str] = field(default_factory=set)
 
@@ -83,8 +83,8 @@ class Builder:
 
     def fresh(self, stem: str) -> str:
         """A C name not used before in this function."""
-        self._names += 1
-        return f"{c_name(stem)}_{self._names}"
+        self.named += 1
+        return f"{c_name(stem)}_{self.named}"
 
     # ---- statements
 

@@ -82,6 +82,10 @@ class Expr(Frozen):
 Operand = Expr | int
 
 
+class Part(Frozen):
+    """What statements hold of several expressions that belong together."""
+
+
 # ---- leaves ---------------------------------------------------------------------------------
 
 
@@ -453,6 +457,14 @@ def choose(test: Expr, then: Operand, otherwise: Operand) -> Expr:
 def wide(operand: Expr) -> Expr:
     """With 64 bits."""
     return operand if bits_of(operand.type) == 64 else Cast(U64, operand)
+
+
+def first_of(found: list[tuple[Expr | None, Expr]], nothing: Expr = ZERO) -> Expr:
+    """The value behind the first test that holds, or that has none."""
+    chosen = nothing
+    for test, value in reversed(found):
+        chosen = value if test is None else choose(test, value, chosen)
+    return chosen
 
 
 def low_bits(operand: Expr, width: int) -> Expr:

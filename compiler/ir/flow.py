@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ...lang.text.source import Span
 from . import expr as e
 from . import nodes as n
+from .edits import PacketEnd
 from .expr import Expr
 from .printer import print_expr
 from .types import BYTES
@@ -95,7 +96,7 @@ class Ways:
         if any(_calls(x, self.moves) for x in own_expressions(s)):
             facts = replace(facts, packet=frozenset(), stale=facts.stale | facts.packet)
         match s:
-            case n.Return() | n.Verdict() | n.Internal():
+            case n.Return() | n.Verdict() | n.Internal() | PacketEnd():
                 self.continues |= isinstance(s, n.Return) and s.value is None
                 return None
             case n.Goto(label):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
-from .expr import Event, Expr, Name, State, StatePointer
+from .expr import Event, Expr, Name
 
 #: A verdict, by the name of its counter.
 Action = Literal["pass", "drop", "tx"]
@@ -207,7 +207,7 @@ class StatementStart(Statement):
 class MakePointer(Statement):
     """A pointer is made here, for all ways that begin behind this."""
 
-    pointer: StatePointer
+    pointer: Expr
     span: Span | None = None
 
 
@@ -215,7 +215,7 @@ class KnownNotNull(Statement):
     """From here on, to the end of the block, these pointers are known not to be null: a test in
     front saw it."""
 
-    places: tuple[State, ...]
+    places: tuple[Expr, ...]
     span: Span | None = None
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...lang.text.source import Span
+from . import edits as ed
 from . import expr as e
 from . import nodes as n
 from .types import Array, Int, Pointer, Struct, Type
 from .unit import Unit
+from .values import Value
 
 _Lines = Iterator[tuple[int, str, Span | None]]
 
@@ -123,7 +125,54 @@ def _simple(s: n.Statement) -> str:
             return f"trace {point} [{_listed(words)}]"
         case n.TraceRule(table, point, cell):
             return f"trace {point} {table} {print_expr(cell)}"
+        case ed.PacketEdit():
+            return _edit(s)
     raise AssertionError(s)
+
+
+def _edit(s: ed.PacketEdit) -> str:
+    match s:
+        case ed.Push(headers, before, behind):
+            where = f"behind {behind}" if behind else f"before {before}"
+            return f"push {_headers(headers)} {where}"
+        case ed.Append(headers, behind):
+            return f"append {_headers(headers)} behind {behind}"
+        case ed.Pop(node):
+            return f"pop to {node}"
+        case ed.PopLink(node):
+            return f"pop {node}"
+        case ed.SetField(node, field, value, index):
+            at = "" if index is None else f"[{print_expr(index)}]"
+            return f"{node}.{field}{at} = {_value(value)}"
+        case ed.ClampMss():
+            return "clamp mss"
+        case ed.Forward(port, via, _, resolved, fronts):
+            kept = "" if resolved is None else f", resolved {print_expr(resolved)}"
+            where = f"{print_expr(port)} via {print_expr(via)}{kept}"
+            return f"forward {' or '.join(fronts)} port {where}"
+        case ed.Bridge(port):
+            return f"bridge port {print_expr(port)}"
+        case ed.Finish(verdict):
+            return verdict
+    raise AssertionError(s)
+
+
+def _headers(headers: Sequence[ed.NewHeader]) -> str:
+    return " / ".join(map(_header, headers))
+
+
+def _header(header: ed.NewHeader) -> str:
+    parts = [f"{each.field} = {_value(each.value)}" for each in header.given]
+    parts += [f"{name} computed" for name in sorted(header.computed)]
+    if header.array is not None:
+        order = " backwards" if header.array.backwards else ""
+        parts.append(f"{print_expr(header.array.count)} of {print_expr(header.array.first)}{order}")
+    return f"{header.node} {{{', '.join(parts)}}}"
+
+
+def _value(value: Value) -> str:
+    given = "" if value.given is None else f" if {print_expr(value.given)}"
+    return f"{print_expr(value.expr)}{given}"
 
 
 # ---- expressions ----------------------------------------------------------------------------
@@ -143,6 +192,10 @@ def print_expr(x: e.Expr) -> str:
             return f"{'scratch' if scratch else 'state'}.{member}"
         case e.StatePointer(place, _, sure):
             return f"{'' if sure else '?'}{print_expr(place)}"
+        case ed.NodePointer(node, sure):
+            return f"{'' if sure else '?'}{node}"
+        case ed.NodeOffset(node):
+            return f"offset of {node}"
         case e.Load(base, at, bits):
             return f"load {_place(base, at, bits)}"
         case e.Frame(edge):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeVar, cast
 
 from ...lang.text.frozen import Frozen
-from .expr import Expr, holding
+from .expr import Expr, Part, holding
 from .nodes import Block, Body, If, Only, Statement
 
 Change = Callable[[Expr], Expr]
@@ -30,20 +31,24 @@ def _with(node: Node, change: Change) -> Node:
     changed: dict[str, Any] = {}
     for name in holding(type(node)):
         part = getattr(node, name)
-        if isinstance(part, Expr):
-            made: Any = change(part)
-        elif isinstance(part, tuple) and part and isinstance(part[0], Expr):
-            made = tuple(map(change, part))
-            if all(a is b for a, b in zip(made, part, strict=True)):
-                made = part
-        else:
-            continue
+        made = _changed(part, change)
         if made is not part:
             changed[name] = made
     if not changed:
         return node
     whole: Any = node
     return cast(Node, replace(whole, **changed))
+
+
+def _changed(part: Any, change: Change) -> Any:
+    if isinstance(part, Expr):
+        return change(part)
+    if isinstance(part, Part):
+        return _with(part, change)
+    if isinstance(part, tuple) and part and isinstance(part[0], Expr | Part):
+        made = tuple(_changed(each, change) for each in part)
+        return part if all(map(is_, made, part)) else made
+    return part
 
 
 def rewritten(body: Body, change: Change) -> Body:
@@ -55,9 +60,7 @@ def _statement(s: Statement, change: Change) -> Statement:
     s = with_expressions(s, change)
     match s:
         case If(_, then, otherwise):
-            return replace(
-                s, then=rewritten(then, change), otherwise=rewritten(otherwise, change)
-            )
+            return replace(s, then=rewritten(then, change), otherwise=rewritten(otherwise, change))
         case Block(body) | Only(_, body):
             return replace(s, body=rewritten(body, change))
     return s

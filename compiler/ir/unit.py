@@ -9,6 +9,7 @@ from typing import Literal
 from ...lang.contract.manifest.manifest import Counter, State
 from ...lang.contract.trace.schema import Node, Point, places
 from ...lang.text.frozen import Frozen
+from ..model import Graph
 from ..tables.layout import Table
 from .nodes import Function
 
@@ -72,6 +73,8 @@ class Unit(Frozen):
     functions: tuple[Function, ...]
     programs: tuple[Program, ...]
     counters: tuple[Counter, ...]
+    graph: Graph = Graph((), ())
+    hooks: tuple[tuple[str, str], ...] = ()  # what is done at an event
     told: int = 0  # words of the map `told`: see lower/tell.py
     target: Literal["host", "nfp"] = "host"
     constants: tuple[tuple[str, int], ...] = ()  # names of numbers
@@ -85,6 +88,7 @@ class Unit(Frozen):
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
     aside: int = 0  # words of it for what else would lie on the stack
     traced: Traced | None = None
+    edited: bool = False  # its packet edits were carried out
 
 
 def with_functions(unit: Unit, functions: list[Function]) -> Unit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .expr import Call, Expr, HelperCall, RecordOf, StateCall, TableCall, children, holding
+from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall, children, holding
 from .nodes import Block, Body, CountRule, Function, If, Only, Statement, TraceRule
 
 
@@ -32,9 +32,16 @@ def own_expressions(s: Statement) -> list[Expr]:
 
 
 def _parts(value: object) -> Sequence[Expr]:
-    if isinstance(value, tuple):
-        return value if value and isinstance(value[0], Expr) else ()
-    return (value,) if isinstance(value, Expr) else ()
+    if isinstance(value, Expr):
+        return (value,)
+    if isinstance(value, Part):
+        return [x for name in holding(type(value)) for x in _parts(getattr(value, name))]
+    if isinstance(value, tuple) and value:
+        if isinstance(value[0], Expr):
+            return value
+        if isinstance(value[0], Part):
+            return [x for part in value for x in _parts(part)]
+    return ()
 
 
 def below(x: Expr) -> list[Expr]:

@@ -225,5 +225,3 @@ def _orderless(x: Expr) -> bool:
 
 def _said(x: Expr) -> str:
     return f"{print_expr(x)} ({print_type(x.type)})"
-
-

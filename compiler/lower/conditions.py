@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..headers.fragments import FRAGMENT
 from ..ir.builder import Builder
 from ..ir.expr import (
     Call,
@@ -18,6 +19,7 @@ from ..ir.expr import (
 )
 from ..ir.nodes import MakePointer
 from ..ir.types import U8
+from ..ir.values import Value
 from ..model import (
     And,
     Compare,
@@ -34,13 +36,13 @@ from ..model import (
     PortIs,
     Present,
 )
-from .fields import Value
-from .ip import FRAGMENT
-from .site import Site
+from .context import LoweringContext
 from .values import value
 
 
-def condition(site: Site, c: Condition, own: tuple[Expr, Header] | None = None) -> Expr | bool:
+def condition(
+    site: LoweringContext, c: Condition, own: tuple[Expr, Header] | None = None
+) -> Expr | bool:
     """The condition, or True or False where the port role decides it."""
     match c:
         case PortIs(role):
@@ -69,7 +71,7 @@ def condition(site: Site, c: Condition, own: tuple[Expr, Header] | None = None) 
             return _join(site, operands, own, all_of=False)
 
 
-def _is_multicast(site: Site, address: Packet) -> Expr:
+def _is_multicast(site: LoweringContext, address: Packet) -> Expr:
     """By the first byte of the address."""
     field = site.header(address.node).field(address.field)
     first: Expr = load(site.node(address.node), field.offset // 8, 8)
@@ -81,7 +83,7 @@ def _is_multicast(site: Site, address: Packet) -> Expr:
     return (first & 0xF0).is_(0xE0) if address.kind == "ip4" else first.is_(0xFF)
 
 
-def _found(site: Site, rule: str) -> Expr:
+def _found(site: LoweringContext, rule: str) -> Expr:
     """Whether a look-up of that kind found a rule: by what the host keeps across stages."""
     if site.card:
         return NotNull(site.rule_record(rule))
@@ -94,7 +96,7 @@ def _compare(operator: str, left: Value, right: Value) -> Expr:
 
 
 def _join(
-    site: Site,
+    site: LoweringContext,
     operands: tuple[Condition, ...],
     own: tuple[Expr, Header] | None,
     all_of: bool,
@@ -125,7 +127,7 @@ def _join(
     return joined(found) if found else not deciding
 
 
-def _found_by(site: Site, operand: Condition, truth: bool) -> None:
+def _found_by(site: LoweringContext, operand: Condition, truth: bool) -> None:
     """Behind an operand that came out so the condition knows some nodes."""
     found = present_if(operand, truth)
     site.known |= found

@@ -1,12 +1,11 @@
-"""The counters of a pipeline: every event has an index in the map `events`."""
+"""Which events a pipeline counts."""
 
 from __future__ import annotations
 
 from typing import get_args
 
 from ...lang.contract.manifest.manifest import Counter
-from ..ir import expr as ir
-from ..ir.names import symbols
+from ..ir.events import Events
 from ..model import Counted, Event, Pipeline, Pop
 from .reads import limits_errors, walk
 
@@ -17,31 +16,20 @@ DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
 KEPT = ("link-layer group", "link-local")  # what `forward` does not; dropped out of a tunnel
 
 
-class Events:
-    """Index of an event by group and reason; the same for compiler, runtime and interpreter."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        names = [("verdict", v) for v in VERDICTS]
-        names += [("hook", h) for h in HOOKS]
-        names += [("drop", d) for d in DROPS]
-        names += [("kept", k) for k in KEPT]
-        names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
-        names += [("miss", s.name) for s in pipeline.states]
-        names += [
-            ("malformed", f"{node.name}: {what}")
-            for node in pipeline.graph.nodes
-            for what in MALFORMED
-        ]
-        reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
-        names += [("count", reason) for reason in dict.fromkeys(reasons)]
-        if limits_errors(pipeline):
-            names.append(("drop", "icmp limit"))
-        if any(isinstance(part, Pop) for part in walk(pipeline.stages)):
-            names += [("drop", k) for k in KEPT]
-        self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))
-        self._index = {(c.group, c.reason): c.index for c in self.counters}
-        self.symbols = symbols(names, "EVENT")
-
-    def __call__(self, group: str, reason: str) -> ir.Event:
-        symbol = self.symbols[group, reason]
-        return ir.Event(self._index[group, reason], group, reason, symbol)
+def events_of(pipeline: Pipeline) -> Events:
+    names = [("verdict", v) for v in VERDICTS]
+    names += [("hook", h) for h in HOOKS]
+    names += [("drop", d) for d in DROPS]
+    names += [("kept", k) for k in KEPT]
+    names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
+    names += [("miss", s.name) for s in pipeline.states]
+    names += [
+        ("malformed", f"{node.name}: {what}") for node in pipeline.graph.nodes for what in MALFORMED
+    ]
+    reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
+    names += [("count", reason) for reason in dict.fromkeys(reasons)]
+    if limits_errors(pipeline):
+        names.append(("drop", "icmp limit"))
+    if any(isinstance(part, Pop) for part in walk(pipeline.stages)):
+        names += [("drop", k) for k in KEPT]
+    return Events(Counter(i, group, reason) for i, (group, reason) in enumerate(names))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..headers.fields import pieces
+from ..headers.groups import group_pointer
+from ..headers.stores import Store, placed
+from ..headers.unsupported import Unsupported
 from ..ir.builder import Builder
 from ..ir.expr import (
     ZERO,
@@ -29,21 +33,17 @@ from ..model import Arrival, Choose, Find, IfGives
 from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
-from .fields import pieces
-from .groups import group_pointer
-from .shape import Unsupported
-from .site import Binding, Site
-from .stores import Store, placed
+from .context import Binding, LoweringContext
 from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
 #: record. A BPF function has five arguments, and one is the epoch.
 ARGUMENTS_MOST = 4
 
-Fill = Callable[[Site], None]
+Fill = Callable[[LoweringContext], None]
 
 
-def find(site: Site, statement: Find, miss: Fill) -> None:
+def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
     """Look the kind up with the packet's own fields; `miss` lowers what happens otherwise."""
     w, table = site.writer, site.tables[statement.rule]
     name = table.manifest.prefix
@@ -60,7 +60,7 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
     _whether_found(site, statement.rule, statement.rule, cell, miss)
 
 
-def _whether_found(site: Site, asked: str, rule: str, cell: Expr, miss: Fill) -> None:
+def _whether_found(site: LoweringContext, asked: str, rule: str, cell: Expr, miss: Fill) -> None:
     """A miss is counted by the kind that was asked."""
     w, record = site.writer, site.rule_record(rule)
     with w.unless(record):
@@ -70,14 +70,16 @@ def _whether_found(site: Site, asked: str, rule: str, cell: Expr, miss: Fill) ->
         bind(site, rule, record, cell)
 
 
-def _found(site: Site, rule: str, slot: Name) -> None:
+def _found(site: LoweringContext, rule: str, slot: Name) -> None:
     """From here on, and in later stages, the slot's record is that of the kind."""
     w, prefix, record = site.writer, site.tables[rule].manifest.prefix, site.rule_record(rule)
     w.set(site.state(f"{prefix}_slot"), slot)
     w.set(record, choice(slot, RecordOf(prefix, slot), ZERO))
 
 
-def bind(site: Site, rule: str, record: Expr, cell: Expr, name: str | None = None) -> None:
+def bind(
+    site: LoweringContext, rule: str, record: Expr, cell: Expr, name: str | None = None
+) -> None:
     """From here on the rule is bound (under its kind's name or another); it is counted once."""
     site.bindings[name or rule] = Binding(record, rule)
     trace.rule(site, rule, name or rule, cell)
@@ -88,7 +90,10 @@ def bind(site: Site, rule: str, record: Expr, cell: Expr, name: str | None = Non
 
 
 def _look_up(
-    site: Site, table: Table, group: Expr | None, given: tuple[tuple[str, Expr_], ...] = ()
+    site: LoweringContext,
+    table: Table,
+    group: Expr | None,
+    given: tuple[tuple[str, Expr_], ...] = (),
 ) -> tuple[Name, Expr]:
     """The record slot (0: none) and the cell of the best matching rule."""
     w, key = site.writer, table.key
@@ -107,7 +112,7 @@ def _look_up(
 
 
 def _key(
-    site: Site, table: Table, group: Expr | None, given: tuple[tuple[str, Expr_], ...]
+    site: LoweringContext, table: Table, group: Expr | None, given: tuple[tuple[str, Expr_], ...]
 ) -> Name:
     """The packet's key, an array of words."""
     w, key = site.writer, table.key
@@ -123,7 +128,7 @@ def _key(
 
 
 def _given(
-    site: Site, table: Table, words: Name, given: tuple[tuple[str, Expr_], ...]
+    site: LoweringContext, table: Table, words: Name, given: tuple[tuple[str, Expr_], ...]
 ) -> frozenset[Container]:
     """Put values into the key that the look-up says itself; the containers they fill."""
     w, key = site.writer, table.key
@@ -150,7 +155,7 @@ def _given(
     return frozenset(c for c, names in filled.items() if said.intersection(names))
 
 
-def _fill(site: Site, key: Key, words: Name, filled: frozenset[Container]) -> None:
+def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Container]) -> None:
     """Copy each container into the key; a node that may be absent under a test of its own."""
     w = site.writer
     absent = {(node, group): bit for node, group, bit in key.presence}
@@ -210,7 +215,7 @@ def _moves(containers: list[Container]) -> list[tuple[int, int, int]]:
 
 
 def _group(
-    site: Site,
+    site: LoweringContext,
     key: Key,
     words: Name,
     node: str,
@@ -231,7 +236,7 @@ def _group(
 # ---- references -----------------------------------------------------------------------------
 
 
-def dereference(site: Site, rule: str, cell: Expr) -> Name:
+def dereference(site: LoweringContext, rule: str, cell: Expr) -> Name:
     """The record that a cell of the kind holds for this packet's epoch."""
     w, name = site.writer, site.tables[rule].manifest.prefix
     type_ = Pointer(f"struct {name}_record")
@@ -245,13 +250,13 @@ def tag_of(kinds: tuple[str, ...], kind: str) -> int:
     return 1 + kinds.index(kind)
 
 
-def gives_test(site: Site, statement: IfGives) -> Expr:
+def gives_test(site: LoweringContext, statement: IfGives) -> Expr:
     record = site.record(statement.binding)
     tag = tag_of(site.tables[statement.rule].rule.alternatives, statement.given)
     return Member(record, "target_tag", U8).is_(named(tag, "TAG", statement.rule, statement.given))
 
 
-def bind_given(site: Site, statement: IfGives) -> None:
+def bind_given(site: LoweringContext, statement: IfGives) -> None:
     """Bind the rule that `PDR gives FAR` found, inside its branch."""
     if site.tables[statement.given].rule.grouped:
         return  # a group is not one rule: `choose` picks in it
@@ -260,7 +265,7 @@ def bind_given(site: Site, statement: IfGives) -> None:
     bind(site, statement.given, found, cell)
 
 
-def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
+def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     """The group's best match, its spread, the member in the hash's slot."""
     w = site.writer
     group, member = site.tables[statement.group], site.tables[statement.rule]
@@ -279,7 +284,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     _whether_found(site, statement.group, statement.rule, chosen, otherwise)
 
 
-def _choose_member(site: Site, group: Table, id_: Expr, chosen: Name) -> None:
+def _choose_member(site: LoweringContext, group: Table, id_: Expr, chosen: Name) -> None:
     w, name = site.writer, group.manifest.prefix
     assert group.rule.spread is not None
     slot, cell = _look_up(site, group, id_)

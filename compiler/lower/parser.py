@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from ..headers import groups
+from ..headers.context import place_of, pointer_to
+from ..headers.fields import field_value
+from ..headers.fragments import FRAGMENT, begun_within, in_first_fragments
+from ..headers.frame import DATA, END, LENGTH, let_edges
 from ..ir.expr import (
     Call,
     Expr,
@@ -23,16 +28,11 @@ from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
 from ..model.parse_graph import sometimes_leading, tunnels
 from ..model.sums import LAYER4
-from . import groups, trace
+from . import trace
 from .conditions import condition
-from .fields import field_value
-from .fragments import begun_within, in_first_fragments
-from .frame import DATA, END, LENGTH, let_edges
-from .ip import FRAGMENT
+from .context import LoweringContext
 from .reads import walk
-from .site import Site, pointer_to
 from .values import value
-from .verdicts import end
 
 #: The header that the parser is at, the octet where it starts, and how many it has; the octet where
 #: what is in front of it ends; whether this is a fragment; what is wrong.
@@ -41,10 +41,10 @@ LIMIT, WHOLE = Name("limit"), Name("length", U64)
 FRAGMENTED, EVENT = Name("fragment", raw(16)), Name("event")
 
 
-def lower_parser(site: Site, many: bool = False) -> Function:
+def lower_parser(site: LoweringContext, many: bool = False) -> Function:
     """All of the state is set; `drop_unused` leaves out what no stage asks for. `many`: there are
     more ways through the graph than the verifier can follow."""
-    w, graph = site.writer, site.pipeline.graph
+    w, graph = site.writer, site.graph
     nodes = [n for n in graph.nodes if n.name in site.reachable]
     let_edges(w)
     w.let(BYTES, P.name, DATA)
@@ -86,13 +86,13 @@ def lower_parser(site: Site, many: bool = False) -> Function:
     )
 
 
-def _goes_on(site: Site) -> None:
+def _goes_on(site: LoweringContext) -> None:
     with site.writer.only(memory=True):
         site.writer.put(Barrier())
     site.writer.returns(None)
 
 
-def _ends(site: Site, parts: bool, begun: bool) -> None:
+def _ends(site: LoweringContext, parts: bool, begun: bool) -> None:
     """Where packets go that are not whole. `parts`: headers may be cut short by a first fragment,
     `begun`: a later one may begin within a header."""
     w = site.writer
@@ -114,19 +114,19 @@ def _ends(site: Site, parts: bool, begun: bool) -> None:
         _stopped(site, "tiny_fragment")
 
 
-def _forget(site: Site, nodes: list[Node]) -> None:
+def _forget(site: LoweringContext, nodes: list[Node]) -> None:
     """What the packet before left in the scratch record."""
     parts = walk(site.pipeline.stages)
     tested = {part.rule for part in parts if isinstance(part, Found)}
     slots = {f"{site.tables[rule].manifest.prefix}_slot" for rule in tested}
-    places = {f"{c_name(n.name)}_at" for n in nodes if not site.leads(n.name)}
+    places = {place_of(n.name).member for n in nodes if not site.leads(n.name)}
     for member in sorted({"l4", "link", *(["queue"] if site.steers else []), *slots}):
         site.writer.set(site.state(member), 0)
     for member in sorted(places):
         site.writer.set(site.state(member), Symbol("ABSENT"))
 
 
-def _stopped(site: Site, event: Event) -> None:
+def _stopped(site: LoweringContext, event: Event) -> None:
     """Run the hook of a packet at one of whose headers parsing stopped."""
     w, verdict = site.writer, site.pipeline.hooks.get(event)
     if verdict is not None:  # a decoder has no hook: it wants to know of these, too
@@ -134,10 +134,10 @@ def _stopped(site: Site, event: Event) -> None:
     if verdict is None or verdict == "continue":
         _goes_on(site)
     else:
-        end(site, "drop" if verdict == "drop" else "pass")
+        site.end("drop" if verdict == "drop" else "pass")
 
 
-def _node(site: Site, node: Node, bounded: bool, parts: frozenset[str]) -> None:
+def _node(site: LoweringContext, node: Node, bounded: bool, parts: frozenset[str]) -> None:
     """`parts`: nodes that may stand in a first fragment, and so perhaps not whole."""
     w, header, part = site.writer, node.header, node.name in parts
     _bound(site, node, number(header.minimum), bounded, part)
@@ -161,19 +161,21 @@ def _node(site: Site, node: Node, bounded: bool, parts: frozenset[str]) -> None:
     _leave(site, node, parts)
 
 
-def _reaches(site: Site, node: Node) -> bool:
+def _reaches(site: LoweringContext, node: Node) -> bool:
     """Whether it matters where what stands behind the node ends."""
-    behind = site.pipeline.graph.leaving(node.name, site.role)
+    behind = site.graph.leaving(node.name, site.role)
     return node.header.reach is not None and bool(behind)
 
 
-def _holds(site: Site, header: Header, clause: Condition) -> Expr:
+def _holds(site: LoweringContext, header: Header, clause: Condition) -> Expr:
     """A condition of a header's clause, of the header at P."""
     found = condition(site, clause, (P, header))
     return number(found) if isinstance(found, bool) else found
 
 
-def _damage(site: Site, broken: Expr, node: Node, reason: str, label: str = "malformed") -> None:
+def _damage(
+    site: LoweringContext, broken: Expr, node: Node, reason: str, label: str = "malformed"
+) -> None:
     """`label`: what decides, `cut` and `partial` by whether this stands in a fragment."""
     with site.writer.when(broken, unlikely=True):
         what = f"{node.name}: {reason}"
@@ -181,12 +183,12 @@ def _damage(site: Site, broken: Expr, node: Node, reason: str, label: str = "mal
         site.writer.put(Goto(label, leaves=True))
 
 
-def _bound(site: Site, node: Node, size: Expr, bounded: bool, part: bool) -> None:
+def _bound(site: LoweringContext, node: Node, size: Expr, bounded: bool, part: bool) -> None:
     beyond = [P + size > END, *([AT + size > LIMIT] if bounded else [])]
     _damage(site, either(beyond), node, "truncated", "cut" if part else "malformed")
 
 
-def _size(site: Site, node: Node, bounded: bool, part: bool) -> None:
+def _size(site: LoweringContext, node: Node, bounded: bool, part: bool) -> None:
     """Set SIZE; check the bounds again where it is more than the minimum."""
     w, header = site.writer, node.header
     w.set(SIZE, groups.size(site, header, P))
@@ -196,13 +198,13 @@ def _size(site: Site, node: Node, bounded: bool, part: bool) -> None:
         _bound(site, node, SIZE, bounded, part)
 
 
-def _remember(site: Site, node: Node) -> None:
-    w, protocol, graph = site.writer, node.header.protocol, site.pipeline.graph
+def _remember(site: LoweringContext, node: Node) -> None:
+    w, protocol, graph = site.writer, node.header.protocol, site.graph
     trace.node(site, node, AT)
     with w.only(memory=False):
         w.set(pointer_to(node.name), P)
     if not site.leads(node.name):
-        w.set(site.offset(node.name), AT)
+        w.set(place_of(node.name), AT)
     if node.name in site.links:
         perhaps = node.name in sometimes_leading(graph, site.role)
         with w.when(site.state("link").is_(AT)) if perhaps else nullcontext():
@@ -216,9 +218,9 @@ def _remember(site: Site, node: Node) -> None:
             w.set(site.state("l4"), load(P, 0, 32))
 
 
-def _leave(site: Site, node: Node, parts: frozenset[str]) -> None:
+def _leave(site: LoweringContext, node: Node, parts: frozenset[str]) -> None:
     w, header = site.writer, node.header
-    edges = site.pipeline.graph.leaving(node.name, site.role)
+    edges = site.graph.leaving(node.name, site.role)
     if header.payload and edges:
         with w.unless(_holds(site, header, And(header.payload))):
             _begun(site, node)
@@ -235,9 +237,9 @@ def _leave(site: Site, node: Node, parts: frozenset[str]) -> None:
     w.put(Goto("done", leaves=True))
 
 
-def _begun(site: Site, node: Node) -> None:
+def _begun(site: LoweringContext, node: Node) -> None:
     """Of a later fragment: whether it begins within the header that the node leads to."""
-    graph, header = site.pipeline.graph, node.header
+    graph, header = site.graph, node.header
     for edge in begun_within(graph, node, site.role):
         offset = field_value(P, header.field("fragment_offset")).host()
         tests = [_test(test, header, {None: P}) for test in edge.tests]
@@ -250,7 +252,7 @@ def _octets_ahead(test: Test) -> int:
     return (test.ahead + 7) // 8
 
 
-def _behind(site: Site, header: Header, octets: int) -> Expr:
+def _behind(site: LoweringContext, header: Header, octets: int) -> Expr:
     """A pointer to so many octets behind the header; null if there are fewer."""
     w = site.writer
     ahead = w.local(BYTES, "ahead", P + (_bounded(header) or low_bits(SIZE, _ones(header))))
@@ -276,10 +278,12 @@ def _bounded(header: Header) -> Expr | None:
 Bases = dict[str | int | None, Expr]
 
 
-def _edge(site: Site, edge: Edge, header: Header, bases: Bases, parts: frozenset[str]) -> None:
+def _edge(
+    site: LoweringContext, edge: Edge, header: Header, bases: Bases, parts: frozenset[str]
+) -> None:
     w = site.writer
     with w.at(edge.span):
-        target = site.pipeline.graph.node(edge.target)
+        target = site.graph.node(edge.target)
         tests = [_test(t, header, bases) for t in edge.tests]
         with w.when(both(tests)) if tests else w.block():
             if target.header.link and not header.link:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ..headers.outline import Outline, cut_behind, popped_to, pushed, without_link
+from ..headers.unsupported import Unsupported
+from ..ir import edits
 from ..ir.expr import Member, Number, either, named, number
 from ..ir.nodes import Barrier, KnownNotNull, StatementStart
 from ..ir.types import U8, U32, U64
@@ -34,24 +35,19 @@ from ..model import (
 )
 from ..tables.layout import member_name
 from . import trace
-from .assigns import assign
+from .changes import append, assign, bridge, finish, forward, push
 from .conditions import condition, present_if
-from .forward import bridge, forward
-from .links import pop_link
+from .context import LoweringContext, known_as
 from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
-from .rewrite import append, pop, push
-from .shape import Shape, Unsupported
-from .site import Site, known_as
 from .states import recall, remember
 from .tell import tell
 from .values import value
-from .verdicts import drop, finish
 
 #: Branches among which clang looks for reads of the same; a compilation of 128 took a second.
 MOST_TOGETHER = 32
 
 
-def lower_block(site: Site, block: Block) -> Shape | None:
+def lower_block(site: LoweringContext, block: Block) -> Outline | None:
     """Lower the statements in order. Returns the packet's shape behind the block, or None if
     nothing comes behind it."""
     for statement in block.statements:
@@ -61,10 +57,10 @@ def lower_block(site: Site, block: Block) -> Shape | None:
         if shape is None:
             return None
         site.reshape(shape)
-    return site.shape
+    return site.outline
 
 
-def _statement(site: Site, s: Statement) -> Shape | None:
+def _statement(site: LoweringContext, s: Statement) -> Outline | None:
     match s:
         case If():
             return _if(site, s)
@@ -79,60 +75,57 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Remember():
             with site.writer.block():
                 remember(site, s)
-            return site.shape
         case Recall():
             return _recall(site, s)
         case Push():
-            return push(site, s)
+            push(site, s)
+            return pushed(site.outline, tuple(e.node for e in s.elements), s.before, s.behind)
         case Append():
-            return append(site, s)
-        case Pop():
-            trace.pop(site, s.node)
-            return pop(site, s)
-        case PopLink():
-            trace.pop_link(site, s.node)
-            return pop_link(site, s)
+            append(site, s)
+            return cut_behind(site.outline, s.behind)
+        case Pop(node):
+            site.writer.put(edits.Pop(node))
+            return popped_to(site.outline, site.graph, site.role, node)
+        case PopLink(node):
+            site.writer.put(edits.PopLink(node))
+            return without_link(site.outline, node)
         case Assign():
             assign(site, s)
-            return site.shape
         case ClampMss():
-            return replace(site.shape, clamp=True)
+            site.writer.put(edits.ClampMss())
         case Forward():
-            with site.writer.block():
-                forward(site, s)
+            forward(site, s)
             return None
         case Bridge():
-            with site.writer.block():
-                bridge(site, s)
+            bridge(site, s)
             return None
         case Queue(number):
             site.writer.set(site.state("queue"), 1 + value(site, number).host())
             trace.queue(site)
-            return site.shape
         case Counted(reason):
             site.writer.count(site.events("count", reason))
-            return site.shape
         case Verdict(verdict):
-            with site.writer.block():
-                finish(site, verdict)
+            finish(site, verdict)
             return None
         case Inline(_, body):
             return _inlined(site, body)
         case Tell(nodes):
             tell(site, nodes)
-            return site.shape
+    return site.outline
 
 
-def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
+def _scoped(
+    site: LoweringContext, block: Block, known: frozenset[str] = frozenset()
+) -> Outline | None:
     """A block with bindings of its own, run under a condition."""
     since = site.writer.captured
     shape = lower_block(site.branch(known), block)
-    if shape is not None and shape != site.shape:
+    if shape is not None and shape != site.outline:
         site.writer.outlive(since)  # what a push took is written behind the block
     return shape
 
 
-def _inlined(site: Site, block: Block) -> Shape | None:
+def _inlined(site: LoweringContext, block: Block) -> Outline | None:
     """A block with bindings of its own, run by every packet: what it learns is known behind it."""
     inner = site.branch()
     shape = lower_block(inner, block)
@@ -140,20 +133,18 @@ def _inlined(site: Site, block: Block) -> Shape | None:
     return shape
 
 
-def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
+def _join(site: LoweringContext, shapes: list[Outline | None]) -> Outline | None:
     """The shape behind a branch: all ways that go on must agree."""
     going = [s for s in shapes if s is not None]
     if not going:
         return None
-    if len({s.clamp for s in going}) > 1:
-        raise Unsupported("`clamp mss` on some of the ways through this branch", site.writer.span)
     if any(s != going[0] for s in going):
         what = "the ways through this branch leave different packets behind"
         raise Unsupported(what, site.writer.span)
     return going[0]
 
 
-def _apart(site: Site) -> None:
+def _count_branch(site: LoweringContext) -> None:
     """Count a branch. Behind each MOST_TOGETHER of a function clang forgets what is in memory: it
     compares each read with those of all branches before, in more than their number's square."""
     site.writer.branches += 1
@@ -161,14 +152,14 @@ def _apart(site: Site) -> None:
         site.writer.put(Barrier())
 
 
-def _if(site: Site, s: If) -> Shape | None:
-    _apart(site)
+def _if(site: LoweringContext, s: If) -> Outline | None:
+    _count_branch(site)
     test = condition(site, s.condition)
     if isinstance(test, bool):  # the port role decides
         return _inlined(site, s.then if test else s.otherwise)
     with site.writer.when(test):
         then = _scoped(site, s.then, present_if(s.condition, True))
-    otherwise: Shape | None = site.shape
+    otherwise: Outline | None = site.outline
     if s.otherwise.statements:
         with site.writer.otherwise():
             otherwise = _scoped(site, s.otherwise, present_if(s.condition, False))
@@ -179,32 +170,32 @@ def _if(site: Site, s: If) -> Shape | None:
     return _join(site, [then, otherwise])
 
 
-def _if_gives(site: Site, s: IfGives) -> Shape | None:
-    _apart(site)
+def _if_gives(site: LoweringContext, s: IfGives) -> Outline | None:
+    _count_branch(site)
     with site.writer.when(gives_test(site, s)):
         inner = site.branch()
         bind_given(inner, s)
         then = lower_block(inner, s.then)
-    otherwise: Shape | None = site.shape
+    otherwise: Outline | None = site.outline
     if s.otherwise.statements:
         with site.writer.otherwise():
             otherwise = _scoped(site, s.otherwise)
     return _join(site, [then, otherwise])
 
 
-def _match_value(site: Site, s: MatchValue) -> Shape | None:
+def _match_value(site: LoweringContext, s: MatchValue) -> Outline | None:
     w = site.writer
     chosen = w.local(U64, "value", value(site, s.subject).host())
-    shapes: list[Shape | None] = []
+    shapes: list[Outline | None] = []
     for i, (values, body) in enumerate(s.arms):
         with w.either(i == 0, either(chosen.is_(_symbol(site, s, v)) for v in values)):
             shapes.append(_scoped(site, body))
     with w.otherwise():  # no other value passes the checks of a request
-        drop(site, "absent reference")
+        site.drop("absent reference")
     return _join(site, shapes)
 
 
-def _symbol(site: Site, s: MatchValue, value: int) -> Number:
+def _symbol(site: LoweringContext, s: MatchValue, value: int) -> Number:
     """A value of an element, by the name that the pipeline gives it."""
     element = site.pipeline.element(s.subject.element)
     name = next((name for name, number in element.symbols if number == value), "")
@@ -213,11 +204,11 @@ def _symbol(site: Site, s: MatchValue, value: int) -> Number:
     return named(value, "IE", element.name, name)
 
 
-def _match_reference(site: Site, s: MatchReference) -> Shape | None:
+def _match_reference(site: LoweringContext, s: MatchReference) -> Outline | None:
     w, element = site.writer, s.subject.element
     record = site.record(s.subject.binding)
     references = site.pipeline.element(element).references
-    shapes: list[Shape | None] = []
+    shapes: list[Outline | None] = []
     for i, arm in enumerate(s.arms):
         tag = tag_of(references, arm.kind)
         kind = named(tag, "TAG", s.subject.rule, element, arm.kind)
@@ -231,23 +222,23 @@ def _match_reference(site: Site, s: MatchReference) -> Shape | None:
                 bind(inner, arm.kind, found, cell, arm.binding)
             shapes.append(lower_block(inner, arm.body))
     with w.otherwise():
-        drop(site, "absent reference")
+        site.drop("absent reference")
     return _join(site, shapes)
 
 
-def _recall(site: Site, s: Recall) -> Shape | None:
-    shapes: list[Shape | None] = []
+def _recall(site: LoweringContext, s: Recall) -> Outline | None:
+    shapes: list[Outline | None] = []
     recall(site, s, lambda at: shapes.append(_scoped(at, s.otherwise)))
-    return _join(site, [site.shape, *shapes])
+    return _join(site, [site.outline, *shapes])
 
 
-def _look_up(site: Site, s: Find | Choose) -> Shape | None:
+def _look_up(site: LoweringContext, s: Find | Choose) -> Outline | None:
     """A look-up; its miss runs `otherwise`, which may go on behind it with the rule unbound."""
-    shapes: list[Shape | None] = []
+    shapes: list[Outline | None] = []
 
-    def miss(at: Site) -> None:
+    def miss(at: LoweringContext) -> None:
         if isinstance(s, Choose) and not s.otherwise.statements:
-            drop(at, "no member")
+            at.drop("no member")
         else:
             shapes.append(_scoped(at, s.otherwise))
 
@@ -261,4 +252,4 @@ def _look_up(site: Site, s: Find | Choose) -> Shape | None:
     else:
         site.known.add(known_as(record))
         site.writer.put(KnownNotNull((record,)))
-    return _join(site, [site.shape, *shapes])
+    return _join(site, [site.outline, *shapes])

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..headers.stores import placed
 from ..ir.expr import Address, Deref, Member, Name, State, StateCall
 from ..ir.nodes import Do
 from ..ir.types import U64, Array, Int, Struct, raw
 from ..model import Expr, Recall, Remember
 from ..tables.layout import member_name
 from . import trace
-from .site import Site
-from .stores import placed
+from .context import LoweringContext
 from .values import value
 
-Fill = Callable[[Site], None]
+Fill = Callable[[LoweringContext], None]
 
 
-def remember(site: Site, statement: Remember) -> None:
+def remember(site: LoweringContext, statement: Remember) -> None:
     w, table = site.writer, site.pipeline.state(statement.state)
     laid = site.states[table.name]
     keys = statement.values[: len(table.match)]
@@ -33,7 +33,7 @@ def remember(site: Site, statement: Remember) -> None:
     w.put(Do(StateCall(laid.prefix, "remember", (words, Address(entry)))))
 
 
-def recall(site: Site, statement: Recall, miss: Fill) -> None:
+def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
     """`miss` lowers what happens where nothing is remembered. What is found is copied: another
     `remember` may use its place for something else."""
     w, laid = site.writer, site.states[statement.state]
@@ -51,7 +51,7 @@ def recall(site: Site, statement: Recall, miss: Fill) -> None:
         trace.recalled(site, statement.state, entry)
 
 
-def _key(site: Site, state: str, values: tuple[Expr, ...]) -> Name:
+def _key(site: LoweringContext, state: str, values: tuple[Expr, ...]) -> Name:
     """An array with the key's octets."""
     w, laid = site.writer, site.states[state]
     words = w.array(Array(U64, laid.key_size // 8), "key")

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..ir.edits import NodeOffset
 from ..ir.expr import Address, Call, Member, Symbol, both, element
 from ..ir.names import c_name
 from ..ir.nodes import Do
 from ..ir.types import U32, U64, Array, Pointer
 from ..model import Field, Graph, Header, Node, Packet
-from .site import Site
+from .context import LoweringContext
 from .values import value
 
 TOLD = Pointer("struct told")
@@ -38,17 +39,17 @@ def places(graph: Graph) -> dict[tuple[str, str], int]:
     return found
 
 
-def tell(site: Site, nodes: tuple[str, ...]) -> None:
+def tell(site: LoweringContext, nodes: tuple[str, ...]) -> None:
     """A function for each node, so that the verifier need not follow every set of nodes that a
     packet may have through all of them."""
-    at = places(site.pipeline.graph)
-    for node in site.pipeline.graph.nodes:
+    at = places(site.graph)
+    for node in site.graph.nodes:
         if node.name in nodes and node.name in site.reachable:
-            name = site.helper(f"tell_{c_name(node.name)}", partial(_node, node=node, at=at))
-            site.writer.put(Do(site.call(name)))
+            what = f"tell_{c_name(node.name)}"
+            site.writer.put(Do(site.helper(what, partial(_node, node=node, at=at))))
 
 
-def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:
+def _node(site: LoweringContext, node: Node, at: dict[tuple[str, str], int]) -> None:
     w = site.writer
     first = w.let(U32, "first", 0)
     place = Address(Symbol("told")), Address(first)
@@ -56,7 +57,7 @@ def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:
     word = Member(out, "word", Array(U64, 0))
     with w.when(both((out, site.pointer(node.name)))):
         inner = site.branch({node.name})
-        w.set(element(word, at[node.name, ""]), 1 + site.offset(node.name))
+        w.set(element(word, at[node.name, ""]), 1 + NodeOffset(node.name))
         for f in told_fields(node.header):
             read = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
             w.set(element(word, at[node.name, f.name]), read)

@@ -6,21 +6,23 @@ from __future__ import annotations
 from typing import Literal
 
 from ...lang.contract.manifest.manifest import State
+from ..headers.outline import Outline, untouched
+from ..headers.unsupported import Unsupported
 from ..ir.builder import Builder
+from ..ir.events import Events
 from ..ir.names import Names, c_name
 from ..ir.nodes import Function
+from ..ir.points import Points
 from ..ir.unit import Member, NodeState, Program, Record, Traced, Unit
 from ..model import Choose, Find, Header, Pipeline, Stage, Tell
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
 from ..tables.layout import Table, states, tables
 from ..tables.offloaded import offloaded
 from . import trace
-from .events import Events
+from .context import Binding, LoweringContext, rule_record
+from .events import events_of
 from .parser import lower_parser
 from .reads import asks_local, limits_errors, reads, steers, walk
-from .rewrite import carried_over
-from .shape import Shape, Unsupported, fronts_behind
-from .site import Binding, ScratchWords, Site, rule_record
 from .stages import lower_block
 from .tell import places
 
@@ -45,14 +47,12 @@ def lower(
     by_name = {t.rule.name: t for t in laid_out}
     _refuse_long_keys(laid_out)
     remembered = states(pipeline)
-    events, points = Events(pipeline), trace.Points(traced)
+    events, points = events_of(pipeline), Points(traced)
     functions: list[Function] = []
-    kept, names = 0, Names()
+    names = Names()
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
-        more, words = _role(pipeline, role, by_name, laid, events, points, target, names)
-        functions += more
-        kept = max(kept, words)
+        functions += _role(pipeline, role, by_name, laid, events, points, target, names)
     ways = {role: _sized_ways(pipeline, role) for role in pipeline.roles}
     return Unit(
         name=pipeline.name,
@@ -68,7 +68,8 @@ def lower(
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join, ways, names)),
         counters=events.counters,
-        kept=kept,
+        graph=pipeline.graph,
+        hooks=tuple(pipeline.hooks.items()),
         replies=limits_errors(pipeline),
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
@@ -105,47 +106,41 @@ def _role(
     by_name: dict[str, Table],
     remembered: dict[str, State],
     events: Events,
-    points: trace.Points,
+    points: Points,
     target: Target,
     names: Names,
-) -> tuple[list[Function], int]:
-    """A role's functions, and the words of the scratch record that they take."""
-    kept = ScratchWords()
-    nodes = reachable(pipeline.graph, role)
-    shape: Shape | None = Shape(
-        fronts_behind(pipeline.graph, role, pipeline.graph.entry(role).name)
-    )
-    lowered: list[tuple[Stage, Site]] = []
+) -> list[Function]:
+    """A role's functions."""
+    outline: Outline | None = untouched(pipeline.graph, role)
+    lowered: list[tuple[Stage, LoweringContext]] = []
     # Whatever finds or chooses a rule leaves it in the state: the checker knows who reads it.
     bindings = {
-        t.rule.name: Binding(rule_record(t), t.rule.name)
-        for t in _bound(pipeline, by_name)
+        t.rule.name: Binding(rule_record(t), t.rule.name) for t in _bound(pipeline, by_name)
     }
-    start = Site(
-        pipeline,
-        role,
-        "parser",
-        by_name,
-        events,
-        points,
-        Builder(span=pipeline.graph.entry(role).span),
-        nodes,
-        Shape(()),
-        bindings,
+    start = LoweringContext(
+        graph=pipeline.graph,
+        role=role,
+        stage="parser",
+        events=events,
+        points=points,
+        writer=Builder(span=pipeline.graph.entry(role).span),
+        reachable=reachable(pipeline.graph, role),
+        pipeline=pipeline,
+        tables=by_name,
+        outline=untouched(pipeline.graph, role),
+        bindings=bindings,
         states=remembered,
-        kept=kept,
         steers=steers(pipeline),
         card=target == "nfp",
         names=names,
     )
     for stage in pipeline.stages:
-        if shape is None:
+        if outline is None:
             break
-        site = start.apart(Builder(span=stage.span), stage=stage.name, shape=shape)
+        writer = Builder(span=stage.span)
+        site = start.new_function(writer, stage=stage.name, outline=outline)
         trace.stage(site)
-        shape = lower_block(site, stage.body)
-        if shape is not None and (shape.pushed or shape.appended):
-            shape = carried_over(site, shape)
+        outline = lower_block(site, stage.body)
         lowered.append((stage, site))
     out = [Function(h.name, "", role, h.body, pipeline.span) for h in start.helpers.values()]
     many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
@@ -153,7 +148,7 @@ def _role(
     for stage, site in lowered:
         name = names.free(f"stage_{role}_{stage.name}")
         out.append(Function(name, stage.name, role, site.writer.body, stage.span))
-    return out, kept.count
+    return out
 
 
 def _sized_ways(pipeline: Pipeline, role: str) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from ...lang.contract.base.lists import octets_of
+from ..headers.clauses import arithmetic, clause
+from ..headers.fields import SIZES, field_value
+from ..headers.groups import group_pointer, packet_end
 from ..ir.expr import (
     CTX,
     ZERO,
@@ -13,10 +16,10 @@ from ..ir.expr import (
     Number,
     State,
     as_bytes,
-    binary,
     bits_joined,
     both,
     choose,
+    first_of,
     load,
     low_bits,
     number,
@@ -25,7 +28,8 @@ from ..ir.expr import (
 )
 from ..ir.expr import Expr as Made
 from ..ir.nodes import Opaque
-from ..ir.types import BYTES, U8, U32, U64, Array, Int, Struct, Type, raw
+from ..ir.types import BYTES, U8, U32, U64, Array, Int, Struct, raw
+from ..ir.values import Value, constant
 from ..model import (
     Arithmetic,
     Arrival,
@@ -45,18 +49,17 @@ from ..model import (
     Recalled,
 )
 from ..tables.layout import member_name
-from .fields import SIZES, Value, constant, field_value
-from .site import Site
+from .context import LoweringContext
 
 
-def value(site: Site, expr: Expr, own: tuple[Made, Header] | None = None) -> Value:
+def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = None) -> Value:
     """`own` is (pointer, header) where the expression stands in a header's clause."""
     match expr:
         case Const(known, width):
             return constant(known, max(width, 1))
-        case Own(name):
+        case Own():
             assert own is not None
-            return field_value(own[0], own[1].field(name))
+            return clause(site, expr, *own)
         case Packet(node, name, maybe_absent=True):
             return _or_zero(site, node, site.header(node).field(name))
         case Packet(node, name):
@@ -77,14 +80,15 @@ def value(site: Site, expr: Expr, own: tuple[Made, Header] | None = None) -> Val
         case Count(source, most):
             return Value(load(list_of(site, source), octets_of(source.width) * most, 8), 8)
         case Arithmetic():
-            return _arithmetic(site, expr, own)
+            values = [value(site, each, own) for each in (expr.left, expr.right)]
+            return arithmetic(site, expr, *values)
         case First():
             return _first(site, expr)
         case Hash(arguments):
             return _hash(site, arguments)
 
 
-def _recalled(site: Site, expr: Recalled) -> Value:
+def _recalled(site: LoweringContext, expr: Recalled) -> Value:
     """A slot of the entry that was found."""
     octets = next(n for n in SIZES if n * 8 >= expr.width)
     prefix = site.states[expr.state].prefix
@@ -93,19 +97,7 @@ def _recalled(site: Site, expr: Recalled) -> Value:
     return Value(Member(got, member_name(expr.slot), type_), octets * 8)
 
 
-def _arithmetic(site: Site, expr: Arithmetic, own: tuple[Made, Header] | None) -> Value:
-    a, b = value(site, expr.left, own), value(site, expr.right, own)
-    shifts = any(
-        isinstance(e, Const) and e.value.bit_count() < 2 for e in (expr.left, expr.right)
-    )
-    if site.card and expr.operator == "*" and not shifts and max(a.width, b.width) <= 32:
-        return Value(Call("times", (a.host(), b.host()), U64), 64)
-    return Value(binary(expr.operator, Cast(U64, a.host()), b.host()), 64)
-
-
-def _packet_field(site: Site, node: str, f: Field, sure: bool = True) -> Value:
-    from .groups import group_pointer  # which reads values itself: counts, sizes
-
+def _packet_field(site: LoweringContext, node: str, f: Field, sure: bool = True) -> Value:
     pointer = site.node(node) if sure else site.pointer(node)
     if f.group is None:
         return field_value(pointer, f)
@@ -114,36 +106,29 @@ def _packet_field(site: Site, node: str, f: Field, sure: bool = True) -> Value:
     return there.holding(choose(group, there.expr, ZERO))
 
 
-def _where_there(site: Site, pointer: Made, read: Value) -> Value:
+def _where_there(site: LoweringContext, pointer: Made, read: Value) -> Value:
     """What is read by a pointer, 0 where that is null; in a local variable: of a test that is
     written more than once clang keeps the result, of which the verifier knows nothing."""
     if site.card:  # whose pointers are registers, which a branch of its own would move to its stack
         return read.holding(choose(pointer, read.expr, ZERO))
     w = site.writer
-    found = w.local(stored(read), "read", 0)
+    found = w.local(read.stored, "read", 0)
     with w.when(NotNull(pointer)):
         w.set(found, read.expr)
     return read.holding(found)
 
 
-def stored(v: Value) -> Type:
-    """The type of a variable that holds a value."""
-    return raw(v.octets * 8) if v.raw else Int(v.octets * 8)
-
-
-def _item(site: Site, node: str, f: Field, index: Value) -> Value:
+def _item(site: LoweringContext, node: str, f: Field, index: Value) -> Value:
     """An element of an array, 0 beyond its end, in a local variable."""
-    from .groups import group_pointer, packet_end
-
     w, header, pointer = site.writer, site.header(node), site.node(node)
     array = header.array(f)
     assert array is not None and array.count is not None
     octets = f.width // 8
     first = group_pointer(site, header, array.name, pointer)
-    count = value(site, array.count, (pointer, header)).host()
+    count = clause(site, array.count, pointer, header).host()
     read = field_value(first, f)
     at = w.local(U64, "index", index.host())
-    found = w.local(stored(read), "element", 0)
+    found = w.local(read.stored, "element", 0)
     with w.when(both((first, at < count))):
         w.add(first, low_bits(at, array.most.bit_length()) * octets)
         with w.when(first + octets <= packet_end()):
@@ -151,10 +136,9 @@ def _item(site: Site, node: str, f: Field, index: Value) -> Value:
     return read.holding(found)
 
 
-def _or_zero(site: Site, node: str, field: Field) -> Value:
+def _or_zero(site: LoweringContext, node: str, field: Field) -> Value:
     """A field of a header, 0 where the packet lacks that."""
-    gone = site.shape.gone(site.pipeline.graph, site.role)
-    if node not in site.reachable or node in gone:
+    if not site.may_have(node):
         return constant(0, field.width)
     if node in site.known or field.group is not None:
         return _packet_field(site, node, field, sure=False)
@@ -162,10 +146,8 @@ def _or_zero(site: Site, node: str, field: Field) -> Value:
     return _where_there(site, pointer, field_value(pointer, field))
 
 
-def _first(site: Site, expr: First) -> Value:
+def _first(site: LoweringContext, expr: First) -> Value:
     """The first option that is there, in host order."""
-    from .ip import first_of
-
     w = site.writer
     found: list[tuple[Made | None, Made]] = []  # test (None: it surely is there), value
     for option in expr.options:
@@ -185,10 +167,8 @@ def _first(site: Site, expr: First) -> Value:
     return Value(name, expr.width)
 
 
-def _option(site: Site, option: Packet) -> tuple[Made | None, Made]:
+def _option(site: LoweringContext, option: Packet) -> tuple[Made | None, Made]:
     """What tests whether a field of the packet is there (None: it surely is), and its value."""
-    from .groups import group_pointer
-
     header = site.header(option.node)
     pointer: Made = site.pointer(option.node)
     field = header.field(option.field)
@@ -200,20 +180,20 @@ def _option(site: Site, option: Packet) -> tuple[Made | None, Made]:
     return None if sure else test, field_value(pointer, field).host()
 
 
-def attribute(site: Site, expr: Attribute) -> Value:
+def attribute(site: LoweringContext, expr: Attribute) -> Value:
     record = site.record(expr.binding)
     given = Member(record, f"has_{expr.element}", U8) if expr.optional else None
     octets = octets_of(expr.width)
     return Value(Member(record, member_name(expr.element), raw(octets * 8)), octets * 8, given)
 
 
-def list_of(site: Site, source: Attribute) -> Made:
+def list_of(site: LoweringContext, source: Attribute) -> Made:
     """A pointer to the values of an element that holds several: these, then a byte with how
     many."""
     return Member(site.record(source.binding), member_name(source.element), BYTES)
 
 
-def _listed(site: Site, source: Attribute, index: Value, most: int) -> Value:
+def _listed(site: LoweringContext, source: Attribute, index: Value, most: int) -> Value:
     """One of the values in a record; those behind the last are 0."""
     octets, values = octets_of(source.width), list_of(site, source)
     width = octets * 8
@@ -229,7 +209,7 @@ def _listed(site: Site, source: Attribute, index: Value, most: int) -> Value:
     return Value(found, width)
 
 
-def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
+def _hash(site: LoweringContext, arguments: tuple[Expr, ...]) -> Value:
     """The arguments' octets packed into words of a local array, then jhash."""
     w = site.writer
     octets: list[tuple[int, Value]] = []
@@ -252,11 +232,10 @@ def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
 def _pack(words: list[list[Made]], start: int, v: Value) -> None:
     """Put a value's network-order octets at octet `start` of an array of 32-bit words."""
     size = (v.width + 7) // 8
-    if size != v.octets:  # 3, 5 … octets: from the number's most significant one on
+    bytes_ = v.network()
+    if size != v.size:  # 3, 5 … octets: from the number's most significant one on
         bytes_ = to_network(Cast(U64, v.host()) << 64 - size * 8, 64)
-    else:
-        bytes_ = v.network()
-    if start % 4 + size <= 4 and size == v.octets:
+    if start % 4 + size <= 4 and size == v.size:
         words[start // 4].append(Cast(U32, bytes_) << start % 4 * 8)
         return
     for i in range(size):  # straddles words: octet by octet

@@ -9,7 +9,7 @@ from ...lang.contract.manifest.manifest import LOCAL_ADDRESSES
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from ..lower import limits
-from ..lower.events import Events
+from ..lower.events import events_of
 from ..lower.reads import asks_local, reads, walk
 from ..model import (
     Append,
@@ -124,7 +124,7 @@ def _sizes(pipeline: Pipeline, laid_out: tuple[Table, ...]) -> Iterator[Diagnost
 def own_maps(pipeline: Pipeline) -> list[int]:
     """Entries of the maps that hold no rules: control, events, the host's addresses."""
     local = [LOCAL_ADDRESSES for _ in asks_local(pipeline)]
-    return [1, len(Events(pipeline).counters), *local]
+    return [1, len(events_of(pipeline).counters), *local]
 
 
 # ---- depth ----------------------------------------------------------------------------------

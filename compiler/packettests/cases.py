@@ -19,7 +19,7 @@ from ...lang.contract.world.environment import Environment, Outcome, Port
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
-from ..lower.events import VERDICTS, Events
+from ..lower.events import VERDICTS, events_of
 from ..model import Pipeline
 from .notation import Notation, Written
 from .ports import KEYS as SURROUNDINGS
@@ -247,7 +247,7 @@ class _Reader:
     def _events(self, node: yaml.Node) -> tuple[tuple[str, str], ...]:
         """`[{miss: OVERLAY}, {hook: too_big}]`"""
         known: dict[str, list[str]] = {}
-        for counter in Events(self._pipeline).counters:
+        for counter in events_of(self._pipeline).counters:
             if counter.group != "verdict":
                 known.setdefault(counter.group, []).append(counter.reason)
         events = []

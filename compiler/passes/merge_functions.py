@@ -19,9 +19,7 @@ def merge_functions(unit: Unit) -> Unit:
     names = Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)])
     helpers = _alike([f for f in unit.functions if not f.stage])
     called = {f.name: same[0].name for same in helpers for f in same}
-    stages = _alike(
-        [replace(f, body=_calling(f.body, called)) for f in unit.functions if f.stage]
-    )
+    stages = _alike([replace(f, body=_calling(f.body, called)) for f in unit.functions if f.stage])
     shared = [_shared(same, names) for same in stages]
     named = {(f.role, f.name): one for same, one in zip(stages, shared, strict=True) for f in same}
     programs = (

@@ -100,9 +100,9 @@ class _Place:
                 yield s
                 return
             case KnownNotNull(places):
-                self.known.update(places)
+                self.known.update(place for place in places if isinstance(place, State))
                 return
-            case MakePointer(pointer):
+            case MakePointer(StatePointer() as pointer):
                 yield from self._make(pointer, s)
                 return
             case Only(memory, body):

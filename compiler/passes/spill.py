@@ -110,9 +110,7 @@ class _Spilled:
         self.aside += (size + 7) // 8
         self.most = max(self.most, self.aside)
 
-    def _keep(
-        self, name: str, type_: Int, value: Expr | None, s: Statement
-    ) -> Iterator[Statement]:
+    def _keep(self, name: str, type_: Int, value: Expr | None, s: Statement) -> Iterator[Statement]:
         """A word that holds a variable from here on; two where it is of 128 bits."""
         words = [element(KEPT, self.kept + i) for i in range(2 if type_.bits > 64 else 1)]
         self.kept += len(words)

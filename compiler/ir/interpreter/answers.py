@@ -44,9 +44,7 @@ def quote(_: Host, ip: Pointer) -> int:
 
 
 @known
-def put_icmp(
-    host: Host, _: int, at: int, to: int, quoted: int, type_code: int, mtu: int
-) -> int:
+def put_icmp(host: Host, _: int, at: int, to: int, quoted: int, type_code: int, mtu: int) -> int:
     """From the address of the port that the packet came in by, in front of the quoted bytes, with
     which the frame ends."""
     ip = host.frame.at(at & MAX_OFFSET, 28)
@@ -112,9 +110,7 @@ def quote6(_: Host, ip: Pointer) -> int:
 
 
 @known
-def put_icmp6(
-    host: Host, _: int, at: int, to: int, quoted: int, type_code: int, mtu: int
-) -> int:
+def put_icmp6(host: Host, _: int, at: int, to: int, quoted: int, type_code: int, mtu: int) -> int:
     ip = host.frame.at(at & MAX_OFFSET, 48)
     if ip is None:
         return 0

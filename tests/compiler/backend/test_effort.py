@@ -11,9 +11,9 @@ from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.effort import estimated, followed, too_much
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, lowered, run
+from helioc.compiler.headers.context import pointer_to
 from helioc.compiler.ir.builder import Builder
 from helioc.compiler.ir.expr import Name, NotNull, not_
-from helioc.compiler.lower.site import pointer_to
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.runtime.kernel.figures import figures

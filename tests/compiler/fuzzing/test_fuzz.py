@@ -25,10 +25,11 @@ from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.fuzzing.session import ask, new_book
 from helioc.compiler.fuzzing.shrink import smallest
+from helioc.compiler.headers import fields
 from helioc.compiler.ir.expr import Binary, Cast, Expr, Number, swap
 from helioc.compiler.ir.types import U16, raw
-from helioc.compiler.lower import fields, lookup, parser, values
-from helioc.compiler.lower.site import Site
+from helioc.compiler.lower import lookup, parser, values
+from helioc.compiler.lower.context import LoweringContext
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
@@ -177,7 +178,7 @@ def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
     """Four bits of a header length are three."""
     field_value = fields.field_value
 
-    def lossy(pointer: Expr, f: Field, base: int = 0) -> fields.Value:
+    def lossy(pointer: Expr, f: Field, base: int = 0) -> Value:
         found = field_value(pointer, f, base)
         match found.expr:
             case Binary("&", octet, Number(0xF)):
@@ -191,7 +192,7 @@ def missing_bound(patch: pytest.MonkeyPatch) -> None:
     """An IPv4 header's total length is believed."""
     damage = parser._damage
 
-    def trusting(site: Site, broken: Expr, node: Node, reason: str, *label: str) -> None:
+    def trusting(site: LoweringContext, broken: Expr, node: Node, reason: str, *label: str) -> None:
         if reason != "length":
             damage(site, broken, node, reason, *label)
 

@@ -1,10 +1,9 @@
-"""Fields of a header as stores of 1, 2, 4, 8 or 16 octets, in the packet's order."""
+"""Values as stores of 1, 2, 4, 8 or 16 bytes, in the packet's order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...lang.text.frozen import Frozen
+from ..ir.builder import Builder
 from ..ir.expr import (
     Cast,
     Expr,
@@ -18,12 +17,9 @@ from ..ir.expr import (
     total,
 )
 from ..ir.types import U16, U32, U64, U128, Int
-from ..model import Derived, Field, Header
-from .fields import Value, container, pieces
-
-if TYPE_CHECKING:
-    from ..ir.builder import Builder
-    from .headers_out import HeaderOut
+from ..ir.values import Value
+from ..model import Field, Header
+from .fields import container, pieces
 
 
 class Store(Frozen):
@@ -50,47 +46,12 @@ class Store(Frozen):
         w.join(element(key, self.at // 8), Cast(U64, self.value) << self.at % 8 * 8)
 
 
-def stores(out: HeaderOut, group: str | None, payload: Expr) -> list[Store]:
-    """The stores of the fixed part (`group` None) or of an optional group, but for a checksum that
-    `put_headers` sums up. `payload`: the octets behind the header."""
-    found = []
-    for at, octets, fields in _units(out, group):
-        if any(out.own_sum(f) for f in fields):
-            continue
-        found += _unit(out, at, octets, fields, payload)
-    return found
-
-
-def _units(out: HeaderOut, group: str | None) -> list[tuple[int, int, list[Field]]]:
-    """Fields that share octets, together: (offset, octets, fields)."""
-    whole = [f for f in out.header.fields if f.group == group and f.part_of is None and f.width]
-    units: list[tuple[int, int, list[Field]]] = []
-    pending: list[Field] = []
-    for f in sorted(whole, key=lambda f: f.offset):
-        pending.append(f)
-        if (f.offset + f.width) % 8 == 0:
-            first = pending[0].offset // 8
-            units.append((first, (f.offset + f.width) // 8 - first, pending))
-            pending = []
-    return units
-
-
-def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: Expr) -> list[Store]:
-    only = fields[0] if len(fields) == 1 else None
-    if only is not None and not _told_parts(out, only):
-        value = _value(out, only, payload)
-        if value.raw and value.width == only.width == octets * 8:
-            return [Store(at, octets, value.expr)]
-    bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
-    return _parts(at, octets, bits)
-
-
 def _split(at: int, octets: int, value: Expr) -> list[Store]:
     """A number of up to 64 bits in host order as stores, its most significant octets first."""
-    return _parts(at, octets, [(Value(value, octets * 8), (1 << octets * 8) - 1, 0)])
+    return joined_stores(at, octets, [(Value(value, octets * 8), (1 << octets * 8) - 1, 0)])
 
 
-def _parts(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
+def joined_stores(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
     """Stores of octets that no integer of C has, each of the bits that lie in it."""
     found = []
     for done, size in pieces(octets, most=16 if octets == 16 else 8):
@@ -183,10 +144,6 @@ def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
     return found
 
 
-def is_known(value: Value) -> bool:
-    return isinstance(value.expr, Number)
-
-
 def _moved(value: Value, mask: int, shift: int) -> Expr:
     whole = mask == (1 << mask.bit_length()) - 1 and value.width <= mask.bit_length()
     host = value.host() if whole else value.host() & mask
@@ -195,41 +152,3 @@ def _moved(value: Value, mask: int, shift: int) -> Expr:
     if not shift:
         return host
     return Cast(U128 if shift + mask.bit_length() > 64 else U64, host) << shift
-
-
-def _bits(out: HeaderOut, f: Field, end: int, payload: Expr) -> list[tuple[Value, int, int]]:
-    """(value, mask, shift) of a field and of its parts that are told, `end` being the bit behind
-    the unit."""
-    parts = _told_parts(out, f)
-    shift = end - f.offset - f.width
-    kept = (1 << f.width) - 1
-    found = []
-    for p in parts:
-        at = f.offset + f.width - p.offset - p.width
-        ones = (1 << p.width) - 1
-        kept &= ~(ones << at)
-        found.append((_value(out, p, payload), ones, shift + at))
-    if kept:
-        found.append((_value(out, f, payload), kept, shift))
-    return found
-
-
-def _told_parts(out: HeaderOut, f: Field) -> list[Field]:
-    """Parts of a divided field that have a value of their own: by default where the whole has none
-    that was told."""
-    told = out.given.keys() | {name for name, _ in out.writes} | out.header.flags
-    parts = (p for p in out.header.fields if p.part_of == f.name)
-    return [
-        p for p in parts
-        if p.name in told or (f.name not in told and p.default is not None)
-    ]  # fmt: skip
-
-
-def _value(out: HeaderOut, f: Field, payload: Expr) -> Value:
-    value = out.value_of(f)
-    if value is not None:
-        return value
-    assert isinstance(f.default, Derived)
-    own = [out.size()] if "header" in f.default.over else []
-    length = total([*own, payload, f.default.plus or 0])
-    return Value(Cast(U16, length), f.width)

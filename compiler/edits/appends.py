@@ -10,19 +10,33 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from ...lang.text.frozen import Frozen
-from ..ir.expr import CTX, ZERO, Call, Cast, Expr, Frame, Name, NotNull, both, load, not_, total
+from ..headers import groups
+from ..headers.frame import DATA, END, packet_at, set_length
+from ..headers.stores import put_summed, put_value
+from ..headers.unsupported import Unsupported
+from ..ir.expr import (
+    CTX,
+    ZERO,
+    Call,
+    Cast,
+    Expr,
+    Frame,
+    Name,
+    NotNull,
+    both,
+    first_of,
+    load,
+    not_,
+    total,
+)
 from ..ir.types import BYTES, U16, U32, raw
+from ..ir.values import Value, constant
 from ..model import Derived, Field, Header
 from ..model.parse_graph import surely_present
 from ..model.sums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
-from . import groups
-from .fields import Value, constant
-from .frame import DATA, END, packet_at, set_length
-from .headers_out import put_headers, seal_headers, told_network
-from .ip import first_of
-from .shape import Unsupported, constant_size, in_front
-from .site import Site
-from .stores import put_summed, put_value
+from .context import EditContext
+from .put_headers import put_headers, seal_headers, told_network
+from .shape import constant_size
 
 BEGIN, TOTAL = Name("begin", BYTES), Name("total")
 
@@ -42,15 +56,15 @@ class _Front(Frozen):
         """Where the header, or the group, starts that has the field."""
         return self.at if field.group is None else self.optional[field.group]
 
-    def where_there(self, site: Site) -> AbstractContextManager[None]:
+    def where_there(self, site: EditContext) -> AbstractContextManager[None]:
         return nullcontext() if self.sure else site.writer.when(self.at)
 
 
-def put_appended(site: Site, no_room: Callable[[], None]) -> None:
+def put_appended(site: EditContext, no_room: Callable[[], None]) -> None:
     """Make of the frame what it is to be. `no_room` ends the way of a frame that cannot grow."""
     w, appended = site.writer, site.shape.appended
     assert appended is not None
-    fronts = [_front(site, node) for node in in_front(site, appended.behind)]
+    fronts = [_front(site, node) for node in site.in_front(appended.behind)]
     begins = w.let(U32, "from", fronts[0].behind)
     whole = w.let(U32, TOTAL.name, begins + total(h.size() for h in appended.headers))
     with w.when(set_length(whole)):
@@ -67,7 +81,7 @@ def put_appended(site: Site, no_room: Callable[[], None]) -> None:
         _seal(site, front, fronts)
 
 
-def _front(site: Site, node: str) -> _Front:
+def _front(site: EditContext, node: str) -> _Front:
     """Where a header is, while the pointers to the packet are good."""
     w, header, appended = site.writer, site.header(node), site.shape.appended
     assert appended is not None
@@ -99,10 +113,10 @@ def _front(site: Site, node: str) -> _Front:
     return _Front(node, header, starts, ends, sure, places)
 
 
-def _is_sure(site: Site, node: str) -> bool:
+def _is_sure(site: EditContext, node: str) -> bool:
     appended = site.shape.appended
     assert appended is not None
-    return node in surely_present(site.pipeline.graph, site.role, appended.behind)
+    return node in surely_present(site.graph, site.role, appended.behind)
 
 
 def _lengths(header: Header) -> list[tuple[Field, Derived]]:
@@ -123,7 +137,7 @@ def _sealed(header: Header) -> list[tuple[Field, Derived]]:
     ]
 
 
-def _write(site: Site, front: _Front, writes: tuple[tuple[str, int], ...]) -> None:
+def _write(site: EditContext, front: _Front, writes: tuple[tuple[str, int], ...]) -> None:
     """Lengths, what announces, and the checksum of the header over itself; the others become 0."""
     w, header = site.writer, front.header
     new: list[tuple[Field, Value]] = [
@@ -150,14 +164,14 @@ def _write(site: Site, front: _Front, writes: tuple[tuple[str, int], ...]) -> No
             w.store(pointer, at, 16, 0)
 
 
-def _begin(site: Site, node: str, at: Expr, octets: int) -> Name:
+def _begin(site: EditContext, node: str, at: Expr, octets: int) -> Name:
     """A pointer to so many octets of the frame."""
     pointer = site.writer.local(BYTES, node, packet_at(BEGIN, at))
     site.writer.assume_not(pointer + octets > END)
     return pointer
 
 
-def _where_there(site: Site, front: _Front, field: Field) -> AbstractContextManager[None]:
+def _where_there(site: EditContext, front: _Front, field: Field) -> AbstractContextManager[None]:
     w = site.writer
     return w.block() if _is_there(front, field) else w.when(front.place(field))
 
@@ -171,7 +185,9 @@ def _had(front: _Front, field: Field) -> Name:
     return Name(f"{front.at.name}_{field.name}", raw(16))
 
 
-def _put_all(site: Site, front: _Front, pointer: Expr, new: list[tuple[Field, Value]]) -> None:
+def _put_all(
+    site: EditContext, front: _Front, pointer: Expr, new: list[tuple[Field, Value]]
+) -> None:
     w, header = site.writer, front.header
     sums = [f for f in header.fields if is_sum_of_header(f)]
     for field, value in new:
@@ -188,7 +204,7 @@ def _put_all(site: Site, front: _Front, pointer: Expr, new: list[tuple[Field, Va
                 w.do("checksum_follow", group + f.offset // 8, change)
 
 
-def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
+def _seal(site: EditContext, front: _Front, fronts: list[_Front]) -> None:
     """Compute the checksums over the payload; UDP's stays 0 where there was none."""
     w = site.writer
     outer = fronts[fronts.index(front) + 1 :]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..headers.clauses import clause
+from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
+from ..headers.unsupported import Unsupported
+from ..ir import edits
 from ..ir.expr import (
     CTX,
     ONE,
@@ -27,19 +31,16 @@ from ..ir.expr import (
     total,
 )
 from ..ir.types import BYTES, U8, U16, U32, Pointer, Struct
-from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
+from ..ir.values import Value
+from ..model import Event
 from ..model.parse_graph import ethertypes
-from ..tables.layout import member_name
 from . import trace
-from .fields import Value
-from .frame import DATA, END, LENGTH, let_edges, packet_at, signed
-from .headers_out import put_headers, seal_headers
+from .context import EditContext
 from .icmp import reply
 from .ip import Version, fragment, header_size, version_of
-from .shape import Unsupported, constant_size, pushed_size
-from .site import Site
-from .values import value
-from .verdicts import drop, finish, own_link, shaped, trim
+from .put_headers import put_headers, seal_headers
+from .shape import constant_size, pushed_size
+from .verdicts import finish, own_link, shaped, trim
 
 HOP_STRUCT = Struct("next_hop")
 HOP = Name("hop", Pointer("struct next_hop"))
@@ -48,10 +49,10 @@ ETHERNET = 14
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
 
 
-def forward(site: Site, statement: Forward) -> None:
+def forward(site: EditContext, statement: edits.Forward) -> None:
     """By whichever header comes first behind the link header and the pushes. Of the nodes that this
     may be, the one that comes first in the graph is the outermost that the packet has."""
-    fronts = [node for role, node in statement.fronts if role == site.role]
+    fronts = statement.fronts
     if not fronts:  # the checker saw that no packet of this role comes here
         site.writer.internal()
         return
@@ -64,12 +65,12 @@ def forward(site: Site, statement: Forward) -> None:
     site.writer.internal()
 
 
-def _forward(site: Site, statement: Forward, front: str) -> None:
+def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
     """All reasons to fail are tested before the first octet changes, so that a hook sees the packet
     without its pushes."""
     w, pointer, version = site.writer, site.node(front), version_of(site, front)
     site.shape = replace(site.shape, fronts=(front,))
-    size = pushed_size(site)
+    size = pushed_size(site.shape)
     came = LENGTH - site.offset(front) if version is None else version.extent(pointer)
     extent, pushed = w.let(U32, "extent", came), w.let(U32, "pushed", size)
     if version is not None:
@@ -108,7 +109,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
 
 
-def _spend(site: Site, version: Version, node: str, front: Name, sure: bool) -> None:
+def _spend(site: EditContext, version: Version, node: str, front: Name, sure: bool) -> None:
     """Lower the time to live of the IP header at `front`. `sure`: it is within bounds."""
     w = site.writer
     if not sure:
@@ -117,7 +118,7 @@ def _spend(site: Site, version: Version, node: str, front: Name, sure: bool) -> 
     w.do(version.spends, front)
 
 
-def _keep(site: Site, version: Version, pointer: Expr) -> None:
+def _keep(site: EditContext, version: Version, pointer: Expr) -> None:
     """What is not for others to forward goes to the kernel; out of a tunnel it would look like a
     neighbour's there, and is dropped."""
     w = site.writer
@@ -131,16 +132,16 @@ def _keep(site: Site, version: Version, pointer: Expr) -> None:
     for reason, test in kept.items():
         with w.when(test):
             if opened == ONE:
-                drop(site, reason)
+                site.drop(reason)
                 continue
             if opened is not None:
                 with w.when(opened):
-                    drop(site, reason)
+                    site.drop(reason)
             w.count(site.events("kept", reason))
             finish(_unpushed(site), "pass")
 
 
-def _opened(site: Site) -> Expr | None:
+def _opened(site: EditContext) -> Expr | None:
     """Whether headers were popped; None if none are, 1 if always some."""
     shape = site.shape
     if () not in shape.popped:
@@ -148,10 +149,10 @@ def _opened(site: Site) -> Expr | None:
     return site.offset(shape.fronts[0]).is_not(site.state("link"))
 
 
-def bridge(site: Site, statement: Bridge) -> None:
+def bridge(site: EditContext, statement: edits.Bridge) -> None:
     """Out by a port with the packet's own link header."""
     w, shape = site.writer, site.shape
-    wanted = w.let(U32, "number", port_number(site, statement.port))
+    wanted = w.let(U32, "number", statement.port)
     found = Call("bpf_map_lookup_elem", (Address(Symbol("ports")), Address(wanted)))
     port = w.let(Pointer("struct port"), "port", found)
     with w.when(either((not_(port), not_(Member(port, "in_use", U8))))):
@@ -169,7 +170,7 @@ def bridge(site: Site, statement: Bridge) -> None:
     w.returns(Call("redirect", (ST, wanted, site.events("verdict", "redirect"))))
 
 
-def _bridged_length(site: Site) -> Expr:
+def _bridged_length(site: EditContext) -> Expr:
     """The bytes of the frame as it is to leave."""
     shape, length = site.shape, expr(LENGTH)
     if shape.own or shape.untagged:
@@ -177,34 +178,32 @@ def _bridged_length(site: Site) -> Expr:
     if shape.popped:
         length = length - (site.offset(shape.fronts[0]) - site.state("link"))
     if shape.pushed:
-        length = length + pushed_size(site)
+        length = length + pushed_size(site.shape)
     front = site.header(shape.fronts[0]) if shape.framed else None
     if front is not None and front.extent is not None:  # what is padding goes
         own = (site.node(shape.fronts[0]), front)
-        extent = value(site, front.extent, own).host()
+        extent = clause(site, front.extent, *own).host()
         length = length - (LENGTH - site.offset(shape.fronts[0]) - extent)
     return length
 
 
-def _type_of(site: Site, node: str) -> int:
+def _type_of(site: EditContext, node: str) -> int:
     """The EtherType that announces a node."""
-    types = ethertypes(site.pipeline.graph, node)
+    types = ethertypes(site.graph, node)
     if not types:
         raise Unsupported(f"no edge from ethernet to {node}")
     return next(iter(types))
 
 
-def _next_hop(site: Site, statement: Forward, front: str) -> None:
+def _next_hop(site: EditContext, statement: edits.Forward, front: str) -> None:
     """Set `hop`: to a copy of the rule's record's where it is kept there (members in registers,
     while the packet is written), else to the neighbour's own memory or what the FIB says."""
-    w, via = site.writer, statement.via
-    port, number = statement.port.source, port_number(site, statement.port)
-    address = value(site, via).network()
-    family = "6" if via.kind == "ip6" else ""
-    kept = _kept(site, port, via)
+    w, kept = site.writer, statement.resolved
+    family = "6" if statement.family == "ipv6" else ""
     w.let(HOP.type, HOP.name)
     room = Address(State("hop", HOP_STRUCT, scratch=True))
-    found = Call(f"next_hop_of{family}", (CTX, number, address, room), HOP.type)
+    asked = CTX, statement.port, statement.via, room
+    found = Call(f"next_hop_of{family}", asked, HOP.type)
     if kept is None:
         w.set(HOP, found)
         with w.unless(HOP):
@@ -220,34 +219,11 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
         w.set(HOP, Address(own))
 
 
-def _kept(site: Site, port: object, via: object) -> Expr | None:
-    """The next hop in the record of the rule that gives both; None where there is none."""
-    if not isinstance(via, Attribute) or not isinstance(port, Attribute):
-        return None
-    if via.binding != port.binding:
-        return None
-    way = f"{port.element} via {via.element}"
-    members = site.tables[via.rule].manifest.record
-    name = next(m.name for m in members if m.kind == "next_hop" and m.element == way)
-    return Member(site.record(via.binding), name, HOP_STRUCT)
-
-
-def port_number(site: Site, port: PortOf) -> Expr:
-    """The port's number."""
-    match port.source:
-        case str(name):
-            return site.ports[name]
-        case Recalled() as recalled:
-            return value(site, recalled).expr
-        case Attribute(binding, _, element):
-            return Member(site.record(binding), member_name(element))
-
-
-def _to_clamp(site: Site, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]:
+def _to_clamp(site: EditContext, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]:
     """Of each TCP header that there may be: where it will be once the frame has been moved (0: it
     is not there, or may not be looked at), and the octets of the headers of IP and TCP."""
     w, later = site.writer, list[tuple[Name, Name]]()
-    graph = site.pipeline.graph
+    graph = site.graph
     for node in (n.name for n in graph.nodes if n.header.protocol == "tcp"):
         if not site.shape.clamp or not site.may_have(node):
             continue
@@ -263,26 +239,26 @@ def _to_clamp(site: Site, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]
 # ---- hooks ----------------------------------------------------------------------------------
 
 
-def hook(site: Site, event: Event, front: str = "", mtu: Expr = ZERO) -> None:
+def hook(site: EditContext, event: Event, front: str = "", mtu: Expr = ZERO) -> None:
     """Run a hook on the packet without its pushes. `mtu`: for `reply icmp` to a too big one.
     `front`: the header to answer; a frame that is bridged or carried has none, and is not answered.
     What was to leave in a tunnel is not passed: it would leave in the clear."""
     w = site.writer
     w.count(site.events("hook", event))
-    what = site.pipeline.hooks[event]
+    what = site.hooks[event]
     way_back = not (site.shape.own or site.shape.untagged)
     if what == "reply icmp" and (not front or site.header(front).link or not way_back):
         finish(site, "drop")
     elif what == "reply icmp":
         reply(_unpushed(site), event, front, mtu)
     elif what == "pass" and site.shape.pushed:
-        drop(site, "in the clear")
+        site.drop("in the clear")
     else:
         finish(_unpushed(site), what)
 
 
-def _unpushed(site: Site) -> Site:
+def _unpushed(site: EditContext) -> EditContext:
     """The same place, with the packet as it was before its pushes."""
     bare = site.branch()
-    bare.shape = replace(site.shape, pushed=(), behind="")
+    bare.shape = replace(site.shape, pushed=(), pushes=(), behind="")
     return bare

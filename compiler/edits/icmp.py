@@ -6,6 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..headers.context import place_of
+from ..headers.fields import field_value
+from ..headers.frame import DATA, END, LENGTH, let_edges, move_head, signed
+from ..headers.groups import group_pointer
+from ..headers.unsupported import Unsupported
 from ..ir.expr import (
     CTX,
     ZERO,
@@ -24,28 +29,25 @@ from ..ir.expr import (
     number,
     total,
 )
-from ..ir.names import c_name
 from ..ir.types import U8, U32, raw
+from ..ir.values import Value, constant
 from ..model import Header
 from ..model.parse_graph import writable as announcing
 from ..model.sizes import reckoned_from
 from ..model.sums import zero_checksum
-from .fields import Value, constant, field_value
-from .frame import DATA, END, LENGTH, let_edges, move_head, signed
-from .groups import group_pointer
-from .headers_out import HeaderOut, put_headers, seal_headers
+from .carry import Room
+from .context import EditContext
+from .header_out import HeaderOut
 from .ip import VERSIONS, Version
-from .lists import Room
 from .padding import padded
-from .shape import Unsupported, constant_size, writable
-from .site import Site
-from .values import stored
-from .verdicts import Saved, drop, end, link_paths, put_saved, save
+from .put_headers import put_headers, seal_headers
+from .shape import constant_size, writable
+from .verdicts import Saved, link_paths, put_saved, save
 
 TYPE_CODE, MTU = Name("a"), Name("b")
 
 
-def reply(site: Site, event: str, front: str, mtu: Expr) -> None:
+def reply(site: EditContext, event: str, front: str, mtu: Expr) -> None:
     """Answer the sender of `front`, an IP node; `mtu` is the next hop's. The answer is a function
     of its own, for each shape of packet one: it is long and seldom run."""
     kind, code = VERSIONS[site.header(front).protocol].errors[event]
@@ -53,19 +55,19 @@ def reply(site: Site, event: str, front: str, mtu: Expr) -> None:
     site.writer.returns(site.call(name, number(kind << 8 | code), mtu) & 7)
 
 
-def _reply(site: Site, front: str) -> None:
+def _reply(site: EditContext, front: str) -> None:
     """The body: `a` is ICMP type and code, `b` the next hop's MTU."""
     w, popped = site.writer, site.shape.popped or ((),)
     back = [way for way in popped if _leads_back(site, way)]
     if not back:
-        end(site, "drop")
+        site.end("drop")
         return
     x, version = site.node(front), VERSIONS[site.header(front).protocol]
     family, bits = ("", 32) if version.protocol == "ipv4" else ("6", 128)
     about = (CTX, x, site.offset(front), TYPE_CODE) if family else (CTX, x)
     may, address = Call(f"may_answer{family}", about), Call(f"arrival_address{family}", (CTX,))
     with w.when(either((not_(may), not_(address)))):
-        end(site, "drop")
+        site.end("drop")
     sender = w.let(raw(bits), "sender", load(x, version.source, bits))
     quoted = w.let(U32, "quoted", Call(f"quote{family}", (x,)))
     where = w.let(U32, "where", site.offset(front))
@@ -75,9 +77,9 @@ def _reply(site: Site, front: str) -> None:
         w.let(U32, absent.name, _absent(site, every))
     if len(back) < len(popped):
         with w.when(both(absent.is_not(_lacking(every, way)) for way in back)):
-            end(site, "drop")
+            site.end("drop")
     with w.unless(Call("take_answer", ())):
-        drop(site, "icmp limit")
+        site.drop("icmp limit")
     for way in back:
         with w.block() if len(popped) == 1 else w.when(absent.is_(_lacking(every, way))):
             _answer_by(site.branch(), version, way, _Quote(sender, quoted, where))
@@ -93,13 +95,13 @@ class _Quote:
     where: Name
 
 
-def _absent(site: Site, nodes: list[str]) -> Expr:
+def _absent(site: EditContext, nodes: list[str]) -> Expr:
     """A number that has a bit for each node that was not popped. No branches: each would double the
     ways that the verifier follows."""
-    kept = site.shape.perhaps_gone(site.pipeline.graph, site.role)
+    kept = site.shape.perhaps_gone(site.graph, site.role)
     bits = []
     for i, node in enumerate(nodes):
-        at = site.state(f"{c_name(node)}_at")
+        at = place_of(node)
         bit = at >> 15
         if node in kept:
             bit = bit | Cast(U32, at - site.state("link")) >> 31
@@ -112,16 +114,16 @@ def _lacking(nodes: list[str], way: tuple[str, ...]) -> int:
     return sum(1 << i for i, node in enumerate(nodes) if node not in way)
 
 
-def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
+def _leads_back(site: EditContext, way: tuple[str, ...]) -> bool:
     """Whether each popped header can announce the next as it has to on the way back, and none is a
     list of where the packet goes."""
     if any(site.header(node).arrays for node in way):
         return False
     pairs = pairwise((*way, site.shape.fronts[0]))
-    return all(announcing(site.pipeline.graph, node, after) for node, after in pairs)
+    return all(announcing(site.graph, node, after) for node, after in pairs)
 
 
-def _answer_by(site: Site, version: Version, way: tuple[str, ...], quote: _Quote) -> None:
+def _answer_by(site: EditContext, version: Version, way: tuple[str, ...], quote: _Quote) -> None:
     w, room = site.writer, Room(site.kept)
     back = _back(site, way, room)
     # octets of the tunnel headers that go back
@@ -140,7 +142,7 @@ def _answer_by(site: Site, version: Version, way: tuple[str, ...], quote: _Quote
             _write(site, version, back, size, again, quote)
 
 
-def _saved(site: Site, size: int, room: Room) -> Saved:
+def _saved(site: EditContext, size: int, room: Room) -> Saved:
     """The frame's link headers, kept elsewhere than on the stack."""
     return [
         (at, octets, _put_aside(site, octets, kept, room)) for at, octets, kept in save(site, size)
@@ -148,7 +150,12 @@ def _saved(site: Site, size: int, room: Room) -> Saved:
 
 
 def _write(
-    site: Site, version: Version, back: tuple[HeaderOut, ...], size: int, again: Expr, quote: _Quote
+    site: EditContext,
+    version: Version,
+    back: tuple[HeaderOut, ...],
+    size: int,
+    again: Expr,
+    quote: _Quote,
 ) -> None:
     """Tunnel headers and error, behind a link header of so many octets that goes back."""
     w, family = site.writer, "" if version.protocol == "ipv4" else "6"
@@ -158,17 +165,17 @@ def _write(
     arguments = CTX, size + again, quote.sender, quote.octets, TYPE_CODE, MTU
     w.assume_not(not_(Call(f"put_icmp{family}", arguments)))
     seal_headers(w, back, size, behind)
-    end(site, "tx")
+    site.end("tx")
 
 
-def _back(site: Site, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, ...]:
+def _back(site: EditContext, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, ...]:
     """The popped headers as they go back: source and destination exchanged, the rest as a push
     would write it, but what has no default stays as it came."""
     out: list[HeaderOut] = []
     following = (*popped, site.shape.fronts[0])[1:]
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)
-        edge = writable(site, node, after)
+        edge = writable(site.graph, node, after)
         given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()}, room)
         if zero_checksum(header, [h.header for h in out]):
             given["checksum"] = constant(0, 16)
@@ -178,7 +185,7 @@ def _back(site: Site, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, .
 
 
 def _exchanged(
-    site: Site, node: str, header: Header, written: set[str], room: Room
+    site: EditContext, node: str, header: Header, written: set[str], room: Room
 ) -> dict[str, Value]:
     """What the header's fields have to hold, taken from where they are written over."""
     w, pointer = site.writer, site.removed(node)
@@ -197,12 +204,12 @@ def _exchanged(
             has = w.local(U8, "given", base.is_not(0))
         v = field_value(base, header.opposite(f))
         read = v.expr if has is None else choose(has, v.expr, ZERO)
-        kept = _put_aside(site, v.octets, read, room)
-        given[f.name] = Value(kept if v.raw else Cast(stored(v), kept), v.width, has)
+        kept = _put_aside(site, v.size, read, room)
+        given[f.name] = Value(kept if v.raw else Cast(v.stored, kept), v.width, has)
     return given
 
 
-def _put_aside(site: Site, octets: int, value: Expr, room: Room) -> Expr:
+def _put_aside(site: EditContext, octets: int, value: Expr, room: Room) -> Expr:
     """Where a number is found afterwards: not on the stack, which has few octets left."""
     place = Address(element(site.words, room.take(octets)))
     site.writer.store(place, 0, octets * 8, value)

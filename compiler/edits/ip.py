@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...lang.text.frozen import Frozen
-from ..ir.expr import ZERO, Expr, NotNull, choose, load, number, swap, to_network
-from .site import Site
+from ..headers.fragments import FRAGMENT
+from ..ir.expr import Expr, NotNull, first_of, load, number, swap
+from .context import EditContext
 
 
 class Version(Frozen):
@@ -53,29 +54,17 @@ VERSIONS = {
 }  # fmt: skip
 
 
-def version_of(site: Site, node: str) -> Version | None:
+def version_of(site: EditContext, node: str) -> Version | None:
     """None for a node that is no IP header."""
     return VERSIONS.get(site.header(node).protocol)
 
 
-def _fragment_bits(at: int, mask: int) -> Callable[[Expr], Expr]:
-    return lambda pointer: load(pointer, at, 16) & to_network(number(mask), 16)
-
-
-#: Of which headers a packet is a fragment, and not a whole one (RFC 6946), by the pointer to it.
-FRAGMENT: dict[str, Callable[[Expr], Expr]] = {
-    "ipv4": _fragment_bits(6, 0x3FFF),
-    "ipv6_fragment": _fragment_bits(2, 0xFFF9),
-    "ipv6": lambda pointer: ZERO,
-}
-
-
-def fragment(site: Site, node: str) -> Expr:
+def fragment(site: EditContext, node: str) -> Expr:
     """Whether the payload of the innermost IP header in front of `node` is a fragment."""
     return _innermost(site, node, FRAGMENT)
 
 
-def header_size(site: Site, node: str) -> Expr:
+def header_size(site: EditContext, node: str) -> Expr:
     """The octets of the innermost IP header in front of `node`, without options."""
     return _innermost(site, node, {name: _size_of(version) for name, version in VERSIONS.items()})
 
@@ -84,9 +73,9 @@ def _size_of(version: Version) -> Callable[[Expr], Expr]:
     return lambda pointer: number(version.size)
 
 
-def _innermost(site: Site, node: str, said: dict[str, Callable[[Expr], Expr]]) -> Expr:
+def _innermost(site: EditContext, node: str, said: dict[str, Callable[[Expr], Expr]]) -> Expr:
     """What is said of the header that stands last of those in front of `node`."""
-    graph = site.pipeline.graph
+    graph = site.graph
     found: list[tuple[Expr | None, Expr]] = []  # test (None: surely), what is said
     for each in reversed(graph.nodes[: graph.nodes.index(graph.node(node))]):
         name = each.name
@@ -99,11 +88,3 @@ def _innermost(site: Site, node: str, said: dict[str, Callable[[Expr], Expr]]) -
         if name in site.known:
             break
     return first_of(found)
-
-
-def first_of(found: list[tuple[Expr | None, Expr]], nothing: Expr = ZERO) -> Expr:
-    """The value behind the first test that holds, or that has none."""
-    chosen = nothing
-    for test, value in reversed(found):
-        chosen = value if test is None else choose(test, value, chosen)
-    return chosen

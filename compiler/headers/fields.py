@@ -1,57 +1,16 @@
-"""Values: numbers, and fields where a pointer says that their header starts."""
+"""Fields, where a pointer says that their header starts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
-from ...lang.contract.base.lists import octets_of
-from ..ir.expr import Cast, Expr, bits_joined, load, low_bits, number, swap, to_network
-from ..ir.types import U64, U128, is_network
+from ..ir.expr import Cast, Expr, bits_joined, load, low_bits, swap
+from ..ir.types import U64, U128
+from ..ir.values import Value
 from ..model import Field
 
 #: Bytes of the integers that C has.
 SIZES = (1, 2, 4, 8, 16)
-
-
-@dataclass(frozen=True)
-class Value:
-    """An expression of `width` bits. `given`: a condition under which there is a value at all (None
-    for always)."""
-
-    expr: Expr
-    width: int
-    given: Expr | None = None
-
-    @property
-    def raw(self) -> bool:
-        """Whether it is whole bytes as they stand in the packet, not yet in host order."""
-        return is_network(self.expr.type)
-
-    @property
-    def octets(self) -> int:
-        return octets_of(self.width)
-
-    def host(self) -> Expr:
-        return swap(self.expr) if self.raw else self.expr
-
-    def network_of(self, octets: int) -> Expr:
-        """As a number of `octets` octets stands in a packet."""
-        if self.raw and self.width == octets * 8:
-            return self.expr
-        return to_network(self.host(), octets * 8)
-
-    def network(self) -> Expr:
-        """As it must stand in a packet of `octets` octets."""
-        return self.expr if self.raw else to_network(self.expr, self.octets * 8)
-
-    def holding(self, made: Expr) -> Value:
-        """The same value, to be had by another expression."""
-        return replace(self, expr=made)
-
-
-def constant(value: int, width: int) -> Value:
-    return Value(number(value), width)
 
 
 def field_value(pointer: Expr, f: Field, base: int = 0) -> Value:

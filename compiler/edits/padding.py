@@ -10,15 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...lang.text.frozen import Frozen
+from ..headers.fields import pieces
+from ..headers.frame import END
 from ..ir.builder import Builder
 from ..ir.expr import ZERO, Cast, Expr, choose, low_bits, number
 from ..ir.types import BYTES, U32
 from ..model.sizes import first_field, solved
-from .fields import pieces
-from .frame import END
 
 if TYPE_CHECKING:
-    from .headers_out import HeaderOut
+    from .header_out import HeaderOut
 
 
 class Padding(Frozen):

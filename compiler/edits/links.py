@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 
+from ..headers.context import pointer_to
+from ..headers.fields import field_value, pieces
+from ..headers.frame import packet_at
+from ..headers.outline import without_link
+from ..headers.unsupported import Unsupported
+from ..ir.edits import SetField
 from ..ir.expr import Expr, Frame, NotNull, load
 from ..ir.nodes import MakePointer
 from ..ir.types import BYTES, raw
-from ..model import Assign, Packet, PopLink
 from ..model.parse_graph import tells, untold
-from .assigns import assign
-from .fields import pieces
-from .frame import packet_at
-from .shape import Shape, Unsupported
-from .site import Site, pointer_to
+from .assigns import set_field
+from .context import EditContext
+from .pushes import captured
+from .shape import Shape
 from .verdicts import own_link
 
 
-def pop_link(site: Site, statement: PopLink) -> Shape:
+def pop_link(site: EditContext, node: str) -> Shape:
     """At once: what the header says of what follows is written into the one in front, and all in
     front is moved by its octets. The frame starts so much later."""
-    w, node = site.writer, statement.node
+    w = site.writer
     if site.card:
         raise Unsupported("popping a link header on a network card", w.span)
     ways = _ways(site, node)
-    _tell_in_front(site, statement, ways)
+    _write_in_front(site, node, ways)
     start, octets = site.offset(own_link(site)), site.header(node).fixed // 8
     sizes = dict.fromkeys(sum(site.header(n).fixed // 8 for n in way) for way in ways)
     for size in sizes:
         alone = len(sizes) == 1
         with w.block() if alone else w.when(site.offset(node).is_(start + size)):
             _move(site, start, size, octets)
-    site.shape = replace(site.shape, untagged=(*site.shape.untagged, node))
+    site.shape = without_link(site.shape, node)
     for front in dict.fromkeys(n for way in ways for n in way):
         _find_again(site, front, octets)
     return site.shape
 
 
-def _ways(site: Site, node: str) -> list[tuple[str, ...]]:
+def _ways(site: EditContext, node: str) -> list[tuple[str, ...]]:
     """The link nodes that may stand in front of a leading one; no packet gets here that has one
     which cannot say what follows this: the checker saw to that."""
-    graph, found = site.pipeline.graph, list[tuple[str, ...]]()
+    graph, found = site.graph, list[tuple[str, ...]]()
     todo: list[tuple[str, ...]] = [(own_link(site),)]
     while todo:
         way = todo.pop(0)
@@ -55,36 +58,30 @@ def _ways(site: Site, node: str) -> list[tuple[str, ...]]:
     return found
 
 
-def _tell_in_front(site: Site, statement: PopLink, ways: list[tuple[str, ...]]) -> None:
+def _write_in_front(site: EditContext, node: str, ways: list[tuple[str, ...]]) -> None:
     """Into the innermost of those in front that the packet has."""
     last = {way[-1] for way in ways}
-    fronts = [n.name for n in reversed(site.pipeline.graph.nodes) if n.name in last]
-    for name in (statement.node, *fronts):
+    fronts = [n.name for n in reversed(site.graph.nodes) if n.name in last]
+    for name in (node, *fronts):
         site.writer.put(MakePointer(site.pointer(name)))  # for all ways that the tests below open
     for i, front in enumerate(fronts):
-        told = _told(site, front, statement)
         if i == len(fronts) - 1:
             with site.writer.otherwise() if i else nullcontext():
-                assign(site.branch() if i else site, told)
+                _write(site.branch() if i else site, front, node)
             return
         with site.writer.either(i == 0, NotNull(site.pointer(front))):
-            assign(site.branch({front}), told)
+            _write(site.branch({front}), front, node)
 
 
-def _told(site: Site, front: str, statement: PopLink) -> Assign:
-    """What the header says is what the one in front says."""
-    fields = [site.header(front).field(name) for name in tells(site.pipeline.graph, front)]
-    pair = ((front, statement.node, f) for f in fields)
-    return Assign(
-        tuple(
-            (Packet(a, f.name, f.width, f.kind), Packet(b, f.name, f.width, f.kind))
-            for a, b, f in pair
-        ),
-        statement.span,
-    )
+def _write(site: EditContext, front: str, node: str) -> None:
+    """What the header says of what follows, the one in front says."""
+    header, names = site.header(node), tells(site.graph, front)
+    values = [captured(site, field_value(site.node(node), header.field(name))) for name in names]
+    for name, value in zip(names, values, strict=True):
+        set_field(site, SetField(front, name, value))
 
 
-def _move(site: Site, start: Expr, size: int, octets: int) -> None:
+def _move(site: EditContext, start: Expr, size: int, octets: int) -> None:
     """The first `size` octets, by `octets`."""
     w = site.writer
     first = w.let(BYTES, "first", packet_at(Frame("data"), start))
@@ -97,7 +94,7 @@ def _move(site: Site, start: Expr, size: int, octets: int) -> None:
         w.store(first, at + octets, piece * 8, kept)
 
 
-def _find_again(site: Site, node: str, octets: int) -> None:
+def _find_again(site: EditContext, node: str, octets: int) -> None:
     """The pointer to a header that was moved, where it is kept."""
     w, pointer = site.writer, pointer_to(node)
     with w.only(memory=False), w.when(NotNull(pointer)):

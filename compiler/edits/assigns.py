@@ -5,66 +5,64 @@ from __future__ import annotations
 from contextlib import nullcontext
 from functools import partial
 
+from ..headers.clauses import clause
+from ..headers.fields import field_value
+from ..headers.groups import group_pointer, packet_end
+from ..headers.outline import behind
+from ..headers.stores import put_summed, put_value
+from ..headers.unsupported import Unsupported
+from ..ir.edits import SetField
 from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, both, low_bits, not_, number
 from ..ir.types import U64
-from ..model import Assign, Derived, Field, Item, Packet
+from ..model import Derived, Field
 from ..model.parse_graph import below, between
 from ..model.sizes import is_even, starts_even, sums_are_even
 from ..model.sums import NETWORK, is_checksum
 from . import trace
-from .fields import Value, field_value
-from .groups import group_pointer, packet_end
-from .rewrite import captured
-from .shape import Unsupported, behind, in_front
-from .site import Site
-from .stores import put_summed, put_value
-from .values import value
+from .context import EditContext
 
 
-def assign(site: Site, statement: Assign) -> None:
-    """All values are taken before the first is written."""
-    values = [captured(site, value(site, v)) for _, v in statement.fields]
-    for (target, _), v in zip(statement.fields, values, strict=True):
-        if isinstance(target, Item):
-            _change_element(site, target, v)
-        else:
-            _change(site, target, v)
+def set_field(site: EditContext, target: SetField) -> None:
+    if target.index is None:
+        _change(site, target)
+    else:
+        _change_element(site, target, target.index)
 
 
-def _change_element(site: Site, target: Item, new: Value) -> None:
+def _change_element(site: EditContext, target: SetField, index: Expr) -> None:
     """One beyond the array's end stays lacking."""
     w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
     field = header.field(target.field)
     array = header.array(field)
     assert array is not None and array.count is not None
     octets = array.width // 8
-    at = w.local(U64, "index", value(site, target.index).host())
+    at = w.local(U64, "index", index)
     first = group_pointer(site, header, array.name, pointer)
-    count = value(site, array.count, (pointer, header)).host()
+    count = clause(site, array.count, pointer, header).host()
     with w.when(both((first, at < count))):
         w.add(first, low_bits(at, array.most.bit_length()) * octets)
         with w.when(first + octets <= packet_end()):
-            _change_at(site.branch(), target, first, new, at)
+            _change_at(site.branch(), target, first, at)
 
 
-def _change(site: Site, target: Packet, new: Value) -> None:
+def _change(site: EditContext, target: SetField) -> None:
     """A field of a group that the packet lacks stays lacking."""
     w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
     field = header.field(target.field)
     if field.group is None:
-        _change_at(site, target, pointer, new)
+        _change_at(site, target, pointer)
         return
     group = group_pointer(site, header, field.group, pointer)
     with w.when(group):
-        _change_at(site.branch(), target, group, new)
+        _change_at(site.branch(), target, group)
 
 
 def _change_at(
-    site: Site, target: Packet | Item, pointer: Expr, new: Value, index: Expr | None = None
+    site: EditContext, target: SetField, pointer: Expr, index: Expr | None = None
 ) -> None:
     """`pointer` is to what the field's offset counts from: the header, its group, or the element of
     an array at `index`."""
-    w, header = site.writer, site.header(target.node)
+    w, header, new = site.writer, site.header(target.node), target.value
     field = header.field(target.field)
     above, front = _above(site, target), _in_front(site, target.node)
     if above and front:
@@ -82,7 +80,7 @@ def _change_at(
     _follow(site, target.node, "header", change, total)
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]
     for node in above:
-        nearer = [*routing, *between(site.pipeline.graph, site.role, target.node, node)]
+        nearer = [*routing, *between(site.graph, site.role, target.node, node)]
         tests: list[Expr] = [not_(NotNull(site.pointer(n))) for n in nearer]
         if index is not None:  # of a routing header, where it is the packet's last destination
             left = field_value(site.node(target.node), header.field("segments_left")).expr
@@ -93,7 +91,7 @@ def _change_at(
         _follow(site, node, "payload", total, total)
 
 
-def _follow(site: Site, node: str, part: str, change: Expr, total: Expr) -> None:
+def _follow(site: EditContext, node: str, part: str, change: Expr, total: Expr) -> None:
     """The checksums of a node that cover this part follow `change`; `total` has theirs added. Where
     the node may be absent that is a call: a branch would double what the verifier has to follow."""
     w = site.writer
@@ -116,7 +114,7 @@ def _follow(site: Site, node: str, part: str, change: Expr, total: Expr) -> None
             w.add(total, Call("follow", (CTX, site.offset(node), what, change), U64))
 
 
-def _follow_group(site: Site, node: str, field: Field) -> None:
+def _follow_group(site: EditContext, node: str, field: Field) -> None:
     """The body of a helper: by how much the checksum changed; `a` is what changed under it."""
     w = site.writer
     assert field.group is not None
@@ -128,7 +126,7 @@ def _follow_group(site: Site, node: str, field: Field) -> None:
     w.returns(Call("checksum_follow", (group + field.offset // 8, Name("a")), U64))
 
 
-def _sums(site: Site, node: str, part: str) -> list[Field]:
+def _sums(site: EditContext, node: str, part: str) -> list[Field]:
     """The checksums of a node that cover a part."""
     return [f for f in site.header(node).fields if _covers(f, part)]
 
@@ -138,21 +136,21 @@ def _covers(field: Field, part: str) -> bool:
     return is_checksum(field) and isinstance(default, Derived) and part in default.over
 
 
-def _above(site: Site, target: Packet | Item) -> list[str]:
+def _above(site: EditContext, target: SetField) -> list[str]:
     """Nodes behind an IP header, or a routing header, whose checksum its addresses may count for,
     and routing headers, which tell of the other address."""
     protocol, field = site.header(target.node).protocol, target.field
     last = protocol == "srh" and field == "segments"
     if not last and (protocol not in NETWORK or field not in ("src", "dst")):
         return []
-    behind = below(site.pipeline.graph, site.role, target.node)
+    behind = below(site.graph, site.role, target.node)
     return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]
 
 
-def _refuse_odd(site: Site, node: str, above: list[str]) -> None:
+def _refuse_odd(site: EditContext, node: str, above: list[str]) -> None:
     """Of checksums behind an address that change with it, a checksum in front knows the words only
     where they stand at even octets."""
-    graph, role = site.pipeline.graph, site.role
+    graph, role = site.graph, site.role
     summed = [n for n in above if _sums(site, n, "pseudo")]
     passed = [n for n in below(graph, role, node) if behind(graph, role, n).intersection(summed)]
     even = all(is_even(site.header(n)) for n in (node, *passed))
@@ -161,10 +159,10 @@ def _refuse_odd(site: Site, node: str, above: list[str]) -> None:
         raise Unsupported(f"{what} that may start at an odd octet", site.writer.span)
 
 
-def _in_front(site: Site, node: str) -> list[str]:
+def _in_front(site: EditContext, node: str) -> list[str]:
     """Nodes that may be in front with a checksum over their payload, innermost first."""
-    gone = site.shape.gone(site.pipeline.graph, site.role)
-    kept = [n for n in in_front(site, node)[1:] if n not in gone]
+    gone = site.shape.gone(site.graph, site.role)
+    kept = [n for n in site.in_front(node)[1:] if n not in gone]
     covering = [n for n in kept if _sums(site, n, "payload")]
     if covering and not all(is_even(site.header(n)) for n in kept):
         what = f"assigning to {node} behind a header of an odd number of octets"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..ir.expr import CTX, ONE, ZERO, Call, Expr, Name, choose, either, low_bits, not_, total
 from ..ir.types import BYTES
 from ..model import TAIL, Group, Header
+from .clauses import clause
+from .context import Context
 from .fields import field_value
-from .site import Site
-from .values import value
 
 
 def present(header: Header, group: Group, pointer: Expr) -> Expr:
@@ -16,37 +16,37 @@ def present(header: Header, group: Group, pointer: Expr) -> Expr:
     return either(flags) if flags else ONE
 
 
-def octets(site: Site, header: Header, group: Group, pointer: Expr) -> Expr:
+def octets(context: Context, header: Header, group: Group, pointer: Expr) -> Expr:
     """How many octets of the header at `pointer` the group takes."""
     there, each = present(header, group, pointer), group.width // 8
     if group.count is None:
         return choose(there, each, 0)
-    return choose(there, value(site, group.count, (pointer, header)).host() * each, 0)
+    return choose(there, clause(context, group.count, pointer, header).host() * each, 0)
 
 
-def parts(site: Site, header: Header, pointer: Expr, before: str = "") -> Expr:
+def parts(context: Context, header: Header, pointer: Expr, before: str = "") -> Expr:
     """The octets of the fixed part and the groups, or of those before a group."""
     found: list[Expr | int] = [header.fixed // 8]
     for group in header.groups:
         if group.name == before:
             break
-        found.append(octets(site, header, group, pointer))
+        found.append(octets(context, header, group, pointer))
     return total(found)
 
 
-def size(site: Site, header: Header, pointer: Expr) -> Expr:
+def size(context: Context, header: Header, pointer: Expr) -> Expr:
     """The octets of the whole header."""
     if header.size is not None:
-        return value(site, header.size, (pointer, header)).host()
-    return parts(site, header, pointer)
+        return clause(context, header.size, pointer, header).host()
+    return parts(context, header, pointer)
 
 
-def start(site: Site, header: Header, name: str, pointer: Expr) -> Expr:
+def start(context: Context, header: Header, name: str, pointer: Expr) -> Expr:
     """The octet at which a group starts, within bounds that the verifier sees."""
     if name == TAIL:
-        at = size(site, header, pointer) - header.tail // 8
+        at = size(context, header, pointer) - header.tail // 8
     else:
-        at = parts(site, header, pointer, before=name)
+        at = parts(context, header, pointer, before=name)
     return low_bits(at, header.maximum.bit_length())
 
 
@@ -56,7 +56,7 @@ def packet_end() -> Expr:
 
 
 def group_pointer(
-    site: Site,
+    context: Context,
     header: Header,
     name: str,
     base: Expr,
@@ -66,9 +66,9 @@ def group_pointer(
     """A pointer to a group of the header at `base`; null where the group is absent, and where the
     header is unless `sure`: a second test of a pointer lets clang go on with a 0 where the verifier
     knows the pointer. `end`: where the packet's octets end. Of an array, its first element."""
-    w, group = site.writer, header.group(name)
+    w, group = context.writer, header.group(name)
     there = present(header, group, base)
-    at = base + start(site, header, name, base)
+    at = base + start(context, header, name, base)
     pointer = w.local(BYTES, "group", at if sure else choose(base, at, ZERO))
     beyond = pointer + group.width // 8 > (end if end is not None else packet_end())
     absent = ([] if sure else [not_(pointer)]) + ([] if there == ONE else [not_(there)])

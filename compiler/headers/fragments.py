@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ..ir.expr import ZERO, Expr, load, number, to_network
 from ..model import Edge, Graph, Node
 from ..model.sums import FRAGMENTED
 
@@ -33,3 +36,15 @@ def begun_within(graph: Graph, node: Node, role: str) -> list[Edge]:
         for edge in graph.leaving(node.name, role)
         if graph.node(edge.target).header.minimum > 8 and not any(t.ahead for t in edge.tests)
     ]
+
+
+def _fragment_bits(at: int, mask: int) -> Callable[[Expr], Expr]:
+    return lambda pointer: load(pointer, at, 16) & to_network(number(mask), 16)
+
+
+#: Of which headers a packet is a fragment, and not a whole one (RFC 6946), by the pointer to it.
+FRAGMENT: dict[str, Callable[[Expr], Expr]] = {
+    "ipv4": _fragment_bits(6, 0x3FFF),
+    "ipv6_fragment": _fragment_bits(2, 0xFFF9),
+    "ipv6": lambda pointer: ZERO,
+}

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..headers.clauses import clause
+from ..headers.fields import pieces
+from ..headers.frame import DATA, END, LENGTH, let_edges, move_head, packet_at, set_length, signed
+from ..headers.stores import put_value
+from ..headers.unsupported import Unsupported
 from ..ir.expr import (
     CTX,
     ST,
@@ -16,38 +21,25 @@ from ..ir.expr import (
     load,
     total,
 )
-from ..ir.nodes import Action, Verdict
+from ..ir.nodes import Action
 from ..ir.types import BYTES, U32, raw
+from ..ir.values import constant
 from ..model.parse_graph import writable as announcing
 from .appends import put_appended
-from .fields import constant, pieces
-from .frame import DATA, END, LENGTH, let_edges, move_head, packet_at, set_length, signed
-from .headers_out import put_headers, seal_headers
-from .shape import Unsupported, constant_size, pushed_size, writable
-from .site import Site
-from .stores import put_value
-from .values import value
-
-
-def drop(site: Site, reason: str) -> None:
-    site.writer.count(site.events("drop", reason))
-    end(site, "drop")
-
-
-def end(site: Site, action: Action) -> None:
-    """The packet's way ends with this verdict."""
-    site.writer.put(Verdict(site.events("verdict", action), action))
+from .context import EditContext
+from .put_headers import put_headers, seal_headers
+from .shape import constant_size, pushed_size, writable
 
 
 def is_verdict(call: Expr, action: Action) -> Expr:
     return call.is_(Symbol(f"XDP_{action.upper()}"))
 
 
-def finish(site: Site, what: str) -> None:
+def finish(site: EditContext, what: str) -> None:
     """`pass`, `drop`, `default` or `send back`, with the pops and pushes so far."""
     w = site.writer
     if what == "drop":
-        end(site, "drop")
+        site.end("drop")
         return
     if what == "default" and (site.shape.touched or site.steers):
         with w.when(is_verdict(Call("default_verdict", ()), "drop")):
@@ -58,15 +50,15 @@ def finish(site: Site, what: str) -> None:
         return
     shaped(site)
     if what == "send back":
-        end(site, "tx")
+        site.end("tx")
     elif site.steers and site.stage != "parser":
         event = site.events("verdict", "pass")
         w.returns(Call("steer", (CTX, ST, site.state("queue"), event)))
     else:
-        end(site, "pass")
+        site.end("pass")
 
 
-def shaped(site: Site) -> None:
+def shaped(site: EditContext) -> None:
     """Make of the frame what it is to be, with its own link header."""
     w, shape = site.writer, site.shape
     if shape.appended:
@@ -79,21 +71,21 @@ def shaped(site: Site) -> None:
             finish(site, "drop")
 
 
-def _no_room(site: Site) -> None:
+def _no_room(site: EditContext) -> None:
     """The frame cannot grow: the hook sees it without what was appended."""
     site.writer.count(site.events("hook", "no_headroom"))
     bare = site.branch()
-    bare.shape = replace(site.shape, appended=None)
-    finish(bare, site.pipeline.hooks["no_headroom"])
+    bare.shape = replace(site.shape, appended=None, cut="")
+    finish(bare, site.hooks["no_headroom"])
 
 
-def _close(site: Site) -> None:
+def _close(site: EditContext) -> None:
     """The body of a helper: XDP_PASS if all went well."""
     _materialise(site)
     site.writer.returns(Symbol("XDP_PASS"))
 
 
-def _materialise(site: Site) -> None:
+def _materialise(site: EditContext) -> None:
     """Write the pushes and close the gap of the pops, keeping the frame's own link header."""
     w, shape = site.writer, site.shape
     start = _start(site)
@@ -103,12 +95,12 @@ def _materialise(site: Site) -> None:
     if site.card and any(header.sealed() for header in shape.pushed):
         raise Unsupported("a checksum over the payload of a packet", w.span)
     front = "" if shape.behind else shape.fronts[0]
-    pushed = w.let(U32, "pushed", pushed_size(site))
+    pushed = w.let(U32, "pushed", pushed_size(site.shape))
     begins = w.let(U32, "from", site.offset(front) if front else _behind(site))
     extent = _extent(site, front, begins) if shape.pushed else ZERO
     first = shape.pushed[0].node if shape.pushed else front
     for last, size, here in link_paths(site):
-        if not announcing(site.pipeline.graph, last, first):
+        if not announcing(site.graph, last, first):
             continue  # the checker saw that no packet comes so
         with w.when(here):
             saved = save(site, size, start)
@@ -127,17 +119,17 @@ def _materialise(site: Site) -> None:
             seal_headers(w, shape.pushed, size, extent)
 
 
-def _extent(site: Site, front: str, begins: Expr) -> Expr:
+def _extent(site: EditContext, front: str, begins: Expr) -> Expr:
     """How many octets of the frame stay behind the pushes."""
     header = site.header(front) if front else None
     if header is not None and header.extent is not None:
-        found = value(site, header.extent, (site.node(front), header)).host()
+        found = clause(site, header.extent, site.node(front), header).host()
     else:
         found = LENGTH - begins
     return site.writer.let(U32, "extent", found)
 
 
-def trim(site: Site, size: Expr) -> None:
+def trim(site: EditContext, size: Expr) -> None:
     """A frame within a tunnel has no length of its own: it ends where the packet does, without
     padding. `size`: the bytes that are left then."""
     if site.shape.framed:
@@ -148,38 +140,38 @@ def trim(site: Site, size: Expr) -> None:
         site.writer.assume_not(set_length(size))
 
 
-def announce(site: Site, last: str, first: str, size: int) -> None:
+def announce(site: EditContext, last: str, first: str, size: int) -> None:
     """Make the last link header name what now follows it."""
     header = site.header(last)
     start = size - header.fixed // 8
-    for name, known in writable(site, last, first).writes or ():
+    for name, known in writable(site.graph, last, first).writes or ():
         field = header.field(name)
         there = replace(field, offset=start * 8 + field.offset)
         put_value(site.writer, DATA, there, constant(known, field.width))
 
 
-def own_link(site: Site) -> str:
+def own_link(site: EditContext) -> str:
     """The node that the packet's own link header starts with."""
-    return site.shape.own or site.pipeline.graph.entry(site.role).name
+    return site.shape.own or site.graph.entry(site.role).name
 
 
-def _start(site: Site) -> Expr:
+def _start(site: EditContext) -> Expr:
     """The octet where that is."""
     moved = site.shape.own or site.shape.untagged
     return site.offset(own_link(site)) if moved else ZERO
 
 
-def _behind(site: Site) -> Expr:
+def _behind(site: EditContext) -> Expr:
     """Where the link node ends that pushes stand behind."""
     node = site.shape.behind
     return site.offset(node) + site.header(node).fixed // 8
 
 
-def link_paths(site: Site) -> list[tuple[str, int, Expr]]:
+def link_paths(site: EditContext) -> list[tuple[str, int, Expr]]:
     """The last of the link nodes that stay in front of what was pushed, or of all else, as a packet
     of this role may have them; the bytes of all of them, and whether it does. Exactly one
     of these holds."""
-    graph, shape = site.pipeline.graph, site.shape
+    graph, shape = site.graph, site.shape
     found: dict[tuple[str, int], None] = {}
     todo: list[tuple[str, ...]] = [(own_link(site),)]
     while todo:
@@ -193,7 +185,7 @@ def link_paths(site: Site) -> list[tuple[str, int, Expr]]:
     return [(last, size, _begins(site, last, size, sizes)) for last, size in found]
 
 
-def _ends(site: Site, last: str, targets: set[str]) -> bool:
+def _ends(site: EditContext, last: str, targets: set[str]) -> bool:
     """Whether the place of what was pushed, or the end of the link headers, is behind this one."""
     shape = site.shape
     if shape.behind:
@@ -204,7 +196,7 @@ def _ends(site: Site, last: str, targets: set[str]) -> bool:
     return any(not site.header(target).link for target in targets)
 
 
-def _begins(site: Site, last: str, size: int, sizes: list[int]) -> Expr:
+def _begins(site: EditContext, last: str, size: int, sizes: list[int]) -> Expr:
     """Others may have as many bytes: where the last of them ends tells them apart."""
     shape = site.shape
     plain = not (shape.own or shape.untagged or shape.behind)
@@ -222,7 +214,7 @@ def _begins(site: Site, last: str, size: int, sizes: list[int]) -> Expr:
 Saved = list[tuple[int, int, Expr]]
 
 
-def save(site: Site, size: int, start: Expr = ZERO) -> Saved:
+def save(site: EditContext, size: int, start: Expr = ZERO) -> Saved:
     """Read so many of the frame's octets into locals: (offset from `start`, octets, the local)."""
     w = site.writer
     begin = w.let(BYTES, "start", Frame("data"))
@@ -235,7 +227,7 @@ def save(site: Site, size: int, start: Expr = ZERO) -> Saved:
     ]
 
 
-def put_saved(site: Site, saved: Saved) -> None:
+def put_saved(site: EditContext, saved: Saved) -> None:
     """Write them at DATA."""
     for at, octets, kept in saved:
         site.writer.store(DATA, at, octets * 8, kept)

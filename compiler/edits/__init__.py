@@ -1,0 +1,1 @@
+"""Packet edits carried out for XDP and the card: pushes, pops, assignments, the way out."""

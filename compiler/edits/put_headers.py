@@ -1,0 +1,120 @@
+"""Headers written one behind the other: stores, derived lengths, checksums."""
+
+from __future__ import annotations
+
+from ..headers.frame import DATA, END
+from ..ir.builder import Builder
+from ..ir.expr import (
+    CTX,
+    ONE,
+    ZERO,
+    Call,
+    Expr,
+    Operand,
+    Symbol,
+    both,
+    choose,
+    not_,
+    number,
+    total,
+)
+from ..ir.types import BYTES, raw
+from ..model import TAIL, Derived, Header
+from ..model.sums import UPPER_LAYER, nearest_network
+from .arrays import put_array
+from .header_out import HeaderOut
+from .header_stores import stores
+from .padding import put_padding
+
+
+def put_headers(w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: Expr) -> None:
+    """Write headers one behind the other from octet `start` of DATA. `extent`: the octets that
+    follow the last one. The caller has checked all up to the fixed part of the first variable
+    one."""
+    constant_so_far = True
+    base: Expr = number(start)
+    for i, out in enumerate(headers):
+        pointer = w.local(BYTES, out.node, DATA + base)
+        if not constant_so_far:
+            w.assume_not(pointer + out.header.fixed // 8 > END)
+        _put_header(w, out, pointer, total([extent, *(h.size() for h in headers[i + 1 :])]))
+        constant_so_far = constant_so_far and not out.variable
+        base = total([base, out.size()])
+
+
+def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr) -> None:
+    fixed = stores(out, None, payload)
+    for s in fixed:
+        s.put(w, pointer)
+    for f in out.header.fields:
+        if out.own_sum(f):
+            words = total(word for s in fixed for word in s.words())
+            w.store(pointer, f.offset // 8, 16, Call("fold", (words,), raw(16)))
+    at: Expr = number(out.header.fixed // 8)
+    for group in out.header.groups:
+        condition = out.condition(group.name)
+        if condition == ZERO:
+            continue
+        if group.name == TAIL:
+            at = put_padding(w, out, pointer, at)
+        octets = group.width // 8
+        if out.array is not None and group.count is not None:
+            put_array(w, out.array, w.local(BYTES, "group", pointer + at), octets)
+            at = at + out.array.count * octets
+            continue
+        with w.block() if condition == ONE else w.when(condition):
+            where = w.local(BYTES, "group", pointer + at)
+            w.assume_not(where + octets > END)
+            for s in stores(out, group.name, payload):
+                s.put(w, where)
+        at = at + choose(condition, octets, 0)
+    if not out.header.tail:
+        put_padding(w, out, pointer, at)
+
+
+OF_IPV6 = Symbol("OF_IPV6")
+
+
+def told_network(header: Header, at: Expr, routed: Expr | None = None) -> Expr:
+    """Where an IP header starts, as `seal` asks. `routed`: of how many octets behind that a segment
+    routing header does."""
+    if header.protocol != "ipv6":
+        return at
+    return at | OF_IPV6 if routed is None else at | OF_IPV6 | routed >> 3 << 24
+
+
+def seal_headers(
+    w: Builder, headers: tuple[HeaderOut, ...], start: Operand, extent: Operand
+) -> None:
+    """Checksums over more than their header, innermost first: the last thing to be done to a frame
+    whose `headers` start at octet `start` and are followed by `extent` octets."""
+    sizes = [h.size() for h in headers]
+    places = [total([start, *sizes[:i]]) for i in range(len(headers))]
+    for i, out in reversed(list(enumerate(headers))):
+        network = nearest_network([h.header for h in headers[:i]])
+        for f in out.sealed():
+            assert isinstance(f.default, Derived)
+            over, covered = f.default.over, list[Operand]()
+            if "header" in over:
+                covered.append(sizes[i])
+            if "payload" in over:
+                covered += [*sizes[i + 1 :], extent]
+            at = places[i] if "header" in over else total([places[i], sizes[i]])
+            pseudo: Expr = ZERO
+            if "pseudo" in over and network is not None:
+                pseudo = _pseudo(headers, places, sizes, network, i)
+            field = total([places[i], out.octet_of(f)])
+            sealed = Call("seal", (CTX, pseudo, at, total(covered), field))
+            present = ONE if f.group is None else out.condition(f.group)
+            w.assume_not(not_(sealed) if present == ONE else both((present, not_(sealed))))
+
+
+def _pseudo(
+    headers: tuple[HeaderOut, ...], places: list[Expr], sizes: list[Expr], network: int, i: int
+) -> Expr:
+    """What `seal` asks of the pseudo header of header i, whose IP header is `network`."""
+    upper = UPPER_LAYER.get(headers[i].header.protocol, 0)
+    between = [h.header.protocol for h in headers[network:i]]
+    routing = between.index("srh") if "srh" in between else 0
+    routed = total(sizes[network : network + routing]) if routing else None
+    return told_network(headers[network].header, places[network], routed) | upper << 16

@@ -1,0 +1,79 @@
+"""Where code is made: the role, and what is known there of a packet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.builder import Builder
+from ..ir.edits import NodePointer
+from ..ir.events import Events
+from ..ir.expr import State, StatePointer
+from ..ir.names import c_name
+from ..ir.nodes import Action, MakePointer, Verdict
+from ..ir.points import Points
+from ..ir.types import BYTES, U32, U64, Type, raw
+from ..model import Graph, Header
+from ..model.parse_graph import leading
+
+
+@dataclass(kw_only=True)
+class Context:
+    """`reachable`: nodes that a packet of the role can have; `known`: those that one has here.
+    `card`: for a network card, which has no scratch record, no epochs, no functions of their
+    own."""
+
+    graph: Graph
+    role: str
+    stage: str
+    events: Events
+    points: Points
+    writer: Builder
+    reachable: frozenset[str]
+    steers: bool = False  # whether a stage says which receive queue packets go to
+    card: bool = False
+    known: set[str] = field(default_factory=set)
+
+    def header(self, node: str) -> Header:
+        return self.graph.node(node).header
+
+    def state(self, member: str) -> State:
+        """A number of the state."""
+        return State(member, _TYPES.get(member, U32))
+
+    def leads(self, name: str) -> bool:
+        """Whether a node is where every frame starts."""
+        return self.graph.entry(self.role).name == name and not self.graph.entering(name, self.role)
+
+    @property
+    def links(self) -> list[str]:
+        """Link nodes that may be at the front of a frame."""
+        return leading(self.graph, self.role)
+
+    def make_once(self, known: str, pointer: StatePointer | NodePointer) -> None:
+        """A pointer that is sure is made where it is first asked for, not on each way behind
+        that."""
+        if known not in self.known:
+            self.known.add(known)
+            self.writer.put(MakePointer(pointer))
+
+    def drop(self, reason: str) -> None:
+        self.writer.count(self.events("drop", reason))
+        self.end("drop")
+
+    def end(self, action: Action) -> None:
+        """The packet's way ends with this verdict."""
+        self.writer.put(Verdict(self.events("verdict", action), action))
+
+
+#: Of the numbers of a packet's state that are no u32.
+_TYPES: dict[str, Type] = {"epoch": U64, "length": U64, "l4": raw(32)}
+
+
+def pointer_to(node: str) -> State:
+    """The place of the pointer to a node's header."""
+    return State(f"{c_name(node)}_h", BYTES)
+
+
+def place_of(node: str) -> State:
+    """The place of the byte of the frame at which a node started when the packet was parsed."""
+    return State(f"{c_name(node)}_at", U32)
