@@ -28,6 +28,7 @@ from .passes.edit_packets import edit_packets
 from .passes.lay_out_state import lay_out_state
 from .passes.merge_functions import merge_functions
 from .passes.place_state import needs_memory, place_state
+from .passes.share_blocks import share_blocks
 from .passes.simplify import simplify
 from .passes.spill import spill
 from .tables.layout import MAX_PORTS
@@ -105,13 +106,15 @@ class Pass:
 PASSES = (
     # before all others, which know what it makes of a push, a pop or an assignment
     Pass("edit_packets", lambda unit, _: unit if unit.edited else edit_packets(unit)),
-    # before place_state: what it moves into the scratch record is read through pointers that place_state makes
+    # before place_state, which makes the pointers that what it moves is read through
     Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
     Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),
     Pass("simplify", lambda unit, _: simplify(unit), optional=True),
     Pass("drop_unused", lambda unit, _: drop_unused(unit), optional=True),
     # after drop_unused: what a role does not ask for may be all that differs
     Pass("merge_functions", lambda unit, _: merge_functions(unit), optional=True),
+    # after merge_functions: it makes calls alike
+    Pass("share_blocks", lambda unit, _: share_blocks(unit), optional=True),
     # last: it counts what functions use
     Pass("lay_out_state", lambda unit, _: lay_out_state(unit)),
 )

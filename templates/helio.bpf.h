@@ -678,6 +678,38 @@ static __always_inline struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 por
 	return next_hop_from_fib6(ctx, port, &key.address, room) ? room : 0;
 }
 
+/* A copy of what a record holds, or where that is not resolved of what `next_hop_of` says; 0 if nobody
+ * knows. */
+static __always_inline struct next_hop *kept_next_hop(struct xdp_md *ctx, const struct next_hop *kept,
+						      u32 port, u32 address, struct next_hop *room,
+						      struct next_hop *own)
+{
+	*own = *kept;
+	if (!own->resolved) {
+		struct next_hop *found = next_hop_of(ctx, port, address, room);
+
+		if (!found)
+			return 0;
+		*own = *found;
+	}
+	return own;
+}
+
+static __always_inline struct next_hop *kept_next_hop6(struct xdp_md *ctx, const struct next_hop *kept,
+						       u32 port, u128 address, struct next_hop *room,
+						       struct next_hop *own)
+{
+	*own = *kept;
+	if (!own->resolved) {
+		struct next_hop *found = next_hop_of6(ctx, port, address, room);
+
+		if (!found)
+			return 0;
+		*own = *found;
+	}
+	return own;
+}
+
 /* Let the frame begin `by` octets later, where there is room for the tag of the egress port too: what
  * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
 static __always_inline int move_begin(struct xdp_md *ctx, int by, u16 tag)

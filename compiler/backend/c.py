@@ -10,6 +10,7 @@ from ...lang.text.source import Span
 from ..ir import nodes as n
 from ..ir.expr import Expr, Swap
 from ..ir.types import Array, Pointer, Struct, Type, c_type
+from ..ir.walk import blocks
 from .c_expr import text_of
 
 Lines = Iterator["Line"]
@@ -35,8 +36,38 @@ class _Margin(Line):
 
 
 def lines_of(body: n.Body, depth: int = 0) -> Lines:
-    for statement in body:
+    for statement in _flat(body):
         yield from _statement(statement, depth)
+
+
+def _flat(body: n.Body) -> n.Body:
+    """Without blocks that declare nothing."""
+    if not any(isinstance(s, n.Block) for s in body):
+        return body
+    found: list[n.Statement] = []
+    for s in body:
+        if isinstance(s, n.Block) and not s.name and not _declares(s.body):
+            found += _flat(s.body)
+        else:
+            found.append(s)
+    return tuple(found)
+
+
+def _declares(body: n.Body) -> bool:
+    return any(isinstance(s, n.Let | n.LetArray | n.LetStruct) for s in _flat(body))
+
+
+def shared(body: n.Body) -> Iterator[n.Block]:
+    """The blocks of a body that are functions, inner ones first; of one name perhaps several."""
+    for s in body:
+        for inner in blocks(s):
+            yield from shared(inner)
+        if isinstance(s, n.Block) and s.name:
+            yield s
+
+
+def parameters(block: n.Block) -> str:
+    return "".join(f", {declared(name.type, name.name)}" for name in block.reads)
 
 
 #: Columns of a line that people read, with tabs of eight.
@@ -73,6 +104,9 @@ def _statement(s: n.Statement, depth: int) -> Lines:
     match s:
         case n.If():
             yield from _if(s, depth, "")
+        case n.Block(_, name, variables) if name:
+            given = "".join(f", {text_of(each)}" for each in variables)
+            yield Line(depth, f"return {name}(ctx, st{given});", s.span)
         case n.Block(body):
             yield Line(depth, "{", s.span)
             yield from lines_of(body, depth + 1)
@@ -113,17 +147,25 @@ def _if(s: n.If, depth: int, before: str) -> Lines:
 
 
 def _arm(head: str, body: n.Body, depth: int, s: n.If) -> Lines:
-    plain = len(body) == 1 and isinstance(body[0], _SINGLE)
+    body = _flat(body)
+    plain = len(body) == 1 and (isinstance(body[0], _SINGLE) or _is_call(body[0]))
     yield Line(depth, head if plain else f"{head} {{", s.span)
     yield from lines_of(body, depth + 1)
     if not plain:
         yield Line(depth, "}", s.span)
 
 
+def _is_call(s: n.Statement) -> bool:
+    return isinstance(s, n.Block) and bool(s.name)
+
+
 #: What stands alone behind a test: a line of C.
 _SINGLE = (
     n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Verdict, n.Return, n.Internal, n.Goto,
 )  # fmt: skip
+
+
+_VERDICTS = {"pass": "pass", "drop": "drop", "tx": "send_back"}
 
 
 def _simple(s: n.Statement) -> str:
@@ -149,8 +191,8 @@ def _simple(s: n.Statement) -> str:
         case n.CountRule(table, cell, length, sized):
             by = "sized" if sized else "rule"
             return f"count_{by}(&{table}_counts, {text_of(cell)}, {text_of(length)});"
-        case n.Verdict(event, action):
-            return f"return verdict({text_of(event)}, XDP_{action.upper()});"
+        case n.Verdict(_, action):
+            return f"return {_VERDICTS[action]}();"
         case n.Return(value):
             return f"return {text_of(value) if value is not None else 'CONTINUE'};"
         case n.Internal():

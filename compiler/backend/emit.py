@@ -19,11 +19,12 @@ from ...lang.contract.manifest.manifest import (
 )
 from ...lang.contract.trace import schema as trace
 from ..ir.names import symbols
+from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Unit
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import fixed_tuples
 from ..tables.layout import member_name
-from .c import folded, lines_of
+from .c import folded, lines_of, parameters, shared
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
@@ -43,6 +44,8 @@ def emit(unit: Unit, lines: bool) -> str:
             lines=lines,
             own_lines=OWN_LINES,
             body_of=lines_of if lines else folded,
+            shared_by=_Shared().by,
+            parameters=parameters,
             symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},
@@ -65,6 +68,22 @@ def emit(unit: Unit, lines: bool) -> str:
         )
     )
     return _numbered(text, unit.name)
+
+
+class _Shared:
+    """Blocks that are functions, each once."""
+
+    def __init__(self) -> None:
+        self._written: set[str] = set()
+
+    def by(self, function: Function) -> list[Block]:
+        """Those that a function is the first to call."""
+        found: dict[str, Block] = {}
+        for block in shared(function.body):
+            if block.name not in self._written:
+                found.setdefault(block.name, block)
+        self._written |= found.keys()
+        return list(found.values())
 
 
 @cache

@@ -15,7 +15,6 @@ from ..ir.expr import (
     ZERO,
     Address,
     Call,
-    Deref,
     Expr,
     Member,
     Name,
@@ -200,23 +199,16 @@ def _next_hop(site: EditContext, statement: edits.Forward, front: str) -> None:
     while the packet is written), else to the neighbour's own memory or what the FIB says."""
     w, kept = site.writer, statement.resolved
     family = "6" if statement.family == "ipv6" else ""
-    w.let(HOP.type, HOP.name)
     room = Address(State("hop", HOP_STRUCT, scratch=True))
-    asked = CTX, statement.port, statement.via, room
-    found = Call(f"next_hop_of{family}", asked, HOP.type)
+    asked = statement.port, statement.via, room
     if kept is None:
-        w.set(HOP, found)
-        with w.unless(HOP):
-            hook(site, "unresolved", front)
-        return
-    own = w.struct(HOP_STRUCT, "own", kept)
-    w.set(HOP, Address(own))
-    with w.unless(Member(own, "resolved", U8)):
-        w.set(HOP, found)
-        with w.unless(HOP):
-            hook(site, "unresolved", front)
-        w.set(own, Deref(HOP, HOP_STRUCT))
-        w.set(HOP, Address(own))
+        w.let(HOP.type, HOP.name, Call(f"next_hop_of{family}", (CTX, *asked), HOP.type))
+    else:
+        own = Address(w.struct(HOP_STRUCT, "own"))
+        found = Call(f"kept_next_hop{family}", (CTX, Address(kept), *asked, own), HOP.type)
+        w.let(HOP.type, HOP.name, found)
+    with w.unless(HOP):
+        hook(site, "unresolved", front)
 
 
 def _to_clamp(site: EditContext, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]:

@@ -89,9 +89,12 @@ class If(Statement):
 
 
 class Block(Statement):
-    """Statements with names of their own."""
+    """Statements with names of their own. With a `name`, C calls a function of that name for them,
+    by which their way ends, with these variables of what is around them."""
 
     body: Body
+    name: str = ""
+    reads: tuple[Name, ...] = ()
     span: Span | None = None
 
 

@@ -55,8 +55,9 @@ def _body(body: n.Body, depth: int) -> _Lines:
         match s:
             case n.If():
                 yield from _if(s, depth, "if")
-            case n.Block(inner):
-                yield depth, "block", s.span
+            case n.Block(inner, name, variables):
+                said = f"block {name}({_listed(variables)})" if name else "block"
+                yield depth, said, s.span
                 yield from _body(inner, depth + 1)
             case n.Blank() | n.StatementStart():
                 pass

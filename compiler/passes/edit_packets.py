@@ -170,11 +170,12 @@ class _Editor:
 
     def _edit(self, s: e.PacketEdit) -> Shape | None:
         site = self.site
-        match s := with_expressions(s, self._resolved):
+        resolved = with_expressions(s, self._resolved)
+        match resolved:
             case e.Push():
-                return push(site, s)
+                return push(site, resolved)
             case e.Append():
-                return append(site, s)
+                return append(site, resolved)
             case e.Pop(node):
                 trace.pop(site, node)
                 return pop(site, node)
@@ -182,16 +183,16 @@ class _Editor:
                 trace.pop_link(site, node)
                 return pop_link(site, node)
             case e.SetField():
-                set_field(site, s)
+                set_field(site, resolved)
                 return site.shape
             case e.ClampMss():
                 return replace(site.shape, clamp=True)
         with site.writer.block():
-            match s:
+            match resolved:
                 case e.Forward():
-                    forward(site, s)
+                    forward(site, resolved)
                 case e.Bridge():
-                    bridge(site, s)
+                    bridge(site, resolved)
                 case e.Finish(verdict):
                     finish(site, verdict)
         return None

@@ -119,7 +119,7 @@ class _Place:
             case If(test, then, otherwise, unlikely):
                 s = If(test, self.branch(then), self.branch(otherwise), unlikely, s.span)
             case Block(inner):
-                s = Block(self.body(inner), s.span)
+                s = replace(s, body=self.body(inner))
         yield s
 
     def _make(self, kept: StatePointer, s: Statement) -> Iterator[Statement]:

@@ -38,12 +38,13 @@ from ..ir.types import BYTES, U64, U128, Array, Int, Pointer, Struct
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import blocks, own_expressions
 
+NEXT_HOP = 24  # bytes of `struct next_hop`
 ASIDE = State("aside", Array(U64, 0), scratch=True)
 KEPT = State("kept", Array(U64, 0), scratch=True)
 
 
 def spill(unit: Unit) -> Unit:
-    sizes = {f"{s.prefix}_entry": s.entry_size for s in unit.states}
+    sizes = {f"{s.prefix}_entry": s.entry_size for s in unit.states} | {"next_hop": NEXT_HOP}
     made, kept, aside = [], unit.kept, 0
     for function in unit.functions:
         if not function.stage or function.stage == "parser":

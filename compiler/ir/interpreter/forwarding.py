@@ -22,6 +22,31 @@ def next_hop_of6(host: Host, _: int, port: int, address: int, room: Pointer) -> 
     return _hop(host, port, swapped(address, 128), "ip6")
 
 
+@known
+def kept_next_hop(
+    host: Host, _: int, kept: Pointer, port: int, address: int, room: Pointer, own: Pointer
+) -> Value:
+    return _kept_hop(kept, own, _hop(host, port, swapped(address, 32), "ip4"))
+
+
+@known
+def kept_next_hop6(
+    host: Host, _: int, kept: Pointer, port: int, address: int, room: Pointer, own: Pointer
+) -> Value:
+    return _kept_hop(kept, own, _hop(host, port, swapped(address, 128), "ip6"))
+
+
+NEXT_HOP, RESOLVED = 24, 20  # bytes of `struct next_hop`, and where its member starts
+
+
+def _kept_hop(kept: Pointer, own: Pointer, known_now: Value) -> Value:
+    found = kept if kept.load(8, RESOLVED) else known_now
+    if not isinstance(found, Pointer):
+        return 0
+    own.put(found.read(NEXT_HOP))
+    return own
+
+
 def _hop(host: Host, port: int, address: int, kind: str) -> Value:
     """Out of the neighbour table; there is no FIB."""
     found = next_hop(host.environment, port, address, kind)

@@ -28,6 +28,7 @@ from helioc.compiler.fuzzing.shrink import smallest
 from helioc.compiler.headers import fields
 from helioc.compiler.ir.expr import Binary, Cast, Expr, Number, swap
 from helioc.compiler.ir.types import U16, raw
+from helioc.compiler.ir.values import Value
 from helioc.compiler.lower import lookup, parser, values
 from helioc.compiler.lower.context import LoweringContext
 from helioc.compiler.model import Field, Node
