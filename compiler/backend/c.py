@@ -66,8 +66,11 @@ def shared(body: n.Body) -> Iterator[n.Block]:
             yield s
 
 
-def parameters(block: n.Block) -> str:
-    return "".join(f", {declared(name.type, name.name)}" for name in block.reads)
+def prototype(block: n.Block) -> str:
+    """Of the function that a shared block is."""
+    given = "".join(f", {declared(name.type, name.name)}" for name in block.reads)
+    text = f"static __always_inline int {block.name}(struct xdp_md *ctx, struct state *st{given})"
+    return "\n".join(_folded(text, "\t\t"))
 
 
 #: Columns of a line that people read, with tabs of eight.
@@ -78,11 +81,14 @@ _BREAKS = re.compile(r"(?<=, )|(?<= && )|(?<= \|\| )|(?<= \+ )|(?<= [|&?:] )")
 def folded(body: n.Body) -> Iterator[str]:
     """The same for people: no line is longer than WIDTH where it has a place to be broken at."""
     for line in lines_of(body):
-        text, indent = str(line), "\t" * (line.depth + 3)
-        while len(text.expandtabs(8)) > WIDTH and (at := _break_of(text)):
-            yield text[:at].rstrip()
-            text = indent + text[at:]
-        yield text
+        yield from _folded(str(line), "\t" * (line.depth + 3))
+
+
+def _folded(text: str, indent: str) -> Iterator[str]:
+    while len(text.expandtabs(8)) > WIDTH and (at := _break_of(text)):
+        yield text[:at].rstrip()
+        text = indent + text[at:]
+    yield text
 
 
 def _break_of(text: str) -> int:

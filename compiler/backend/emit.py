@@ -24,7 +24,7 @@ from ..ir.unit import Member, Unit
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import fixed_tuples
 from ..tables.layout import member_name
-from .c import folded, lines_of, parameters, shared
+from .c import folded, lines_of, prototype, shared
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
@@ -45,7 +45,7 @@ def emit(unit: Unit, lines: bool) -> str:
             own_lines=OWN_LINES,
             body_of=lines_of if lines else folded,
             shared_by=_Shared().by,
-            parameters=parameters,
+            prototype=prototype,
             symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},

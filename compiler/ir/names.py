@@ -40,14 +40,14 @@ class Names:
         """The name, or where it is taken one with a number: the role `a_b` with a stage `c` asks
         for the same as the role `a` with a stage `b_c`."""
         name, number = function_name(wanted), 1
-        while not self._taken.isdisjoint((name, f"{name}_apart")):
+        while not self._taken.isdisjoint((name, f"{name}_body")):
             number += 1
             name = function_name(f"{wanted}_{number}")
         self._take(name)
         return name
 
     def _take(self, name: str) -> None:
-        self._taken |= {name, f"{name}_apart"}  # what the body of a helper is called
+        self._taken |= {name, f"{name}_body"}  # what the body of a helper is called
 
 
 def symbols(names: Iterable[tuple[str, ...]], prefix: str) -> dict[tuple[str, ...], str]:
