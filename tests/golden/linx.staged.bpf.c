@@ -87,11 +87,26 @@ static __always_inline int verdict(u32 event, int action)
 	return action;
 }
 
+static __always_inline int pass(void)
+{
+	return verdict(EVENT_VERDICT_PASS, XDP_PASS);
+}
+
+static __always_inline int drop(void)
+{
+	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+}
+
+static __always_inline int send_back(void)
+{
+	return verdict(EVENT_VERDICT_TX, XDP_TX);
+}
+
 /* What no packet and no rule can bring about; only the verifier does not know that. */
 static __noinline int internal(void)
 {
 	count_event(EVENT_DROP_INTERNAL);
-	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	return drop();
 }
 
 static __always_inline int default_verdict(void)
@@ -104,9 +119,7 @@ static __always_inline int default_verdict(void)
 
 static __always_inline int default_action(void)
 {
-	if (default_verdict() == XDP_PASS)
-		return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	return default_verdict() == XDP_PASS ? pass() : drop();
 }
 
 /* What this packet compares cells with. */
@@ -774,7 +787,8 @@ static __noinline int take_answer(void)
 }
 
 /* ---- stages ----------------------------------------------------------------------------------- */
-__noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
+
+__noinline int reply_lan_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -788,13 +802,13 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	if (unlikely(!not_null(st->user_h)))
 		return internal();
 	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx))
-		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		return drop();
 	u32 sender = load32(st->user_h, 12);
 	u32 quoted = quote(st->user_h);
 	u32 where = st->scratch->user_at;
 	if (!take_answer()) {
 		count_event(EVENT_DROP_ICMP_LIMIT);
-		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		return drop();
 	}
 	{
 		u32 again = 0;
@@ -822,7 +836,7 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 			swap_macs(data);
 			if (unlikely(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(EVENT_VERDICT_TX, XDP_TX);
+			return send_back();
 		}
 		if (st->scratch->link == 18) {
 			void *start = (void *)(long)ctx->data;
@@ -847,18 +861,18 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 			swap_macs(data);
 			if (unlikely(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(EVENT_VERDICT_TX, XDP_TX);
+			return send_back();
 		}
 	}
 	return internal();
-	return XDP_ABORTED;
 }
 
 static __always_inline int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return reply_lan_to_user_apart(ctx, a, b);
+	return reply_lan_to_user_body(ctx, a, b);
 }
-__noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
+
+__noinline int close_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -907,14 +921,14 @@ __noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		store_be16(data, 16, 0x800);
 	}
 	return XDP_PASS;
-	return XDP_ABORTED;
 }
 
 static __always_inline int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return close_wan_outer_gre_to_user_apart(ctx, a, b);
+	return close_wan_outer_gre_to_user_body(ctx, a, b);
 }
-__noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
+
+__noinline int reply_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -928,13 +942,13 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	if (unlikely(!not_null(st->user_h)))
 		return internal();
 	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx))
-		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		return drop();
 	u32 sender = load32(st->user_h, 12);
 	u32 quoted = quote(st->user_h);
 	u32 where = st->scratch->user_at;
 	if (!take_answer()) {
 		count_event(EVENT_DROP_ICMP_LIMIT);
-		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		return drop();
 	}
 	{
 		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
@@ -1000,7 +1014,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			}
 			if (unlikely(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(EVENT_VERDICT_TX, XDP_TX);
+			return send_back();
 		}
 		if (st->scratch->link == 18) {
 			void *start = (void *)(long)ctx->data;
@@ -1051,17 +1065,17 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 			}
 			if (unlikely(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 				return internal();
-			return verdict(EVENT_VERDICT_TX, XDP_TX);
+			return send_back();
 		}
 	}
 	return internal();
-	return XDP_ABORTED;
 }
 
 static __always_inline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return reply_wan_outer_gre_to_user_apart(ctx, a, b);
+	return reply_wan_outer_gre_to_user_body(ctx, a, b);
 }
+
 static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 {
 	void *data = (void *)(long)ctx->data;
@@ -1204,7 +1218,7 @@ partial: __attribute__((unused));
 malformed:
 	count_event(event);
 	count_event(EVENT_HOOK_MALFORMED);
-	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	return drop();
 
 cut: __attribute__((unused));
 	if (!fragment)
@@ -1212,8 +1226,9 @@ cut: __attribute__((unused));
 
 tiny: __attribute__((unused));
 	count_event(EVENT_HOOK_TINY_FRAGMENT);
-	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	return drop();
 }
+
 static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:112: if not user */
@@ -1355,18 +1370,14 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 			}
 		}
 		/* linx.hp:138: pass */
-		{
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		return pass();
 	}
 	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
 	/* linx.hp:142: if user.dst is local {                         // the hos... */
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: if port is wan { pop to user } */
 		/* linx.hp:144: pass */
-		{
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		return pass();
 	}
 	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
 	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
@@ -1375,9 +1386,7 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:147: count martian */
 		count_event(EVENT_COUNT_MARTIAN);
 		/* linx.hp:148: drop */
-		{
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-		}
+		return drop();
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
@@ -1407,9 +1416,7 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		if (!st->pdr_rule) {
 			count_event(EVENT_MISS_PDR);
 			/* linx.hp:151: default */
-			{
-				return default_action();
-			}
+			return default_action();
 		}
 		else
 			count_rule(&pdr_counts, found_17 >> 32, st->scratch->length);
@@ -1441,15 +1448,143 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		if (!st->pdr_rule) {
 			count_event(EVENT_MISS_PDR);
 			/* linx.hp:153: default */
-			{
-				return default_action();
-			}
+			return default_action();
 		}
 		else
 			count_rule(&pdr_counts, found_20 >> 32, st->scratch->length);
 	}
 	return CONTINUE;
 }
+
+static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u8 given_10,
+		struct overlay_record *overlay_5, u8 value_8, u32 value_6, u32 value_7, u32 value_9)
+{
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+	st->ethernet_h = header_at(ctx, 0, 14);
+	if (unlikely(!not_null(st->ethernet_h)))
+		return internal();
+	if (load8(st->ethernet_h, 0) & 1) {
+		count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+		return pass();
+	}
+	if (is_confined(st->user_h)) {
+		count_event(EVENT_KEPT_LINK_LOCAL);
+		return pass();
+	}
+	if (load8(st->user_h, 8) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
+	}
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
+			overlay_5->remote_ip, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		count_event(EVENT_DROP_IN_THE_CLEAR);
+		return drop();
+	}
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+	}
+	u32 from = st->scratch->user_at;
+	u32 tcp_12 = 0;
+	u32 tcp_12_headers = 40;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 38 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	void *outer_13 = data + 14;
+	store8(outer_13, 0, 69);
+	store8(outer_13, 1, value_8);
+	store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+	store_be16(outer_13, 4, 0);
+	store_be16(outer_13, 6, 0x4000);
+	store8(outer_13, 8, 64);
+	store8(outer_13, 9, 47);
+	store32(outer_13, 12, value_6);
+	store32(outer_13, 16, value_7);
+	store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
+			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
+			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 +
+			(u64)value_7));
+	void *gre_14 = data + 34;
+	store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_14, 2, 0x800);
+	if (given_10) {
+		void *group_15 = gre_14 + 4;
+		if (unlikely(group_15 + 4 > end))
+			return internal();
+		store32(group_15, 0, value_9);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 20 > end))
+		return internal();
+	decrement_ttl(front);
+	if (tcp_12)
+		clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+}
+
+static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u32 referred_11)
+{
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 0;
+	st->ethernet_h = header_at(ctx, 0, 14);
+	if (unlikely(!not_null(st->ethernet_h)))
+		return internal();
+	if (load8(st->ethernet_h, 0) & 1) {
+		count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+		return pass();
+	}
+	if (is_confined(st->user_h)) {
+		count_event(EVENT_KEPT_LINK_LOCAL);
+		return pass();
+	}
+	if (load8(st->user_h, 8) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
+	}
+	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
+			&st->scratch->hop);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return pass();
+	}
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+	}
+	u32 from = st->scratch->user_at;
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 34 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	void *front = data + 14;
+	decrement_ttl(front);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+}
+
 static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:158: if port is wan { pop to user } */
@@ -1469,15 +1604,11 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 		u64 value_3 = far_2->action;
 		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
-			{
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-			}
+			return drop();
 		}
 		else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
-			{
-				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-			}
+			return pass();
 		}
 		else if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
@@ -1499,170 +1630,30 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				{
-					u32 extent = load_be16(st->user_h, 2);
-					u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (unlikely(!not_null(st->ethernet_h)))
-						return internal();
-					if (load8(st->ethernet_h, 0) & 1) {
-						count_event(EVENT_KEPT_LINK_LAYER_GROUP);
-						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-					}
-					if (is_confined(st->user_h)) {
-						count_event(EVENT_KEPT_LINK_LOCAL);
-						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-					}
-					if (load8(st->user_h, 8) <= 1) {
-						count_event(EVENT_HOOK_TTL_EXPIRED);
-						return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
-					}
-					struct next_hop *hop;
-					struct next_hop own = overlay_5->next_hop;
-					hop = &own;
-					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_5->interface,
-								overlay_5->remote_ip,
-								&st->scratch->hop);
-						if (!hop) {
-							count_event(EVENT_HOOK_UNRESOLVED);
-							count_event(EVENT_DROP_IN_THE_CLEAR);
-							return verdict(EVENT_VERDICT_DROP,
-									XDP_DROP);
-						}
-						own = *hop;
-						hop = &own;
-					}
-					if (extent + pushed > hop->mtu) {
-						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_lan_to_user(ctx, st, 0x304,
-								hop->mtu - pushed) & 7;
-					}
-					u32 from = st->scratch->user_at;
-					u32 tcp_11 = 0;
-					u32 tcp_11_headers = 40;
-					st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-					if (st->tcp_h && !(load16(st->user_h, 6) &
-							bpf_htons(0x3fff)))
-						tcp_11 = 14 + pushed + (st->scratch->tcp_at - from);
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
-							hop->vlan)) {
-						count_event(EVENT_HOOK_NO_HEADROOM);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					void *data = (void *)(long)ctx->data;
-					void *end = (void *)(long)ctx->data_end;
-					if (unlikely(data + 38 > end))
-						return internal();
-					put_macs(data, hop);
-					store_be16(data, 12, 0x800);
-					void *outer_12 = data + 14;
-					store8(outer_12, 0, 69);
-					store8(outer_12, 1, value_8);
-					store_be16(outer_12, 2,
-							(u16)(20 + (extent +
-							(4 + (given_10 ? 4 : 0)))));
-					store_be16(outer_12, 4, 0);
-					store_be16(outer_12, 6, 0x4000);
-					store8(outer_12, 8, 64);
-					store8(outer_12, 9, 47);
-					store32(outer_12, 12, value_6);
-					store32(outer_12, 16, value_7);
-					store16(outer_12, 10,
-							fold(69 + ((u64)value_8 << 8) +
-							(u64)bpf_htons((u16)(20 +
-							(extent + (4 + (given_10 ? 4 : 0))))) +
-							(u64)bpf_htons(0) +
-							(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-							(u64)value_6 + (u64)value_7));
-					void *gre_13 = data + 34;
-					store_be16(gre_13, 0, (u16)((u64)given_10 << 13));
-					store_be16(gre_13, 2, 0x800);
-					if (given_10) {
-						void *group_14 = gre_13 + 4;
-						if (unlikely(group_14 + 4 > end))
-							return internal();
-						store32(group_14, 0, value_9);
-					}
-					void *front = packet_at(data, 14 + pushed);
-					if (unlikely(front + 20 > end))
-						return internal();
-					decrement_ttl(front);
-					if (tcp_11)
-						clamp_mss(ctx, tcp_11,
-								hop->mtu - pushed - tcp_11_headers);
-					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-						return internal();
-					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-				}
+				return forwarder_100(ctx, st, given_10, overlay_5, value_8,
+						value_6, value_7, value_9);
 			}
 			else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
-				u32 referred_15 = far_2->interface;
+				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
-				{
-					st->user_h = header_at(ctx, st->scratch->user_at, 20);
-					if (unlikely(!not_null(st->user_h)))
-						return internal();
-					u32 extent = load_be16(st->user_h, 2);
-					u32 pushed = 0;
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (unlikely(!not_null(st->ethernet_h)))
-						return internal();
-					if (load8(st->ethernet_h, 0) & 1) {
-						count_event(EVENT_KEPT_LINK_LAYER_GROUP);
-						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-					}
-					if (is_confined(st->user_h)) {
-						count_event(EVENT_KEPT_LINK_LOCAL);
-						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-					}
-					if (load8(st->user_h, 8) <= 1) {
-						count_event(EVENT_HOOK_TTL_EXPIRED);
-						return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
-					}
-					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_15, load32(st->user_h, 16),
-							&st->scratch->hop);
-					if (!hop) {
-						count_event(EVENT_HOOK_UNRESOLVED);
-						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-					}
-					if (extent + pushed > hop->mtu) {
-						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_lan_to_user(ctx, st, 0x304,
-								hop->mtu - pushed) & 7;
-					}
-					u32 from = st->scratch->user_at;
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
-							hop->vlan)) {
-						count_event(EVENT_HOOK_NO_HEADROOM);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					void *data = (void *)(long)ctx->data;
-					void *end = (void *)(long)ctx->data_end;
-					if (unlikely(data + 34 > end))
-						return internal();
-					put_macs(data, hop);
-					store_be16(data, 12, 0x800);
-					void *front = data + 14;
-					decrement_ttl(front);
-					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-						return internal();
-					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-				}
+				st->user_h = header_at(ctx, st->scratch->user_at, 20);
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				return forwarder_102(ctx, st, referred_11);
 			}
 			else {
 				count_event(EVENT_DROP_ABSENT_REFERENCE);
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				return drop();
 			}
 		}
 		else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return drop();
 		}
 	}
 	return CONTINUE;
 }
+
 static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:163: choose FAR from PDR.LBR else { default } */
@@ -1696,9 +1687,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
 		/* linx.hp:163: default */
-		{
-			return default_action();
-		}
+		return default_action();
 	}
 	else
 		count_rule(&far_counts, chosen_1, st->scratch->length);
@@ -1707,15 +1696,11 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
-		{
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-		}
+		return drop();
 	}
 	else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
-		{
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		return pass();
 	}
 	else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
@@ -1737,160 +1722,29 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			{
-				u32 extent = load_be16(st->user_h, 2);
-				u32 pushed = 20 + (4 + (given_15 ? 4 : 0));
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (unlikely(!not_null(st->ethernet_h)))
-					return internal();
-				if (load8(st->ethernet_h, 0) & 1) {
-					count_event(EVENT_KEPT_LINK_LAYER_GROUP);
-					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-				}
-				if (is_confined(st->user_h)) {
-					count_event(EVENT_KEPT_LINK_LOCAL);
-					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-				}
-				if (load8(st->user_h, 8) <= 1) {
-					count_event(EVENT_HOOK_TTL_EXPIRED);
-					return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
-				}
-				struct next_hop *hop;
-				struct next_hop own = overlay_10->next_hop;
-				hop = &own;
-				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface,
-							overlay_10->remote_ip, &st->scratch->hop);
-					if (!hop) {
-						count_event(EVENT_HOOK_UNRESOLVED);
-						count_event(EVENT_DROP_IN_THE_CLEAR);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					own = *hop;
-					hop = &own;
-				}
-				if (extent + pushed > hop->mtu) {
-					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_lan_to_user(ctx, st, 0x304,
-							hop->mtu - pushed) & 7;
-				}
-				u32 from = st->scratch->user_at;
-				u32 tcp_16 = 0;
-				u32 tcp_16_headers = 40;
-				st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-				if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-					tcp_16 = 14 + pushed + (st->scratch->tcp_at - from);
-				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(EVENT_HOOK_NO_HEADROOM);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				void *data = (void *)(long)ctx->data;
-				void *end = (void *)(long)ctx->data_end;
-				if (unlikely(data + 38 > end))
-					return internal();
-				put_macs(data, hop);
-				store_be16(data, 12, 0x800);
-				void *outer_17 = data + 14;
-				store8(outer_17, 0, 69);
-				store8(outer_17, 1, value_13);
-				store_be16(outer_17, 2,
-						(u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
-				store_be16(outer_17, 4, 0);
-				store_be16(outer_17, 6, 0x4000);
-				store8(outer_17, 8, 64);
-				store8(outer_17, 9, 47);
-				store32(outer_17, 12, value_11);
-				store32(outer_17, 16, value_12);
-				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) +
-						(u64)bpf_htons((u16)(20 +
-						(extent + (4 + (given_15 ? 4 : 0))))) +
-						(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 +
-						0x2f00 + (u64)value_11 + (u64)value_12));
-				void *gre_18 = data + 34;
-				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
-				store_be16(gre_18, 2, 0x800);
-				if (given_15) {
-					void *group_19 = gre_18 + 4;
-					if (unlikely(group_19 + 4 > end))
-						return internal();
-					store32(group_19, 0, value_14);
-				}
-				void *front = packet_at(data, 14 + pushed);
-				if (unlikely(front + 20 > end))
-					return internal();
-				decrement_ttl(front);
-				if (tcp_16)
-					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
-				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-					return internal();
-				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-			}
+			return forwarder_100(ctx, st, given_15, overlay_10, value_13, value_11,
+					value_12, value_14);
 		}
 		else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
-			u32 referred_20 = st->far_rule->interface;
+			u32 referred_16 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
-			{
-				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (unlikely(!not_null(st->user_h)))
-					return internal();
-				u32 extent = load_be16(st->user_h, 2);
-				u32 pushed = 0;
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (unlikely(!not_null(st->ethernet_h)))
-					return internal();
-				if (load8(st->ethernet_h, 0) & 1) {
-					count_event(EVENT_KEPT_LINK_LAYER_GROUP);
-					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-				}
-				if (is_confined(st->user_h)) {
-					count_event(EVENT_KEPT_LINK_LOCAL);
-					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-				}
-				if (load8(st->user_h, 8) <= 1) {
-					count_event(EVENT_HOOK_TTL_EXPIRED);
-					return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
-				}
-				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16),
-						&st->scratch->hop);
-				if (!hop) {
-					count_event(EVENT_HOOK_UNRESOLVED);
-					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-				}
-				if (extent + pushed > hop->mtu) {
-					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_lan_to_user(ctx, st, 0x304,
-							hop->mtu - pushed) & 7;
-				}
-				u32 from = st->scratch->user_at;
-				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(EVENT_HOOK_NO_HEADROOM);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				void *data = (void *)(long)ctx->data;
-				void *end = (void *)(long)ctx->data_end;
-				if (unlikely(data + 34 > end))
-					return internal();
-				put_macs(data, hop);
-				store_be16(data, 12, 0x800);
-				void *front = data + 14;
-				decrement_ttl(front);
-				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-					return internal();
-				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-			}
+			st->user_h = header_at(ctx, st->scratch->user_at, 20);
+			if (unlikely(!not_null(st->user_h)))
+				return internal();
+			return forwarder_102(ctx, st, referred_16);
 		}
 		else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return drop();
 		}
 	}
 	else {
 		count_event(EVENT_DROP_ABSENT_REFERENCE);
-		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		return drop();
 	}
 	return CONTINUE;
 }
+
 static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 {
 	void *data = (void *)(long)ctx->data;
@@ -2095,7 +1949,7 @@ partial: __attribute__((unused));
 malformed:
 	count_event(event);
 	count_event(EVENT_HOOK_MALFORMED);
-	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	return drop();
 
 cut: __attribute__((unused));
 	if (!fragment)
@@ -2103,8 +1957,9 @@ cut: __attribute__((unused));
 
 tiny: __attribute__((unused));
 	count_event(EVENT_HOOK_TINY_FRAGMENT);
-	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+	return drop();
 }
+
 static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:112: if not user */
@@ -2155,9 +2010,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 				}
 			}
 			/* linx.hp:125: pass */
-			{
-				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-			}
+			return pass();
 		}
 		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
 		u64 first_5 = 0;
@@ -2294,9 +2147,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			}
 		}
 		/* linx.hp:138: pass */
-		{
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		return pass();
 	}
 	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
 	/* linx.hp:140: find OVERLAY else { pass } */
@@ -2322,9 +2173,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	if (!st->overlay_rule) {
 		count_event(EVENT_MISS_OVERLAY);
 		/* linx.hp:140: pass */
-		{
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		return pass();
 	}
 	else
 		count_rule(&overlay_counts, found_22 >> 32, st->scratch->length);
@@ -2332,21 +2181,19 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: if port is wan { pop to user } */
 		/* linx.hp:143: pop to user */
-		u8 met_24 = load8(st->outer_h, 1) & 3;
-		if (met_24 & 1) {
-			if (met_24 == 3 && !(load8(st->user_h, 1) & 3)) {
+		u8 met_30 = load8(st->outer_h, 1) & 3;
+		if (met_30 & 1) {
+			if (met_30 == 3 && !(load8(st->user_h, 1) & 3)) {
 				count_event(EVENT_DROP_ECN);
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				return drop();
 			}
-			if (met_24 == 3 || (load8(st->user_h, 1) & 3) == 2)
-				set_ecn(st->user_h, met_24);
+			if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_30);
 		}
 		/* linx.hp:144: pass */
-		{
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+			return drop();
+		return pass();
 	}
 	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
 	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
@@ -2355,81 +2202,207 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:147: count martian */
 		count_event(EVENT_COUNT_MARTIAN);
 		/* linx.hp:148: drop */
-		{
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-		}
+		return drop();
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
 		/* linx.hp:151: find PDR(fragment = 1) else { default } */
-		u64 key_25[4] = {};
-		key_25[2] |= 0x100000000ULL;
-		key_25[0] |= load64(st->user_h, 12);
-		key_25[2] |= (u64)load8(st->user_h, 1) << 40;
-		key_25[2] |= (u64)load8(st->user_h, 9) << 48;
+		u64 key_24[4] = {};
+		key_24[2] |= 0x100000000ULL;
+		key_24[0] |= load64(st->user_h, 12);
+		key_24[2] |= (u64)load8(st->user_h, 1) << 40;
+		key_24[2] |= (u64)load8(st->user_h, 9) << 48;
 		st->ethernet_h = header_at(ctx, 0, 14);
 		if (unlikely(!not_null(st->ethernet_h)))
 			return internal();
-		key_25[1] |= (u64)load32(st->ethernet_h, 6);
-		key_25[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-		key_25[1] |= (u64)(u16)st->scratch->l4 << 48;
-		key_25[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+		key_24[1] |= (u64)load32(st->ethernet_h, 6);
+		key_24[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+		key_24[1] |= (u64)(u16)st->scratch->l4 << 48;
+		key_24[2] |= (u64)(u16)(st->scratch->l4 >> 16);
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
-			key_25[2] |= (u64)load16(st->vlan_h, 0) << 16;
-			key_25[2] |= 0x100000000000000ULL;
+			key_24[2] |= (u64)load16(st->vlan_h, 0) << 16;
+			key_24[2] |= 0x100000000000000ULL;
 		}
-		u64 found_26 = pdr_find(st->scratch->epoch, key_25[0], key_25[1], key_25[2],
-				key_25[3]);
-		u32 slot_27 = found_26;
-		st->scratch->pdr_slot = slot_27;
-		st->pdr_rule = slot_27 ? bpf_map_lookup_elem(&pdr_records, &slot_27) : 0;
+		u64 found_25 = pdr_find(st->scratch->epoch, key_24[0], key_24[1], key_24[2],
+				key_24[3]);
+		u32 slot_26 = found_25;
+		st->scratch->pdr_slot = slot_26;
+		st->pdr_rule = slot_26 ? bpf_map_lookup_elem(&pdr_records, &slot_26) : 0;
 		if (!st->pdr_rule) {
 			count_event(EVENT_MISS_PDR);
 			/* linx.hp:151: default */
-			{
-				return default_action();
-			}
+			return default_action();
 		}
 		else
-			count_rule(&pdr_counts, found_26 >> 32, st->scratch->length);
+			count_rule(&pdr_counts, found_25 >> 32, st->scratch->length);
 	}
 	else {
 		/* linx.hp:153: find PDR(fragment = 0) else { default } */
-		u64 key_28[4] = {};
-		key_28[2] |= 0ULL;
-		key_28[0] |= load64(st->user_h, 12);
-		key_28[2] |= (u64)load8(st->user_h, 1) << 40;
-		key_28[2] |= (u64)load8(st->user_h, 9) << 48;
+		u64 key_27[4] = {};
+		key_27[2] |= 0ULL;
+		key_27[0] |= load64(st->user_h, 12);
+		key_27[2] |= (u64)load8(st->user_h, 1) << 40;
+		key_27[2] |= (u64)load8(st->user_h, 9) << 48;
 		st->ethernet_h = header_at(ctx, 0, 14);
 		if (unlikely(!not_null(st->ethernet_h)))
 			return internal();
-		key_28[1] |= (u64)load32(st->ethernet_h, 6);
-		key_28[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-		key_28[1] |= (u64)(u16)st->scratch->l4 << 48;
-		key_28[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+		key_27[1] |= (u64)load32(st->ethernet_h, 6);
+		key_27[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+		key_27[1] |= (u64)(u16)st->scratch->l4 << 48;
+		key_27[2] |= (u64)(u16)(st->scratch->l4 >> 16);
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
-			key_28[2] |= (u64)load16(st->vlan_h, 0) << 16;
-			key_28[2] |= 0x100000000000000ULL;
+			key_27[2] |= (u64)load16(st->vlan_h, 0) << 16;
+			key_27[2] |= 0x100000000000000ULL;
 		}
-		u64 found_29 = pdr_find(st->scratch->epoch, key_28[0], key_28[1], key_28[2],
-				key_28[3]);
-		u32 slot_30 = found_29;
-		st->scratch->pdr_slot = slot_30;
-		st->pdr_rule = slot_30 ? bpf_map_lookup_elem(&pdr_records, &slot_30) : 0;
+		u64 found_28 = pdr_find(st->scratch->epoch, key_27[0], key_27[1], key_27[2],
+				key_27[3]);
+		u32 slot_29 = found_28;
+		st->scratch->pdr_slot = slot_29;
+		st->pdr_rule = slot_29 ? bpf_map_lookup_elem(&pdr_records, &slot_29) : 0;
 		if (!st->pdr_rule) {
 			count_event(EVENT_MISS_PDR);
 			/* linx.hp:153: default */
-			{
-				return default_action();
-			}
+			return default_action();
 		}
 		else
-			count_rule(&pdr_counts, found_29 >> 32, st->scratch->length);
+			count_rule(&pdr_counts, found_28 >> 32, st->scratch->length);
 	}
 	return CONTINUE;
 }
+
+static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st, u8 given_10,
+		struct overlay_record *overlay_5, u8 value_8, u32 value_6, u32 value_7, u32 value_9)
+{
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+	st->ethernet_h = header_at(ctx, 0, 14);
+	if (unlikely(!not_null(st->ethernet_h)))
+		return internal();
+	if (load8(st->ethernet_h, 0) & 1) {
+		count_event(EVENT_DROP_LINK_LAYER_GROUP);
+		return drop();
+	}
+	if (is_confined(st->user_h)) {
+		count_event(EVENT_DROP_LINK_LOCAL);
+		return drop();
+	}
+	if (load8(st->user_h, 8) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+	}
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
+			overlay_5->remote_ip, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		count_event(EVENT_DROP_IN_THE_CLEAR);
+		return drop();
+	}
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+	}
+	u32 from = st->scratch->user_at;
+	u32 tcp_13 = 0;
+	u32 tcp_13_headers = 40;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 38 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	void *outer_14 = data + 14;
+	store8(outer_14, 0, 69);
+	store8(outer_14, 1, value_8);
+	store_be16(outer_14, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+	store_be16(outer_14, 4, 0);
+	store_be16(outer_14, 6, 0x4000);
+	store8(outer_14, 8, 64);
+	store8(outer_14, 9, 47);
+	store32(outer_14, 12, value_6);
+	store32(outer_14, 16, value_7);
+	store16(outer_14, 10, fold(69 + ((u64)value_8 << 8) +
+			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
+			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 +
+			(u64)value_7));
+	void *gre_15 = data + 34;
+	store_be16(gre_15, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_15, 2, 0x800);
+	if (given_10) {
+		void *group_16 = gre_15 + 4;
+		if (unlikely(group_16 + 4 > end))
+			return internal();
+		store32(group_16, 0, value_9);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 20 > end))
+		return internal();
+	decrement_ttl(front);
+	if (tcp_13)
+		clamp_mss(ctx, tcp_13, hop->mtu - pushed - tcp_13_headers);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+}
+
+static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st, u32 referred_11)
+{
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 0;
+	st->ethernet_h = header_at(ctx, 0, 14);
+	if (unlikely(!not_null(st->ethernet_h)))
+		return internal();
+	if (load8(st->ethernet_h, 0) & 1) {
+		count_event(EVENT_DROP_LINK_LAYER_GROUP);
+		return drop();
+	}
+	if (is_confined(st->user_h)) {
+		count_event(EVENT_DROP_LINK_LOCAL);
+		return drop();
+	}
+	if (load8(st->user_h, 8) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+	}
+	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
+			&st->scratch->hop);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+			return drop();
+		return pass();
+	}
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+	}
+	u32 from = st->scratch->user_at;
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 34 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	void *front = data + 14;
+	decrement_ttl(front);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+}
+
 static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:158: if port is wan { pop to user } */
@@ -2440,14 +2413,14 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		return internal();
 	if (unlikely(!not_null(st->outer_h)))
 		return internal();
-	u8 met_1 = load8(st->outer_h, 1) & 3;
-	if (met_1 & 1) {
-		if (met_1 == 3 && !(load8(st->user_h, 1) & 3)) {
+	u8 met_12 = load8(st->outer_h, 1) & 3;
+	if (met_12 & 1) {
+		if (met_12 == 3 && !(load8(st->user_h, 1) & 3)) {
 			count_event(EVENT_DROP_ECN);
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return drop();
 		}
-		if (met_1 == 3 || (load8(st->user_h, 1) & 3) == 2)
-			set_ecn(st->user_h, met_1);
+		if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
+			set_ecn(st->user_h, met_12);
 	}
 	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
 	u32 kept_1 = st->scratch->pdr_slot;
@@ -2455,212 +2428,62 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 	if (unlikely(!not_null(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
-		u32 cell_2 = st->pdr_rule->target;
-		struct far_record *far_3 = far_at(cell_2, st->scratch->epoch);
-		if (unlikely(!far_3))
+		u32 cell_1 = st->pdr_rule->target;
+		struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
+		if (unlikely(!far_2))
 			return internal();
-		count_rule(&far_counts, cell_2, st->scratch->length);
+		count_rule(&far_counts, cell_1, st->scratch->length);
 		/* linx.hp:159: apply(FAR) */
 		/* linx.hp:93: match FAR.action */
-		u64 value_4 = far_3->action;
-		if (value_4 == IE_ACTION_DROP) {
+		u64 value_3 = far_2->action;
+		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
-			{
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-			}
+			return drop();
 		}
-		else if (value_4 == IE_ACTION_PASS) {
+		else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
-			{
-				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-			}
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+				return drop();
+			return pass();
 		}
-		else if (value_4 == IE_ACTION_REDIRECT) {
+		else if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
-			if (far_3->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-				u32 referred_5 = far_3->interface;
-				struct overlay_record *overlay_6 = overlay_at(referred_5,
+			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+				u32 referred_4 = far_2->interface;
+				struct overlay_record *overlay_5 = overlay_at(referred_4,
 						st->scratch->epoch);
-				if (unlikely(!overlay_6))
+				if (unlikely(!overlay_5))
 					return internal();
-				count_rule(&overlay_counts, referred_5, st->scratch->length);
+				count_rule(&overlay_counts, referred_4, st->scratch->length);
 				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
-				u32 value_7 = overlay_6->local_ip;
-				u32 value_8 = overlay_6->remote_ip;
-				u8 value_9 = load8(st->user_h, 1);
-				u32 value_10 = overlay_6->key;
-				u8 given_11 = overlay_6->has_key;
+				u32 value_6 = overlay_5->local_ip;
+				u32 value_7 = overlay_5->remote_ip;
+				u8 value_8 = load8(st->user_h, 1);
+				u32 value_9 = overlay_5->key;
+				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				{
-					u32 extent = load_be16(st->user_h, 2);
-					u32 pushed = 20 + (4 + (given_11 ? 4 : 0));
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (unlikely(!not_null(st->ethernet_h)))
-						return internal();
-					if (load8(st->ethernet_h, 0) & 1) {
-						count_event(EVENT_DROP_LINK_LAYER_GROUP);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					if (is_confined(st->user_h)) {
-						count_event(EVENT_DROP_LINK_LOCAL);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					if (load8(st->user_h, 8) <= 1) {
-						count_event(EVENT_HOOK_TTL_EXPIRED);
-						return reply_wan_outer_gre_to_user(ctx, st, 0xb00,
-								0) & 7;
-					}
-					struct next_hop *hop;
-					struct next_hop own = overlay_6->next_hop;
-					hop = &own;
-					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_6->interface,
-								overlay_6->remote_ip,
-								&st->scratch->hop);
-						if (!hop) {
-							count_event(EVENT_HOOK_UNRESOLVED);
-							count_event(EVENT_DROP_IN_THE_CLEAR);
-							return verdict(EVENT_VERDICT_DROP,
-									XDP_DROP);
-						}
-						own = *hop;
-						hop = &own;
-					}
-					if (extent + pushed > hop->mtu) {
-						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x304,
-								hop->mtu - pushed) & 7;
-					}
-					u32 from = st->scratch->user_at;
-					u32 tcp_12 = 0;
-					u32 tcp_12_headers = 40;
-					st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-					if (st->tcp_h && !(load16(st->user_h, 6) &
-							bpf_htons(0x3fff)))
-						tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
-							hop->vlan)) {
-						count_event(EVENT_HOOK_NO_HEADROOM);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					void *data = (void *)(long)ctx->data;
-					void *end = (void *)(long)ctx->data_end;
-					if (unlikely(data + 38 > end))
-						return internal();
-					put_macs(data, hop);
-					store_be16(data, 12, 0x800);
-					void *outer_13 = data + 14;
-					store8(outer_13, 0, 69);
-					store8(outer_13, 1, value_9);
-					store_be16(outer_13, 2,
-							(u16)(20 + (extent +
-							(4 + (given_11 ? 4 : 0)))));
-					store_be16(outer_13, 4, 0);
-					store_be16(outer_13, 6, 0x4000);
-					store8(outer_13, 8, 64);
-					store8(outer_13, 9, 47);
-					store32(outer_13, 12, value_7);
-					store32(outer_13, 16, value_8);
-					store16(outer_13, 10,
-							fold(69 + ((u64)value_9 << 8) +
-							(u64)bpf_htons((u16)(20 +
-							(extent + (4 + (given_11 ? 4 : 0))))) +
-							(u64)bpf_htons(0) +
-							(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-							(u64)value_7 + (u64)value_8));
-					void *gre_14 = data + 34;
-					store_be16(gre_14, 0, (u16)((u64)given_11 << 13));
-					store_be16(gre_14, 2, 0x800);
-					if (given_11) {
-						void *group_15 = gre_14 + 4;
-						if (unlikely(group_15 + 4 > end))
-							return internal();
-						store32(group_15, 0, value_10);
-					}
-					void *front = packet_at(data, 14 + pushed);
-					if (unlikely(front + 20 > end))
-						return internal();
-					decrement_ttl(front);
-					if (tcp_12)
-						clamp_mss(ctx, tcp_12,
-								hop->mtu - pushed - tcp_12_headers);
-					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-						return internal();
-					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-				}
+				return forwarder_100_2(ctx, st, given_10, overlay_5, value_8,
+						value_6, value_7, value_9);
 			}
-			else if (far_3->interface_tag == TAG_FAR_INTERFACE_PORT) {
-				u32 referred_16 = far_3->interface;
+			else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
-				{
-					u32 extent = load_be16(st->user_h, 2);
-					u32 pushed = 0;
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (unlikely(!not_null(st->ethernet_h)))
-						return internal();
-					if (load8(st->ethernet_h, 0) & 1) {
-						count_event(EVENT_DROP_LINK_LAYER_GROUP);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					if (is_confined(st->user_h)) {
-						count_event(EVENT_DROP_LINK_LOCAL);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					if (load8(st->user_h, 8) <= 1) {
-						count_event(EVENT_HOOK_TTL_EXPIRED);
-						return reply_wan_outer_gre_to_user(ctx, st, 0xb00,
-								0) & 7;
-					}
-					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_16, load32(st->user_h, 16),
-							&st->scratch->hop);
-					if (!hop) {
-						count_event(EVENT_HOOK_UNRESOLVED);
-						if (close_wan_outer_gre_to_user(ctx, st, 0,
-								0) != XDP_PASS)
-							return verdict(EVENT_VERDICT_DROP,
-									XDP_DROP);
-						return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-					}
-					if (extent + pushed > hop->mtu) {
-						count_event(EVENT_HOOK_TOO_BIG);
-						return reply_wan_outer_gre_to_user(ctx, st, 0x304,
-								hop->mtu - pushed) & 7;
-					}
-					u32 from = st->scratch->user_at;
-					if (!move_begin(ctx, (int)from - 14 - (int)pushed,
-							hop->vlan)) {
-						count_event(EVENT_HOOK_NO_HEADROOM);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					void *data = (void *)(long)ctx->data;
-					void *end = (void *)(long)ctx->data_end;
-					if (unlikely(data + 34 > end))
-						return internal();
-					put_macs(data, hop);
-					store_be16(data, 12, 0x800);
-					void *front = data + 14;
-					decrement_ttl(front);
-					if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-						return internal();
-					return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-				}
+				return forwarder_102_2(ctx, st, referred_11);
 			}
 			else {
 				count_event(EVENT_DROP_ABSENT_REFERENCE);
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+				return drop();
 			}
 		}
 		else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return drop();
 		}
 	}
 	return CONTINUE;
 }
+
 static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:163: choose FAR from PDR.LBR else { default } */
@@ -2694,13 +2517,11 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
 		/* linx.hp:163: default */
-		{
-			if (default_verdict() == XDP_DROP)
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		if (default_verdict() == XDP_DROP)
+			return drop();
+		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+			return drop();
+		return pass();
 	}
 	else
 		count_rule(&far_counts, chosen_1, st->scratch->length);
@@ -2709,17 +2530,13 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
-		{
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-		}
+		return drop();
 	}
 	else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
-		{
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
-				return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-			return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-		}
+		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+			return drop();
+		return pass();
 	}
 	else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
@@ -2741,159 +2558,25 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			{
-				u32 extent = load_be16(st->user_h, 2);
-				u32 pushed = 20 + (4 + (given_15 ? 4 : 0));
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (unlikely(!not_null(st->ethernet_h)))
-					return internal();
-				if (load8(st->ethernet_h, 0) & 1) {
-					count_event(EVENT_DROP_LINK_LAYER_GROUP);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				if (is_confined(st->user_h)) {
-					count_event(EVENT_DROP_LINK_LOCAL);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				if (load8(st->user_h, 8) <= 1) {
-					count_event(EVENT_HOOK_TTL_EXPIRED);
-					return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
-				}
-				struct next_hop *hop;
-				struct next_hop own = overlay_10->next_hop;
-				hop = &own;
-				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface,
-							overlay_10->remote_ip, &st->scratch->hop);
-					if (!hop) {
-						count_event(EVENT_HOOK_UNRESOLVED);
-						count_event(EVENT_DROP_IN_THE_CLEAR);
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					}
-					own = *hop;
-					hop = &own;
-				}
-				if (extent + pushed > hop->mtu) {
-					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x304,
-							hop->mtu - pushed) & 7;
-				}
-				u32 from = st->scratch->user_at;
-				u32 tcp_16 = 0;
-				u32 tcp_16_headers = 40;
-				st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-				if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-					tcp_16 = 14 + pushed + (st->scratch->tcp_at - from);
-				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(EVENT_HOOK_NO_HEADROOM);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				void *data = (void *)(long)ctx->data;
-				void *end = (void *)(long)ctx->data_end;
-				if (unlikely(data + 38 > end))
-					return internal();
-				put_macs(data, hop);
-				store_be16(data, 12, 0x800);
-				void *outer_17 = data + 14;
-				store8(outer_17, 0, 69);
-				store8(outer_17, 1, value_13);
-				store_be16(outer_17, 2,
-						(u16)(20 + (extent + (4 + (given_15 ? 4 : 0)))));
-				store_be16(outer_17, 4, 0);
-				store_be16(outer_17, 6, 0x4000);
-				store8(outer_17, 8, 64);
-				store8(outer_17, 9, 47);
-				store32(outer_17, 12, value_11);
-				store32(outer_17, 16, value_12);
-				store16(outer_17, 10, fold(69 + ((u64)value_13 << 8) +
-						(u64)bpf_htons((u16)(20 +
-						(extent + (4 + (given_15 ? 4 : 0))))) +
-						(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 +
-						0x2f00 + (u64)value_11 + (u64)value_12));
-				void *gre_18 = data + 34;
-				store_be16(gre_18, 0, (u16)((u64)given_15 << 13));
-				store_be16(gre_18, 2, 0x800);
-				if (given_15) {
-					void *group_19 = gre_18 + 4;
-					if (unlikely(group_19 + 4 > end))
-						return internal();
-					store32(group_19, 0, value_14);
-				}
-				void *front = packet_at(data, 14 + pushed);
-				if (unlikely(front + 20 > end))
-					return internal();
-				decrement_ttl(front);
-				if (tcp_16)
-					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
-				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-					return internal();
-				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-			}
+			return forwarder_100_2(ctx, st, given_15, overlay_10, value_13, value_11,
+					value_12, value_14);
 		}
 		else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
-			u32 referred_20 = st->far_rule->interface;
+			u32 referred_16 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
-			{
-				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (unlikely(!not_null(st->user_h)))
-					return internal();
-				u32 extent = load_be16(st->user_h, 2);
-				u32 pushed = 0;
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (unlikely(!not_null(st->ethernet_h)))
-					return internal();
-				if (load8(st->ethernet_h, 0) & 1) {
-					count_event(EVENT_DROP_LINK_LAYER_GROUP);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				if (is_confined(st->user_h)) {
-					count_event(EVENT_DROP_LINK_LOCAL);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				if (load8(st->user_h, 8) <= 1) {
-					count_event(EVENT_HOOK_TTL_EXPIRED);
-					return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
-				}
-				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16),
-						&st->scratch->hop);
-				if (!hop) {
-					count_event(EVENT_HOOK_UNRESOLVED);
-					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
-						return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-					return verdict(EVENT_VERDICT_PASS, XDP_PASS);
-				}
-				if (extent + pushed > hop->mtu) {
-					count_event(EVENT_HOOK_TOO_BIG);
-					return reply_wan_outer_gre_to_user(ctx, st, 0x304,
-							hop->mtu - pushed) & 7;
-				}
-				u32 from = st->scratch->user_at;
-				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(EVENT_HOOK_NO_HEADROOM);
-					return verdict(EVENT_VERDICT_DROP, XDP_DROP);
-				}
-				void *data = (void *)(long)ctx->data;
-				void *end = (void *)(long)ctx->data_end;
-				if (unlikely(data + 34 > end))
-					return internal();
-				put_macs(data, hop);
-				store_be16(data, 12, 0x800);
-				void *front = data + 14;
-				decrement_ttl(front);
-				if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-					return internal();
-				return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
-			}
+			st->user_h = header_at(ctx, st->scratch->user_at, 20);
+			if (unlikely(!not_null(st->user_h)))
+				return internal();
+			return forwarder_102_2(ctx, st, referred_16);
 		}
 		else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+			return drop();
 		}
 	}
 	else {
 		count_event(EVENT_DROP_ABSENT_REFERENCE);
-		return verdict(EVENT_VERDICT_DROP, XDP_DROP);
+		return drop();
 	}
 	return CONTINUE;
 }

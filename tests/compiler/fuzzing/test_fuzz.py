@@ -25,11 +25,11 @@ from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.fuzzing.session import ask, new_book
 from helioc.compiler.fuzzing.shrink import smallest
-from helioc.compiler.headers import fields
+from helioc.compiler.headers import clauses, fields
 from helioc.compiler.ir.expr import Binary, Cast, Expr, Number, swap
 from helioc.compiler.ir.types import U16, raw
 from helioc.compiler.ir.values import Value
-from helioc.compiler.lower import lookup, parser, values
+from helioc.compiler.lower import lookup, parser
 from helioc.compiler.lower.context import LoweringContext
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
@@ -186,7 +186,7 @@ def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
                 return found.holding(octet & 0x7)
         return found
 
-    patch.setattr(values, "field_value", lossy)
+    patch.setattr(clauses, "field_value", lossy)
 
 
 def missing_bound(patch: pytest.MonkeyPatch) -> None:
