@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from textwrap import wrap
 
 from ...lang.text.source import Span
 from ..ir import nodes as n
@@ -89,6 +90,14 @@ def _folded(text: str, indent: str) -> Iterator[str]:
         yield text[:at].rstrip()
         text = indent + text[at:]
     yield text
+
+
+def comment(text: str) -> list[str]:
+    """A comment of lines that people read."""
+    first, *others = wrap(text, WIDTH - 6)
+    if not others:
+        return [f"/* {first} */"]
+    return [f"/* {first}", *(f" * {line}" for line in others[:-1]), f" * {others[-1]} */"]
 
 
 def _break_of(text: str) -> int:

@@ -20,11 +20,12 @@ from ...lang.contract.manifest.manifest import (
 from ...lang.contract.trace import schema as trace
 from ..ir.names import symbols
 from ..ir.nodes import Block, Function
-from ..ir.unit import Member, Unit
+from ..ir.unit import Member, Program, Unit
+from ..ir.walk import looked_up_in, operations
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import fixed_tuples
 from ..tables.layout import member_name
-from .c import folded, lines_of, prototype, shared
+from .c import comment, folded, lines_of, prototype, shared
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
@@ -46,6 +47,7 @@ def emit(unit: Unit, lines: bool) -> str:
             body_of=lines_of if lines else folded,
             shared_by=_Shared().by,
             prototype=prototype,
+            about=partial(about, unit),
             symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},
@@ -68,6 +70,25 @@ def emit(unit: Unit, lines: bool) -> str:
         )
     )
     return _numbered(text, unit.name)
+
+
+def about(unit: Unit, program: Program) -> str:
+    """What a program does, and what it costs, as a comment of C."""
+    stages = [f"{f.stage} ({unit.source}:{f.span.line})" for f in program.functions]
+    said = f"Port role {program.role}: {', '.join(stages)}."
+    asked = [t.rule.name for t in unit.tables if _looks_in(program, t.manifest.prefix)]
+    said += f" Looks in {', '.join(asked)}." if asked else ""
+    following = next(
+        (p for p in unit.programs if (p.role, p.slot) == (program.role, program.next)), None
+    )
+    if program.next is not None and following is not None:
+        said += f" Goes on with {following.stage} by a tail call."
+    size = sum(operations(f) for f in program.functions) * 3 // 2
+    return "\n".join(comment(f"{said} Some {size:,} instructions."))
+
+
+def _looks_in(program: Program, table: str) -> bool:
+    return any(table in looked_up_in(f) for f in program.functions)
 
 
 class _Shared:

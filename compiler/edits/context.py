@@ -131,7 +131,7 @@ class EditContext(Context):
         untagged = ["without", *self.shape.untagged] if self.shape.untagged else []
         key = (what, self.role, *gone, "to", *own, *self.shape.fronts, *untagged)
         if key not in self.helpers:
-            name = self.names.free(c_name("_".join(key)))
+            name = self.names.free(c_name(f"{what}_{self.role}"))
             inner = self.new_function(Builder(span=self.writer.span))
             make(inner)
             self.helpers[key] = Helper(name, inner.writer.body)

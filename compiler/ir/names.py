@@ -19,15 +19,6 @@ def constant_name(*parts: str) -> str:
     return re.sub(r"\W+", "_", c_name("_".join(parts))).strip("_").upper()
 
 
-def function_name(name: str) -> str:
-    """The name, or where no kernel would take one so long its beginning and a digest."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    from hashlib import blake2b
-
-    return f"{name[: LONGEST_NAME - 17]}_{blake2b(name.encode(), digest_size=8).hexdigest()}"
-
-
 class Names:
     """Names of functions and enumerators, each given once."""
 
@@ -37,12 +28,12 @@ class Names:
             self._take(name)
 
     def free(self, wanted: str) -> str:
-        """The name, or where it is taken one with a number: the role `a_b` with a stage `c` asks
-        for the same as the role `a` with a stage `b_c`."""
-        name, number = function_name(wanted), 1
+        """The name, or as much of it as the kernel takes; where it is taken one with a number: the
+        role `a_b` with a stage `c` asks for the same as the role `a` with a stage `b_c`."""
+        name, number = wanted[:LONGEST_NAME], 1
         while not self._taken.isdisjoint((name, f"{name}_body")):
             number += 1
-            name = function_name(f"{wanted}_{number}")
+            name = f"{wanted[: LONGEST_NAME - len(str(number)) - 1]}_{number}"
         self._take(name)
         return name
 

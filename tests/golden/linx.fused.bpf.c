@@ -788,7 +788,7 @@ static __noinline int take_answer(void)
 
 /* ---- stages ----------------------------------------------------------------------------------- */
 
-__noinline int reply_lan_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -867,14 +867,14 @@ __noinline int reply_lan_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
 	return internal();
 }
 
-static __always_inline int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	st->scratch->link = st->link;
 	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
-	return reply_lan_to_user_body(ctx, a, b);
+	return reply_lan_body(ctx, a, b);
 }
 
-__noinline int close_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -925,14 +925,14 @@ __noinline int close_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b
 	return XDP_PASS;
 }
 
-static __always_inline int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	st->scratch->link = st->link;
 	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
-	return close_wan_outer_gre_to_user_body(ctx, a, b);
+	return close_wan_body(ctx, a, b);
 }
 
-__noinline int reply_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -1075,13 +1075,13 @@ __noinline int reply_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b
 	return internal();
 }
 
-static __always_inline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	st->scratch->gre_at = st->gre_h ? st->gre_at : ABSENT;
 	st->scratch->link = st->link;
 	st->scratch->outer_at = st->outer_h ? st->outer_at : ABSENT;
 	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
-	return reply_wan_outer_gre_to_user_body(ctx, a, b);
+	return reply_wan_body(ctx, a, b);
 }
 
 static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st)
@@ -1438,7 +1438,7 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
@@ -1450,7 +1450,7 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_lan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->user_at;
 	u32 tcp_12 = 0;
@@ -1517,7 +1517,7 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
@@ -1527,7 +1527,7 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_lan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->user_at;
 	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -2104,7 +2104,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 				set_ecn(st->user_h, met_30);
 		}
 		/* linx.hp:144: pass */
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
@@ -2194,7 +2194,7 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_wan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
@@ -2206,7 +2206,7 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_wan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->user_at;
 	u32 tcp_13 = 0;
@@ -2273,19 +2273,19 @@ static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st,
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_wan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
 	if (!hop) {
 		count_event(EVENT_HOOK_UNRESOLVED);
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_wan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->user_at;
 	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -2340,7 +2340,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		}
 		else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+			if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 				return drop();
 			return pass();
 		}
@@ -2414,7 +2414,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		/* linx.hp:163: default */
 		if (default_verdict() == XDP_DROP)
 			return drop();
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
@@ -2429,7 +2429,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	}
 	else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
@@ -2474,6 +2474,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 }
 /* ---- programs --------------------------------------------------------------------------------- */
 
+
+/* Port role lan: parser (linx.hp:9), classifier (linx.hp:111), forwarder (linx.hp:157), balancer
+ * (linx.hp:162). Looks in PDR, LBR. Some 3,610 instructions. */
 SEC("xdp")
 int linx_lan(struct xdp_md *ctx)
 {
@@ -2497,6 +2500,9 @@ int linx_lan(struct xdp_md *ctx)
 		return result;
 	return XDP_ABORTED;
 }
+
+/* Port role wan: parser (linx.hp:9), classifier (linx.hp:111), forwarder (linx.hp:157), balancer
+ * (linx.hp:162). Looks in OVERLAY, PDR, LBR. Some 4,546 instructions. */
 SEC("xdp")
 int linx_wan(struct xdp_md *ctx)
 {

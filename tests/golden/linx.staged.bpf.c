@@ -788,7 +788,7 @@ static __noinline int take_answer(void)
 
 /* ---- stages ----------------------------------------------------------------------------------- */
 
-__noinline int reply_lan_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -867,12 +867,12 @@ __noinline int reply_lan_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
 	return internal();
 }
 
-static __always_inline int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return reply_lan_to_user_body(ctx, a, b);
+	return reply_lan_body(ctx, a, b);
 }
 
-__noinline int close_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -923,12 +923,12 @@ __noinline int close_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b
 	return XDP_PASS;
 }
 
-static __always_inline int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return close_wan_outer_gre_to_user_body(ctx, a, b);
+	return close_wan_body(ctx, a, b);
 }
 
-__noinline int reply_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -1071,9 +1071,9 @@ __noinline int reply_wan_outer_gre_to_user_body(struct xdp_md *ctx, u32 a, u32 b
 	return internal();
 }
 
-static __always_inline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return reply_wan_outer_gre_to_user_body(ctx, a, b);
+	return reply_wan_body(ctx, a, b);
 }
 
 static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st)
@@ -1474,7 +1474,7 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
@@ -1486,7 +1486,7 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_lan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->scratch->user_at;
 	u32 tcp_12 = 0;
@@ -1555,7 +1555,7 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_lan_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
@@ -1565,7 +1565,7 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_lan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->scratch->user_at;
 	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -2191,7 +2191,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 				set_ecn(st->user_h, met_30);
 		}
 		/* linx.hp:144: pass */
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
@@ -2290,7 +2290,7 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_wan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
@@ -2302,7 +2302,7 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_wan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->scratch->user_at;
 	u32 tcp_13 = 0;
@@ -2371,19 +2371,19 @@ static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st,
 	}
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_wan_outer_gre_to_user(ctx, st, 0xb00, 0) & 7;
+		return reply_wan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
 	if (!hop) {
 		count_event(EVENT_HOOK_UNRESOLVED);
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan_outer_gre_to_user(ctx, st, 0x304, hop->mtu - pushed) & 7;
+		return reply_wan(ctx, st, 0x304, hop->mtu - pushed) & 7;
 	}
 	u32 from = st->scratch->user_at;
 	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -2442,7 +2442,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		}
 		else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
-			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+			if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 				return drop();
 			return pass();
 		}
@@ -2519,7 +2519,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		/* linx.hp:163: default */
 		if (default_verdict() == XDP_DROP)
 			return drop();
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
@@ -2534,7 +2534,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	}
 	else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
-		if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS)
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
 	}
@@ -2584,6 +2584,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 
 STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
+
+/* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
+ * forwarder by a tail call. Some 1,761 instructions. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
@@ -2602,6 +2605,9 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	bpf_tail_call_static(ctx, &lan_stages, 1);
 	return XDP_ABORTED;
 }
+
+/* Port role lan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 979
+ * instructions. */
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
 {
@@ -2617,6 +2623,8 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	bpf_tail_call_static(ctx, &lan_stages, 2);
 	return XDP_ABORTED;
 }
+
+/* Port role lan: balancer (linx.hp:162). Looks in LBR. Some 1,153 instructions. */
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
 {
@@ -2631,6 +2639,9 @@ int linx_lan_balancer(struct xdp_md *ctx)
 		return result;
 	return XDP_ABORTED;
 }
+
+/* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
+ * with forwarder by a tail call. Some 2,599 instructions. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -2649,6 +2660,9 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	bpf_tail_call_static(ctx, &wan_stages, 1);
 	return XDP_ABORTED;
 }
+
+/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,068
+ * instructions. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
 {
@@ -2664,6 +2678,8 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	bpf_tail_call_static(ctx, &wan_stages, 2);
 	return XDP_ABORTED;
 }
+
+/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,198 instructions. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {

@@ -9,7 +9,7 @@ import pytest
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
-from helioc.compiler.ir.names import function_name
+from helioc.compiler.ir.names import Names
 from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.lexer import NAME_MOST
 from helioc.lang.syntax.parser import parse
@@ -84,10 +84,11 @@ def test_the_longest_names_make_none_that_is_too_long(join: Join, traced: bool) 
 
 def test_long_names_stay_different() -> None:
     """Their beginnings are the same."""
-    one, other = function_name("a" * 300 + "b"), function_name("a" * 300 + "c")
+    names = Names()
+    one, other = names.free("a" * 300 + "b"), names.free("a" * 300 + "c")
     assert one != other
     assert one[:40] == other[:40]
-    assert function_name("reply_lan_to_user") == "reply_lan_to_user"
+    assert (names.free("reply_lan"), names.free("reply_lan")) == ("reply_lan", "reply_lan_2")
 
 
 #: Elements and slots by names that C, or what is generated, has other things for.
