@@ -28,8 +28,8 @@ TWIN = "host"  # where the host's programs lie in a card's bundle
 FILE = click.argument("file", type=click.Path(path_type=Path))
 #: The compiler's passes (compiler/driver.py), and those of them that may be left out.
 STEPS = (
-    "edit_packets", "spill", "place_state", "simplify", "drop_unused", "merge_functions",
-    "share_blocks", "lay_out_state",
+    "edit_packets", "trace_points", "spill", "place_state", "simplify", "drop_unused",
+    "merge_functions", "share_blocks", "lay_out_state",
 )  # fmt: skip
 OPTIONAL = {
     "simplify": "Do not compute what is known before clang does.",

@@ -31,6 +31,7 @@ from .passes.place_state import needs_memory, place_state
 from .passes.share_blocks import share_blocks
 from .passes.simplify import simplify
 from .passes.spill import spill
+from .passes.trace_points import trace_points
 from .tables.layout import MAX_PORTS
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def edited(pipeline: Pipeline, unit: Unit) -> Unit:
     if unit.edited:
         return unit
     with _limits(pipeline, unit.target):
-        return edit_packets(unit)
+        return trace_points(edit_packets(unit))
 
 
 @contextmanager
@@ -106,6 +107,8 @@ class Pass:
 PASSES = (
     # before all others, which know what it makes of a push, a pop or an assignment
     Pass("edit_packets", lambda unit, _: unit if unit.edited else edit_packets(unit)),
+    # before all that counts: most programs are not traced
+    Pass("trace_points", lambda unit, _: unit if unit.edited else trace_points(unit)),
     # before place_state, which makes the pointers that what it moves is read through
     Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
     Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),

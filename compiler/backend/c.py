@@ -133,8 +133,8 @@ def _statement(s: n.Statement, depth: int) -> Lines:
             yield from _step(s, depth)
         case n.Label():
             yield _Margin(depth, _simple(s), s.span)
-        case n.Trace(point, words):
-            for call in _traced(point, words):
+        case n.Trace(_, words, number):
+            for call in _traced(number, words):
                 yield Line(depth, call, s.span)
         case _:
             yield Line(depth, _simple(s), s.span)
@@ -222,8 +222,12 @@ def _simple(s: n.Statement) -> str:
             return f"barrier_var({name.name});" + (f" /* {why} */" if why else "")
         case n.Clear(pointer, count):
             return f"__builtin_memset({text_of(pointer)}, 0, {count});"
-        case n.TraceRule(table, point, cell, epoch):
-            return f"{table}_traced({point}, {text_of(cell)}, {text_of(epoch)});"
+        case n.TraceRule(table, _, cell, epoch, number):
+            return f"{table}_traced({number}, {text_of(cell)}, {text_of(epoch)});"
+        case n.TraceNode(index, at):
+            return f"st->trace->node[{index}] = {text_of(at + 1)};"
+        case n.TraceParsed():
+            return "trace_parsed(ctx);"
         case n.Blank():
             return ""
     raise AssertionError(s)

@@ -10,7 +10,6 @@ from ..ir.events import Events
 from ..ir.expr import State, StatePointer
 from ..ir.names import c_name
 from ..ir.nodes import Action, MakePointer, Verdict
-from ..ir.points import Points
 from ..ir.types import BYTES, U32, U64, Type, raw
 from ..model import Graph, Header
 from ..model.parse_graph import leading
@@ -26,7 +25,6 @@ class Context:
     role: str
     stage: str
     events: Events
-    points: Points
     writer: Builder
     reachable: frozenset[str]
     steers: bool = False  # whether a stage says which receive queue packets go to

@@ -477,7 +477,7 @@ def members(x: Frozen) -> list[Any]:
 
 
 #: How the types of fields begin that hold no nodes.
-_PLAIN = ("int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "tuple[str")
+_PLAIN = ("int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "Point", "tuple[str")
 
 
 _HOLDING: dict[Any, tuple[str, ...]] = {}

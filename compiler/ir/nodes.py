@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Self
 
+from ...lang.contract.trace.schema import Point
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .expr import Event, Expr, Name
@@ -182,21 +183,42 @@ class Clear(Statement):
     span: Span | None = None
 
 
-class Trace(Statement):
-    """A step of a traced packet: the number of its point, and words that go with it."""
+class TraceStatement(Statement):
+    """What a traced program records of a packet's way; the pass `trace_points` leaves all of these
+    out of other programs."""
 
-    point: int
+
+class Trace(TraceStatement):
+    """A step, with words that go with it. `number`: its point's, which that pass gives."""
+
+    point: Point
     words: tuple[Expr, ...] = ()
+    number: int = 0
     span: Span | None = None
 
 
-class TraceRule(Statement):
-    """The step of a traced packet that the rule of a cell is bound."""
+class TraceRule(TraceStatement):
+    """The step that the rule of a cell is bound."""
 
     table: str
-    point: int
+    point: Point
     cell: Expr
     epoch: Expr
+    number: int = 0
+    span: Span | None = None
+
+
+class TraceNode(TraceStatement):
+    """The parser found a node, by its index, at a byte of the frame."""
+
+    index: int
+    at: Expr
+    span: Span | None = None
+
+
+class TraceParsed(TraceStatement):
+    """The parser is done: now it is known whether the packet is one that is asked for."""
+
     span: Span | None = None
 
 

@@ -122,10 +122,14 @@ def _simple(s: n.Statement) -> str:
             return f"opaque {name.name}"
         case n.Clear(pointer, count):
             return f"clear {print_expr(pointer)}, {count} bytes"
-        case n.Trace(point, words):
-            return f"trace {point} [{_listed(words)}]"
-        case n.TraceRule(table, point, cell):
-            return f"trace {point} {table} {print_expr(cell)}"
+        case n.Trace(point, words, number):
+            return f"trace {number} {point.what} {point.name} [{_listed(words)}]"
+        case n.TraceRule(table, _, cell):
+            return f"trace rule {table} {print_expr(cell)}"
+        case n.TraceNode(index, at):
+            return f"trace node {index} {print_expr(at)}"
+        case n.TraceParsed():
+            return "trace parsed"
         case ed.PacketEdit():
             return _edit(s)
     raise AssertionError(s)

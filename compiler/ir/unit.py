@@ -50,7 +50,7 @@ class Program(Frozen):
 
 
 class Traced(Frozen):
-    """What a traced program writes down: `points` are the places that tell of a step, by index."""
+    """What a traced program writes down: `points` are the places that record a step, by index."""
 
     nodes: tuple[Node, ...]
     points: tuple[Point, ...]
@@ -88,7 +88,7 @@ class Unit(Frozen):
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
     aside: int = 0  # words of it for what else would lie on the stack
     traced: Traced | None = None
-    edited: bool = False  # its packet edits were carried out
+    edited: bool = False  # what does not ask where the state is kept was done
 
 
 def with_functions(unit: Unit, functions: list[Function]) -> Unit:

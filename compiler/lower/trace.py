@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from ...lang.contract.trace.schema import Field, Group, Node, Point, Slot
 from ..headers.steps import step
-from ..ir.expr import CTX, Cast, Expr, Member, State, element
-from ..ir.nodes import TraceRule
-from ..ir.types import U16, U64, Array, Int, Pointer
+from ..ir.expr import Cast, Expr, Member, element
+from ..ir.nodes import TraceNode, TraceParsed, TraceRule
+from ..ir.types import U64, Int
 from ..model import TAIL, Graph
 from ..model import Node as ModelNode
 from ..tables.layout import Table, member_name
@@ -22,16 +22,12 @@ def stage(site: LoweringContext) -> None:
 
 def node(site: LoweringContext, found: ModelNode, at: Expr) -> None:
     """The parser found a node at octet `at`."""
-    if site.points.on:
-        place = site.graph.nodes.index(found)
-        nodes = Member(State("trace", Pointer("struct trace")), "node", Array(U16, 0))
-        site.writer.set(element(nodes, place), at + 1)
+    site.writer.put(TraceNode(site.graph.nodes.index(found), at))
 
 
 def parsed(site: LoweringContext) -> None:
     """The parser is done: now it is known whether the packet is one that is asked for."""
-    if site.points.on:
-        site.writer.do("trace_parsed", CTX)
+    site.writer.put(TraceParsed())
 
 
 def look(site: LoweringContext, table: Table, words: Expr) -> None:
@@ -42,10 +38,8 @@ def look(site: LoweringContext, table: Table, words: Expr) -> None:
 
 def rule(site: LoweringContext, kind: str, name: str, cell: Expr) -> None:
     """The rule of a cell is bound under a name."""
-    if site.points.on:
-        index = site.points.index(Point("rule", name, kind))
-        prefix = site.tables[kind].manifest.prefix
-        site.writer.put(TraceRule(prefix, index, cell, site.state("epoch")))
+    prefix = site.tables[kind].manifest.prefix
+    site.writer.put(TraceRule(prefix, Point("rule", name, kind), cell, site.state("epoch")))
 
 
 def slot(site: LoweringContext, group: str, number: Expr) -> None:

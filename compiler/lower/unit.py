@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Literal
 
 from ...lang.contract.manifest.manifest import State
+from ...lang.contract.trace.schema import FIRST
 from ..headers.outline import Outline, untouched
 from ..headers.unsupported import Unsupported
 from ..ir.builder import Builder
 from ..ir.events import Events
 from ..ir.names import Names, c_name
 from ..ir.nodes import Function
-from ..ir.points import Points
 from ..ir.unit import Member, NodeState, Program, Record, Traced, Unit
 from ..model import Choose, Find, Header, Pipeline, Stage, Tell
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
@@ -47,12 +47,12 @@ def lower(
     by_name = {t.rule.name: t for t in laid_out}
     _refuse_long_keys(laid_out)
     remembered = states(pipeline)
-    events, points = events_of(pipeline), Points(traced)
+    events = events_of(pipeline)
     functions: list[Function] = []
     names = Names()
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
-        functions += _role(pipeline, role, by_name, laid, events, points, target, names)
+        functions += _role(pipeline, role, by_name, laid, events, target, names)
     ways = {role: _sized_ways(pipeline, role) for role in pipeline.roles}
     return Unit(
         name=pipeline.name,
@@ -75,7 +75,7 @@ def lower(
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
         asks_local=tuple(sorted(asks_local(pipeline))),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
-        traced=Traced(trace.schema_nodes(pipeline.graph), points.all) if traced else None,
+        traced=Traced(trace.schema_nodes(pipeline.graph), FIRST) if traced else None,
     )
 
 
@@ -106,7 +106,6 @@ def _role(
     by_name: dict[str, Table],
     remembered: dict[str, State],
     events: Events,
-    points: Points,
     target: Target,
     names: Names,
 ) -> list[Function]:
@@ -122,7 +121,6 @@ def _role(
         role=role,
         stage="parser",
         events=events,
-        points=points,
         writer=Builder(span=pipeline.graph.entry(role).span),
         reachable=reachable(pipeline.graph, role),
         pipeline=pipeline,

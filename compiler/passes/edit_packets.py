@@ -27,35 +27,29 @@ from ..ir.events import Events
 from ..ir.expr import Expr
 from ..ir.names import Names
 from ..ir.nodes import Body, Function, Statement
-from ..ir.points import Points
 from ..ir.rewrite import with_expressions
-from ..ir.unit import Traced, Unit, with_functions
+from ..ir.unit import Unit, with_functions
 from ..ir.walk import statements
 from ..model.parse_graph import reachable
 
 
 def edit_packets(unit: Unit) -> Unit:
     names = Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)])
-    points = Points(unit.traced is not None, unit.traced.points if unit.traced else ())
     events, functions, kept = Events(unit.counters), list[Function](), 0
     for role in unit.roles:
-        start = _start(unit, role, names, points, events)
+        start = _start(unit, role, names, events)
         functions += _role(unit, start)
         kept = max(kept, start.kept.count)
-    made = replace(with_functions(unit, functions), kept=kept, edited=True)
-    if unit.traced is None:
-        return made
-    return replace(made, traced=Traced(unit.traced.nodes, points.all))
+    return replace(with_functions(unit, functions), kept=kept)
 
 
-def _start(unit: Unit, role: str, names: Names, points: Points, events: Events) -> EditContext:
+def _start(unit: Unit, role: str, names: Names, events: Events) -> EditContext:
     graph = unit.graph
     return EditContext(
         graph=graph,
         role=role,
         stage="",
         events=events,
-        points=points,
         writer=Builder(),
         reachable=reachable(graph, role),
         steers=unit.steers,

@@ -132,6 +132,8 @@ class Execution(Expressions):
             case n.Trace(_, words):
                 for word in words:
                     self.value(word)
+            case n.TraceNode(_, at):
+                self.value(at)
             case n.Only() | n.MakePointer() | n.KnownNotNull():
                 raise Fault(f"not placed: {type(s).__name__}")
 

@@ -11,6 +11,7 @@ from helioc.compiler.driver import PASSES, lowered, run
 from helioc.compiler.ir.nodes import Function
 from helioc.compiler.ir.printer import print_function
 from helioc.compiler.ir.unit import Unit
+from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.source import Source
 
@@ -42,7 +43,8 @@ def test_a_construct(path: Path, request: pytest.FixtureRequest) -> None:
     parts = parts_of(text)
     head = dict(line.split(": ", 1) for line in parts[""].splitlines())
     pipeline = check(parse(Source("case.hp", parts["source"])))
-    unit = lowered(pipeline, "fused" if head.get("join") == "fused" else "staged")
+    join: Join = "fused" if head.get("join") == "fused" else "staged"
+    unit = lowered(pipeline, join, traced=head.get("traced") == "yes")
     names, steps = head["functions"].split(), ["lower", *STEPS]
     behind = steps[steps.index(head["pass"]) - 1]
     spilled = head["pass"] == "spill" or head.get("spilled") == "yes"
