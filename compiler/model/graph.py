@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .headers import Header
@@ -35,6 +39,26 @@ class Node(Frozen):
     span: Span = NOWHERE
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def remembered(
+    function: Callable[Concatenate[Graph, P], R],
+) -> Callable[Concatenate[Graph, P], R]:
+    """A function of a graph and of plain values, computed once for each."""
+
+    @wraps(function)
+    def found(graph: Graph, /, *given: P.args, **named: P.kwargs) -> R:
+        key = function, *given, *named.items()
+        if key not in graph.memory:
+            graph.memory[key] = function(graph, *given, **named)
+        known: R = graph.memory[key]
+        return known
+
+    return found
+
+
 class Graph(Frozen):
     """`nodes` in topological order. `entries`: (port role, node) where packets start that came in
     by a port of that role; the first node where a role is not named."""
@@ -43,19 +67,30 @@ class Graph(Frozen):
     edges: tuple[Edge, ...]
     entries: tuple[tuple[str, str], ...] = ()
 
+    @cached_property
+    def memory(self) -> dict[tuple[Any, ...], Any]:
+        """What `remembered` functions found of this graph."""
+        return {}
+
     def entry(self, role: str) -> Node:
         name = dict(self.entries).get(role)
         return self.nodes[0] if name is None else self.node(name)
 
     def node(self, name: str) -> Node:
-        return next(n for n in self.nodes if n.name == name)
+        return self._by_name[name]
 
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return {n.name: n for n in reversed(self.nodes)}
+
+    @remembered
     def leaving(self, node: str, role: str | None = None) -> tuple[Edge, ...]:
         """Edges that leave the node, read on that role (all of them if None), in file order."""
         return tuple(
             e for e in self.edges if e.source == node and (role is None or role in e.roles)
         )
 
+    @remembered
     def entering(self, node: str, role: str | None = None) -> tuple[Edge, ...]:
         return tuple(
             e for e in self.edges if e.target == node and (role is None or role in e.roles)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .. import model
 from . import guards
+from .graph import remembered
 from .sums import LAYER4, NETWORK
 
 #: Ways through a parser of which the verifier can follow each. Of more, those that meet at a node
@@ -13,6 +14,7 @@ from .sums import LAYER4, NETWORK
 MANY_WAYS = 32
 
 
+@remembered
 def reachable(graph: model.Graph, role: str) -> frozenset[str]:
     """Nodes that a packet of that role can have."""
     if not graph.nodes:
@@ -24,6 +26,7 @@ def reachable(graph: model.Graph, role: str) -> frozenset[str]:
     return frozenset(reached)
 
 
+@remembered
 def ways(graph: model.Graph, role: str) -> frozenset[int]:
     """Every set of nodes that a packet of that role may have, as bits by position in `nodes`."""
     index = {n.name: i for i, n in enumerate(graph.nodes)}
@@ -49,6 +52,7 @@ def count_ways(
     return sum(counts.values())
 
 
+@remembered
 def surely_present(graph: model.Graph, role: str, node: str) -> frozenset[str]:
     """Nodes present on every way of that role that has `node` (itself too)."""
     names = [n.name for n in graph.nodes]
@@ -98,6 +102,7 @@ def _behind(graph: model.Graph, role: str, node: str) -> set[str]:
     return found - {node}
 
 
+@remembered
 def tunnels(graph: model.Graph, role: str) -> frozenset[str]:
     """Nodes behind a TCP or UDP header from which an IP header can be reached on that role: the
     ports in front of them are a tunnel's."""
@@ -118,6 +123,7 @@ def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str
     return found
 
 
+@remembered
 def sometimes_leading(graph: model.Graph, role: str) -> frozenset[str]:
     """The link nodes that are at the front of some packets of that role and behind other headers in
     others, as a VLAN tag of the frame and of the frame that a tunnel carries."""
