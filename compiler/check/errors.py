@@ -248,6 +248,15 @@ def two_edges(span: Span, source: str, target: str, edges: Labels) -> Diagnostic
     )
 
 
+def changed_unlike(span: Span, role: str, several: Iterable[str]) -> Diagnostic:
+    return error(
+        "H0269",
+        "packets that were changed unlike meet behind this",
+        (span, f"on {role}: {'; '.join(several)}"),
+        help="end the packet where it was changed, or change it on every way",
+    )
+
+
 def pushed_read(span: Span, node: str, push: Span) -> Diagnostic:
     return error(
         "H0288",

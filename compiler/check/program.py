@@ -15,6 +15,7 @@ from .elements import Elements
 from .flow import Scope, State, at_arrival, unbind
 from .headers import CheckedHeader, check_header
 from .kinds import Rules, collect_kinds
+from .limits import limits
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
@@ -65,6 +66,8 @@ def check(
     pipeline = program.pipelines[0]
     made = _PipelineChecker(pipeline, headers, complete, found).check()
     unused_imports(pipeline, known, program, found)
+    if made is not None and not found.errors:
+        found.extend(limits(made))
     raise_sorted(found)
     assert made is not None
     return made

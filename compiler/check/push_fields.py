@@ -72,6 +72,7 @@ def element_of(
             values[name] = of_width(expr, field.width, field.kind, span, f"`{name}`", None)
             given[name] = span
     exprs = {name: value.expr for name, value in values.items()}
+    _check_arrays(program, element, node)
     if edges or target is None:
         there = groups_written(node.header, exprs, set(given), writes)
         check_complete(program, element, node, set(given) | writes.keys(), there)
@@ -79,6 +80,19 @@ def element_of(
         exprs["checksum"] = model.Const(0, 16)
     made_of = model.PushElement(node.name, tuple(exprs.items()), tuple(computed), tuple(lists))
     return Written(made_of, node.header, element.node.span, values, spans, writes, asked)
+
+
+def _check_arrays(program: Program, element: tree.PushElement, node: model.Node) -> None:
+    """Of a header with an array all values are known, by the one that it has."""
+    arrays = [field for field in node.header.fields if node.header.array(field)]
+    if len(arrays) > 1:
+        second = arrays[1].span, "a second one"
+        program.report(_unwritten_array(element.node.span, node.name, "it has two arrays", second))
+    elif arrays and arrays[0].name.startswith("_"):
+        where = arrays[0].span, "nothing can be said of it"
+        program.report(
+            _unwritten_array(element.node.span, node.name, "its array has no name", where)
+        )
 
 
 def _note(program: Program, name: tree.Name, given: dict[str, Span]) -> None:
@@ -218,6 +232,16 @@ def _too_many(span: Span, most: int, array: str, bound: int, where: Span) -> Dia
         (span, f"up to {most}"),
         (where, f"`{array}` has at most {bound} elements"),
         help="declare the element with fewer: `ip6[4]`",
+    )
+
+
+def _unwritten_array(span: Span, node: str, why: str, where: tuple[Span, str]) -> Diagnostic:
+    return error(
+        "H0317",
+        f"`{node}` cannot be pushed: {why}",
+        (span, "what the array holds is not known"),
+        where,
+        help="declare a header of one array, with a name, for what is pushed",
     )
 
 

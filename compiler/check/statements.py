@@ -76,7 +76,7 @@ def _check_join(program: Program, written: tree.Statement, state: State) -> None
     for role, several in by_role.items():
         if len(several) > 1:
             program.report(
-                _changed_unlike(
+                errors.changed_unlike(
                     written.span,
                     role,
                     sorted(", ".join(map(str, c)) or "unchanged" for c in several),
@@ -307,15 +307,6 @@ def _wrong_argument(
         (argument, f"this is {found}"),
         (parameter, "declared here"),
         help=f"apply it to a `{kind}`",
-    )
-
-
-def _changed_unlike(span: Span, role: str, several: Sequence[str]) -> Diagnostic:
-    return error(
-        "H0269",
-        "packets that were changed unlike meet behind this",
-        (span, f"on {role}: {'; '.join(several)}"),
-        help="end the packet where it was changed, or change it on every way",
     )
 
 

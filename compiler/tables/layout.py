@@ -113,7 +113,8 @@ def span_of(pipeline: Pipeline, matched: Match) -> tuple[str, str | None, int, i
     return operand.node, field.group, first, last - first + 1
 
 
-def _key(pipeline: Pipeline, rule: RuleKind) -> Key:
+def key_of(pipeline: Pipeline, rule: RuleKind) -> Key:
+    """The key by which rules of a kind are looked up."""
     spans = {span_of(pipeline, match) for match in rule.match}
     order = sorted(spans, key=lambda s: (-_alignment(s[3]), s[0], s[1] or "", s[2]))
     at = 4 if rule.grouped else 0
@@ -278,7 +279,7 @@ def _filter(entries: int) -> int:
 
 
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
-    key = _key(pipeline, rule) if rule.match or rule.grouped else None
+    key = key_of(pipeline, rule) if rule.match or rule.grouped else None
     record, record_size = _record(rule, reads)
     matches = tuple(_match(pipeline, key, match) for match in rule.match) if key else ()
     group = (key.size - 4) * 8 if key and key.group_at is not None else None
