@@ -8,22 +8,34 @@ from dataclasses import replace
 from ...lang.contract.manifest.manifest import LOCAL_ADDRESSES
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
+from ..check.assign_limits import Change
+from ..check.push_complete import groups_written
 from ..lower import limits
 from ..lower.events import events_of
 from ..lower.reads import asks_local, reads, walk
 from ..model import (
     Append,
     Arrival,
+    Assign,
     Bridge,
     Choose,
     ClampMss,
+    Derived,
     Forward,
+    Header,
     IsLimited,
     Pipeline,
+    Pop,
+    PopLink,
+    Push,
+    PushElement,
     Recall,
     Remember,
     RuleKind,
 )
+from ..model.edits import Place, popped_to, walk_edits
+from ..model.parse_graph import writable
+from ..model.sums import is_checksum
 from ..tables.layout import Table, tables
 from ..tables.offloaded import maps_of, offloaded
 
@@ -37,6 +49,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
     laid_out = offloaded(tables(pipeline, reads(pipeline)))
     found = [
         *_statements(pipeline),
+        *_edits(pipeline),
         *_kinds(pipeline),
         *_sizes(pipeline, laid_out),
         *_reach(pipeline),
@@ -82,6 +95,62 @@ def _statement(part: object) -> Diagnostic | None:
         case Choose(group=group, span=span):
             return _spreads(span, group)
     return None
+
+
+# ---- pops, pushes and assignments -----------------------------------------------------------
+
+
+def _edits(pipeline: Pipeline) -> Iterator[Diagnostic]:
+    for place in walk_edits(pipeline).places:
+        match place.statement:
+            case PopLink(span=span):
+                yield not_on_a_card(span, "popping a link header")
+            case Pop(node, span):
+                after = popped_to(pipeline.graph, place.role, node, place.edits)
+                if after != place.edits and after.perhaps_gone(pipeline.graph, place.role):
+                    what = "popping a link header that other packets have in front of all else"
+                    yield not_on_a_card(span, what)
+            case Push(span=span):
+                yield from (not_on_a_card(span, what) for what in _push(pipeline, place))
+            case Assign(span=span):
+                if _follows_optional(pipeline, place):
+                    yield not_on_a_card(span, "keeping a checksum that packets may lack")
+
+
+def _push(pipeline: Pipeline, place: Place) -> Iterator[str]:
+    push, graph = place.statement, pipeline.graph
+    assert isinstance(push, Push)
+    names = [e.node for e in push.elements]
+    pushed = [*names, *(node for node, _ in place.edits.pushed)]
+    links = [graph.node(n).header.link for n in pushed]
+    if any(link and False in links[:i] for i, link in enumerate(links)):
+        yield "pushing a frame within a tunnel"
+    for element, after in zip(push.elements, [*names[1:], push.before], strict=True):
+        edges = writable(graph, element.node, after) if after else []
+        writes = dict(edges[0].writes or ()) if edges else {}
+        if _sums_payload(graph.node(element.node).header, element, writes):
+            yield "a checksum over the payload of a packet"
+
+
+def _sums_payload(header: Header, element: PushElement, writes: dict[str, int]) -> bool:
+    """Whether a checksum is computed of more than the header's fixed part."""
+    values = dict(element.values)
+    written = groups_written(header, values, {*values, *element.computed}, writes)
+    own = Derived("checksum", frozenset({"header"}))
+    return any(
+        is_checksum(f)
+        and f.name not in values
+        and (f.default != own or header.groups)
+        and (f.group is None or f.group in written)
+        for f in header.fields
+    )
+
+
+def _follows_optional(pipeline: Pipeline, place: Place) -> bool:
+    assign = place.statement
+    assert isinstance(assign, Assign)
+    change = Change(pipeline.graph, place.role, place.edits, assign.span)
+    return any(change.optional_sums(target.node, target.field) for target, _ in assign.fields)
 
 
 # ---- rule kinds -----------------------------------------------------------------------------

@@ -109,13 +109,56 @@ def test_examples_get_their_codes(code: str, wrong: str, right: str, tmp_path: P
     compile_for_card(check_file(path))
 
 
-def test_a_tag_popped(tmp_path: Path) -> None:
+CHANGES = """import std.ethernet, std.ip, std.gre
+header note { next : u16 = 0x800  sum : u16 = checksum(header, payload) }
+pipeline p {
+  ports nic
+  parser {
+    EDGES
+  }
+  stage main {
+    STAGE
+    pass
+  }
+  run parser -> main
+}
+"""
+IP = "ethernet -> ipv4 as user when type = 0x0800\n"
+GRE = """ethernet -> ipv4 as outer when type = 0x0801
+    outer -> gre when protocol = 47
+    gre -> user when protocol = 0x0800
+"""
+FRAME_INSIDE = """ethernet -> ipv4 as outer when type = 0x0801
+    outer -> gre when protocol = 47
+    gre -> ethernet as frame when protocol = 0x6558
+    frame -> user when type = 0x0800
+"""
+TAG = "ethernet -> vlan when type = 0x8100\n    vlan -> user when type = 0x0800\n"
+
+
+@pytest.mark.parametrize(
+    ("edges", "stage", "what"),
+    [
+        (TAG, "if vlan { pop vlan  pass }", "popping a link header"),
+        (TAG + FRAME_INSIDE + "frame -> vlan when type = 0x8100", "if user { pop to user  pass }",
+         "popping a link header that other packets have in front of all else"),
+        ("ethernet -> note when type = 0x88b5\n    note -> user when next = 0x800",
+         "if user and not note { push note before user  send back }",
+         "a checksum over the payload of a packet"),
+        (FRAME_INSIDE, "if user and not outer { push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre"
+         " / frame { src = 02:00:00:00:00:01, dst = 02:00:00:00:00:02 } before user  send back }",
+         "pushing a frame within a tunnel"),
+        (GRE, "if user { user.tos = 1 }", "keeping a checksum that packets may lack"),
+    ],
+)  # fmt: skip
+def test_changes_of_packets(edges: str, stage: str, what: str, tmp_path: Path) -> None:
     path = tmp_path / "p.hp"
-    edges = "    ethernet -> vlan when type = 0x8100\n    vlan -> user when type = 0x0800\n"
-    path.write_text(FRAME.format(edges=edges, rules="", stage="    if vlan { pop vlan  pass }"))
+    path.write_text(CHANGES.replace("EDGES", IP + edges).replace("STAGE", stage))
     with pytest.raises(Refused) as refused:
         compile_for_card(check_file(path))
-    assert [d.code for d in refused.value.diagnostics] == ["H0360"]
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.title) == ("H0360", f"a card cannot do this: {what}")
+    assert found.span is not None and found.span.text in stage
 
 
 def test_too_deep(tmp_path: Path) -> None:
