@@ -77,13 +77,14 @@ def check(file: Path) -> None:
     click.echo(f"{file}: ok ({said})")
 
 
-def checked(file: Path) -> Pipeline:
-    """The file's pipeline; warnings are printed, errors raised."""
-    from ..compiler.driver import check_file
+def checked(file: Path, lowered: bool = False) -> Pipeline:
+    """The file's pipeline; warnings are printed, errors raised. `lowered`: it is lowered next,
+    which says what no kernel takes."""
+    from ..compiler.driver import check_file, read_pipeline
     from ..lang.text.diagnostics import Diagnostics
 
     found = Diagnostics()
-    pipeline = check_file(file, found)
+    pipeline = read_pipeline(file, found) if lowered else check_file(file, found)
     complain(found.found, "helioc")
     return pipeline
 
@@ -128,15 +129,15 @@ def compile(
     without = frozenset(name for name, wanted in left.items() if wanted)
     if last and not shown:
         raise click.UsageError("--stop-after is for --print ir")
-    pipeline = checked(file)
+    pipeline = checked(file, lowered=True)
     if shown:
         print_ir(pipeline, "fused" if fuse else "staged", target, last, without)
         return
     directory = out or Path(f"{pipeline.name}.bundle")
-    make_directory(directory)
     if target == "nfp":
         if fuse or skeleton:
             raise click.UsageError("--fuse and --skeleton are for programs of the host")
+        make_directory(directory)
         card, twin = compile_for_card(pipeline), compile_pipeline(pipeline, traced=traced)
         complain(twin.warnings, "helioc")
         written = write_bundle(card, directory) + write_bundle(twin, directory / TWIN)
@@ -146,6 +147,7 @@ def compile(
     with building(pipeline, "fused" if fuse else "staged", traced, without) as build:
         from ..runtime.kernel.figures import figures
 
+        make_directory(directory)
         measured = figures(build.object())
         bundle = build.bundle()
     complain(bundle.warnings, "helioc")
@@ -235,7 +237,7 @@ def doc(file: Path, out: Path | None) -> None:
 
     if out is not None:
         refuse_over(out, (file,))
-    text, written = write_page(checked(file), out)
+    text, written = write_page(checked(file, lowered=True), out)
     click.echo(text if out is None else f"wrote {', '.join(map(str, written))}", nl=out is not None)
 
 
@@ -258,7 +260,7 @@ def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
     from ..lang.syntax.parser import read
     from .report import run_packet_tests
 
-    pipeline = checked(file)
+    pipeline = checked(file, lowered=True)
     source = read(tests or file.with_suffix(".test.yaml"))
     cases = read_tests(pipeline, manifest_of(pipeline, lower_pipeline(pipeline)), source)
     if not run_packet_tests(pipeline, cases, on, verbose, click.echo):
@@ -339,7 +341,7 @@ def replay(
     if write is not None:
         read = None if capture == STANDARD_INPUT else capture
         refuse_over(write, (read, file, rules, edge, around))
-    prepared = prepare_replay(checked(file), rules, edge, around, port, local, kernel)
+    prepared = prepare_replay(checked(file, lowered=True), rules, edge, around, port, local, kernel)
 
     def say(replayed: Replayed) -> None:
         if trace and (way := replayed.trace):
@@ -380,7 +382,7 @@ def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool)
     from .report import fuzz_pipeline
 
     join: Join = "fused" if fuse else "staged"
-    well, said = fuzz_pipeline(checked(file), packets, seed, seconds, join)
+    well, said = fuzz_pipeline(checked(file, lowered=True), packets, seed, seconds, join)
     click.echo(said)
     if not well:
         raise click.exceptions.Exit(1)

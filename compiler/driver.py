@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from ..lang.contract.manifest import manifest as m
 from ..lang.contract.trace.schema import FORMAT, Schema, TracedBuild
 from ..lang.syntax.parser import parse, read
-from ..lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ..lang.text.diagnostics import Diagnostic, Diagnostics, Refused
 from ..lang.text.writing import write_files
 from .backend.budget import over_budget, untraced
 from .backend.effort import too_much
 from .check.program import check
-from .headers.unsupported import Unsupported
 from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
@@ -43,9 +42,16 @@ if TYPE_CHECKING:
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
     """Read, parse, check. Raises `Refused` with everything that is wrong; warnings are left in
     `found`. What passes here loads."""
-    pipeline = check(parse(read(path)), found=found)
-    lower_pipeline(pipeline)
+    pipeline = read_pipeline(path, found)
+    unit = edited(lowered(pipeline))
+    if over_budget(pipeline, unit):  # the passes leave less: only what is near a limit needs them
+        placed(pipeline, unit)
     return pipeline
+
+
+def read_pipeline(path: Path, found: Diagnostics | None = None) -> Pipeline:
+    """The same, without asking what the kernel takes: whoever builds the pipeline is told then."""
+    return check(parse(read(path)), found=found)
 
 
 def lower_pipeline(
@@ -58,32 +64,13 @@ def lower_pipeline(
 def lowered(
     pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
-    """The pipeline in the intermediate representation, before all passes. Raises `Refused`."""
-    with _limits(pipeline, target):
-        return lower(pipeline, pipeline.span.source.file, join, traced, target)
+    """The pipeline in the intermediate representation, before all passes."""
+    return lower(pipeline, pipeline.span.source.file, join, traced, target)
 
 
-def edited(pipeline: Pipeline, unit: Unit) -> Unit:
-    """A unit after the first pass, which is the same wherever state is kept. Raises `Refused`."""
-    if unit.edited:
-        return unit
-    with _limits(pipeline, unit.target):
-        return trace_points(edit_packets(unit))
-
-
-@contextmanager
-def _limits(pipeline: Pipeline, target: Target) -> Iterator[None]:
-    """What is not compiled yet is a diagnostic."""
-    try:
-        yield
-    except Unsupported as error:
-        if target != "host":
-            from .nfp.nfp import not_on_a_card  # only where a card is the target
-
-            raise Refused([not_on_a_card(error.span or pipeline.span, str(error))]) from error
-        label = Label(error.span or pipeline.span, "not compiled yet")
-        help_ = "all else is sound: leave this out, or say it another way"
-        raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
+def edited(unit: Unit) -> Unit:
+    """A unit after the first passes, which are the same wherever state is kept."""
+    return unit if unit.edited else trace_points(edit_packets(unit))
 
 
 @dataclass(frozen=True)
@@ -126,7 +113,7 @@ PASSES = (
 def placed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
     """A lowered unit after its passes. Where the verifier would have too much to follow, what the
     parser found is kept in memory; where that is still too much, the stack is spared."""
-    unit = edited(pipeline, unit)
+    unit = edited(unit)
     made = run(pipeline, unit, without=without)
     if found := over_budget(pipeline, made):
         raise Refused(found)
@@ -190,11 +177,11 @@ class Build:
         from .backend.emit import emit
 
         pipeline, without = self._pipeline, self._without
-        unit = edited(pipeline, lowered(pipeline, join))
+        unit = edited(lowered(pipeline, join))
         units = [(unit, placed(pipeline, unit, without))]
         if traced:
             try:
-                unit = edited(pipeline, lowered(pipeline, join, traced=True))
+                unit = edited(lowered(pipeline, join, traced=True))
                 units.append((unit, placed(pipeline, unit, without)))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))

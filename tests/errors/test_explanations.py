@@ -23,8 +23,13 @@ def said() -> set[str]:
     return {code for text in texts for code in re.findall(r'"(H[09]\d{3})"', text)}
 
 
+#: Codes that earlier releases said, and that stay explained.
+GONE = {"H0303"}
+
+
 def test_every_code_is_explained() -> None:
-    assert said() == explained().keys()
+    assert not said() & GONE
+    assert said() | GONE == explained().keys()
 
 
 #: Codes that no test names yet: what happens to kernels, cards, agents and files of others.
@@ -42,7 +47,7 @@ def test_a_test_names_every_code() -> None:
     for path in (ROOT / "tests").rglob("*"):
         if path.suffix in (".py", ".hp", ".txt", ".yaml") and path != Path(__file__):
             named |= set(re.findall(r"H\d{4}", path.name + path.read_text(errors="replace")))
-    assert explained().keys() - named == UNSEEN
+    assert explained().keys() - named == UNSEEN | GONE
 
 
 def test_an_internal_error_is_explained() -> None:
