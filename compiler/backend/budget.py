@@ -35,7 +35,7 @@ def over_budget(pipeline: Pipeline, unit: Unit) -> list[Diagnostic]:
     if unit.target != "host":
         return []
     found = list(_too_many_stages(pipeline)) if unit.join == "staged" else []
-    for program in unit.programs:
+    for program in unit.programs if _may_be_over(pipeline, unit) else ():
         found += _program(pipeline, unit, program)
     found += _stack(pipeline, unit)
     return list(dict.fromkeys(found))
@@ -53,6 +53,14 @@ def _too_many_stages(pipeline: Pipeline) -> Iterator[Diagnostic]:
 
 
 # ---- one program ----------------------------------------------------------------------------
+
+
+def _may_be_over(pipeline: Pipeline, unit: Unit) -> bool:
+    """Whether all of the unit in one program would be more than the kernel takes."""
+    maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, unit.tables)) + len(unit.states)
+    walked = sum(map(_walked, unit.tables))
+    whole = sum(map(operations, unit.functions))
+    return maps > MAPS or walked > WALKED or whole > OPERATIONS
 
 
 def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagnostic]:
