@@ -12,7 +12,8 @@ from . import errors
 from .changes import Changed
 from .flow import Scope, State
 from .push_fields import own_fields
-from .stage_names import StageNames, Use
+from .rule_names import Use
+from .stage_names import StageNames
 from .stage_program import Program
 from .values import KINDS, Value, fits
 

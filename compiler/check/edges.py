@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error, listed
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .edge_guards import EdgeGuards
+from .entries import ENTRY, Entries
 from .graph_shape import check_overlaps, check_reach, check_size, cycle_among
 from .headers import CheckedHeader
 from .names import RESERVED
@@ -19,7 +18,6 @@ from .stacks import is_copy, unrolled
 
 START = "start"  # `start -> ethernet as inner on lan`
 WRITTEN = "push"  # `ethernet -> vlan as service when … on push`: no port has a role of that name
-ENTRY = "ethernet"  # where packets start unless it is said
 
 
 class CheckedGraph(Frozen):
@@ -69,9 +67,11 @@ class _GraphChecker:
         self.check_names()
         written = [e for e in self.parser.edges if e not in self.starts]
         edges = [e for e in map(self.edge, written) if e is not None]
-        entries = self.entries()
+        places = Entries(self.starts, self.parser, self.found)
+        entries = places.by_role(self.headers, self.roles, self.edge_roles)
         before = len(self.found.errors)
-        self.check_entry(edges)
+        places.check_entry(edges, self.sound)
+        self.sound = self.sound and places.sound
         check_overlaps(self.parser, edges, self.found)
         order = self.order(edges)
         nodes = tuple(
@@ -218,46 +218,6 @@ class _GraphChecker:
 
     # ---- the whole ---------------------------------------------------------------------------
 
-    def entries(self) -> tuple[tuple[str, str], ...]:
-        """Where packets start, by role."""
-        found: dict[str, tuple[str, Span]] = {}
-        for edge in self.starts:
-            node = (edge.alias or edge.target).text
-            header = self.headers.get(node)
-            if edge.guard or edge.write:
-                place = (edge.guard or edge.write)[0].span
-                self.found.add(_guarded_start(place))
-                self.sound = False
-            if header is not None and header.header.protocol != "ethernet":
-                self.found.add(_no_start(edge.target, header.header.name))
-                self.sound = False
-            for role in sorted(self.edge_roles(edge)):
-                if role in found:
-                    self.found.add(_two_starts(edge.span, role, found[role][1]))
-                    self.sound = False
-                found.setdefault(role, (node, edge.span))
-        for role in self.roles if self.starts else ():
-            if role not in found:
-                self.found.add(_never_starts(self.starts[0].span, role))
-                self.sound = False
-        return tuple((role, node) for role, (node, _) in found.items())
-
-    def check_entry(self, edges: list[model.Edge]) -> None:
-        if self.starts:
-            return
-        for edge in edges:
-            if edge.target == ENTRY:
-                self.found.add(_enters_ethernet(edge.span))
-                self.sound = False
-        if self.sound and not any(e.source == ENTRY for e in edges):
-            first = self.parser.edges[0].span if self.parser.edges else self.parser.span
-            self.found.add(
-                _not_entered_at_ethernet(
-                    first, sorted({e.source.text for e in self.parser.edges[:1]})
-                )
-            )
-            self.sound = False
-
     def order(self, edges: list[model.Edge]) -> list[str]:
         """Nodes so that every edge leads forward, else in order of appearance."""
         waiting = list(self.headers)
@@ -286,61 +246,6 @@ def _two_headers(alias: tree.Name, header: str, first: Span, other: str) -> Diag
         (alias.span, f"here it is {header}"),
         (first, f"here it is {other}"),
         help="give one of the two nodes another name",
-    )
-
-
-def _not_entered_at_ethernet(span: Span, sources: Sequence[str]) -> Diagnostic:
-    return error(
-        "H0211",
-        "no edge leaves `ethernet`",
-        (span, f"begins with {listed(sources)}" if sources else "no edges"),
-        help="every packet starts as `ethernet`: import std.ethernet and add `ethernet -> …`",
-    )
-
-
-def _enters_ethernet(span: Span) -> Diagnostic:
-    return error(
-        "H0214",
-        "an edge leads back to `ethernet`",
-        (span, "enters the node where packets start"),
-        help="give an inner Ethernet header a name of its own: `-> ethernet as inner`",
-    )
-
-
-def _guarded_start(span: Span) -> Diagnostic:
-    return error(
-        "H0320",
-        "`start` has nothing to test",
-        (span, "tests a field, but no header is in front"),
-        help="say only where packets start: `start -> ethernet on lan`",
-    )
-
-
-def _no_start(target: tree.Name, header: str) -> Diagnostic:
-    return error(
-        "H0320",
-        f"packets do not start with `{header}`",
-        (target.span, "a frame of XDP starts with an Ethernet header"),
-        help="start at std.ethernet's: `start -> ethernet as inner on lan`",
-    )
-
-
-def _two_starts(span: Span, role: str, first: Span) -> Diagnostic:
-    return error(
-        "H0320",
-        f"packets on `{role}` start twice",
-        (span, "here"),
-        (first, "and here"),
-        help="name the roles of each: `start -> ethernet on lan`",
-    )
-
-
-def _never_starts(span: Span, role: str) -> Diagnostic:
-    return error(
-        "H0320",
-        f"packets on `{role}` start nowhere",
-        (span, "says where those of other roles start"),
-        help=f"add `start -> ethernet on {role}`",
     )
 
 

@@ -8,13 +8,14 @@ from typing import Literal
 from ...lang import tree
 from ...lang.contract.manifest.manifest_check import MOST_MEMBERS
 from ...lang.syntax.planned import planned
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .edges import CheckedGraph
 from .elements import Elements
 from .header_fields import scalar
+from .kind_gives import Gives, element_twice
 from .kind_matches import Matches
 from .names import RESERVED
 from .packets import PacketNames
@@ -45,7 +46,8 @@ class Rules:
         clauses = rule.clauses
         matches = Matches(self.elements, self.checked, self.found)
         match = matches.of(rule, lambda name: self.use(name, rule, used))
-        gives, alternatives = self.gives(rule, used)
+        given = Gives(self.kinds, self.elements, self.found)
+        gives, alternatives = given.of(rule, lambda name: self.use(name, rule, used))
         spreads = [c for c in clauses if isinstance(c, tree.Spread)]
         for again in spreads[1:]:
             self.found.add(errors.twice_in_pipeline("`spread`", again.span, spreads[0].span))
@@ -85,60 +87,13 @@ class Rules:
         """An element that the rule has; each at most once."""
         first = used.setdefault(name.text, name.span)
         if first is not name.span:
-            self.found.add(_element_twice(name, first, rule.name.text))
+            self.found.add(element_twice(name, first, rule.name.text))
             return None
         return self.elements.find(name)
 
     def has_clause(self, kind: str, clause: type[tree.RuleClause]) -> bool:
         """Whether the kind says such a clause, be it right or wrong."""
         return any(isinstance(c, clause) for c in self.kinds[kind].clauses)
-
-    # ---- gives -------------------------------------------------------------------------------
-
-    def gives(
-        self, rule: tree.Rule, used: dict[str, Span]
-    ) -> tuple[tuple[model.Element, ...], tuple[str, ...]]:
-        elements: list[model.Element] = []
-        kinds: list[tree.Name] = []
-        for clause in rule.clauses:
-            if not isinstance(clause, tree.GivesList):
-                continue
-            rules = [n for n in clause.names if n.text in self.kinds]
-            others = [n for n in clause.names if n.text not in self.kinds]
-            if rules and others:
-                self.found.add(
-                    _gives_mixed(clause.span, [n.text for n in others], [n.text for n in rules])
-                )
-                continue
-            if len(clause.names) > 1 and clause.alternatives != bool(rules):
-                self.found.add(_gives_separator(clause.span, bool(rules)))
-            if rules and kinds:
-                self.found.add(
-                    errors.twice_in_pipeline("what rule it gives", clause.span, kinds[0].span)
-                )
-            kinds += rules
-            elements += [e for n in others if (e := self.given(n, rule, used))]
-        for i, name in enumerate(kinds):
-            if name.text in [k.text for k in kinds[:i]]:
-                self.found.add(_element_twice(name, kinds[0].span, rule.name.text))
-        return tuple(elements), tuple(dict.fromkeys(k.text for k in kinds))
-
-    def given(
-        self, name: tree.Name, rule: tree.Rule, used: dict[str, Span]
-    ) -> model.Element | None:
-        if name.text in self.elements.known or name.text in self.elements.broken:
-            return self.use(name, rule, used)
-        self.found.add(
-            errors.unknown(
-                "information element or rule kind",
-                name,
-                [*self.elements.known, *self.kinds],
-                "declare it: `ie NAME = NUMBER, TYPE`",
-            )
-        )
-        return None
-
-    # ---- the rest ----------------------------------------------------------------------------
 
     def spread(self, clause: tree.Spread) -> model.Spread | None:
         least, most = clause.least, clause.most
@@ -188,7 +143,7 @@ class Rules:
                 if word.text not in ("packets", "bytes", "sizes"):
                     self.found.add(_counts_nothing(word))
                 elif word.text in words:
-                    self.found.add(_element_twice(word, words[word.text], rule.name.text))
+                    self.found.add(element_twice(word, words[word.text], rule.name.text))
                 else:
                     words[word.text] = word.span
         return tuple(words)
@@ -269,16 +224,6 @@ def collect_kinds(
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _element_twice(again: tree.Name, first: Span, rule: str) -> Diagnostic:
-    return error(
-        "H0258",
-        f"`{rule}` has `{again.text}` twice",
-        (again.span, "named again"),
-        (first, "first named here"),
-        help="leave one out, or declare another element for it",
-    )
-
-
 def _reference_cycle(steps: Sequence[tuple[Span, str]]) -> Diagnostic:
     return error(
         "H0259",
@@ -286,26 +231,6 @@ def _reference_cycle(steps: Sequence[tuple[Span, str]]) -> Diagnostic:
         *steps,
         help="references between rules lead one way: take one of them out",
     )
-
-
-def _gives_mixed(span: Span, elements: Sequence[str], kinds: Sequence[str]) -> Diagnostic:
-    return error(
-        "H0260",
-        "`gives` names elements or rule kinds, not both in one list",
-        (span, f"{listed(kinds)}: a rule kind; {listed(elements)}: an element"),
-        help="write `gives a, b` for elements and `gives X | Y` for a rule of one of these kinds",
-    )
-
-
-def _gives_separator(span: Span, kinds: bool) -> Diagnostic:
-    if kinds:
-        says, help = (
-            "rule kinds are alternatives",
-            "separate them by `|`: a rule refers to one of them",
-        )
-    else:
-        says, help = "elements are given all together", "separate them by `,`"
-    return error("H0261", "the wrong separator in `gives`", (span, says), help=help)
 
 
 def _bad_weight(weight: tree.Name, type_: str, where: Span) -> Diagnostic:

@@ -8,12 +8,12 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
-from ..model.sums import NETWORK
 from . import errors
 from .edges import CheckedGraph, check_graph
 from .elements import Elements
 from .flow import Scope, State, at_arrival, unbind
 from .headers import CheckedHeader, check_header
+from .hooks import HOOKS, check_hooks
 from .kinds import Rules, collect_kinds
 from .limits import limits
 from .requirements import finish_rules
@@ -23,22 +23,6 @@ from .statements import block
 from .states import collect_states, updates
 from .unused import unused, unused_imports
 
-HOOKS: dict[model.Event, model.Hook] = {
-    "malformed": "drop",
-    "tiny_fragment": "drop",
-    "too_big": "drop",
-    "ttl_expired": "drop",
-    "no_headroom": "drop",
-    "unresolved": "pass",
-}
-#: What a hook may say of its event; of the others, pass or drop. A tiny fragment never passes: what
-#: filters look for is not in it.
-_ALLOWED: dict[model.Event, tuple[model.Hook, ...]] = {
-    "malformed": ("pass", "drop", "continue"),
-    "tiny_fragment": ("drop", "continue"),
-    "too_big": ("pass", "drop", "reply icmp"),
-    "ttl_expired": ("pass", "drop", "reply icmp"),
-}
 D = TypeVar("D", bound=tree.Declaration)
 
 
@@ -111,7 +95,7 @@ class _PipelineChecker:
         elements = Elements(self.all(tree.InformationElement), kinds, self.found)
         rules = Rules(kinds, elements, checked, self.found)
         states = collect_states(self.all(tree.State), kinds, checked, self.found)
-        hooks = self.hooks(checked)
+        hooks = check_hooks(self.all(tree.Hook), checked, self.found)
         default = self.default()
         program = Program(
             checked=checked,
@@ -187,40 +171,6 @@ class _PipelineChecker:
             errors.verdict_misplaced(said.verdict.span, "as the default", ("pass", "drop"))
         )
         return "pass"
-
-    def hooks(self, checked: CheckedGraph) -> dict[model.Event, model.Verdict | None]:
-        first: dict[str, Span] = {}
-        hooks: dict[model.Event, model.Verdict | None] = dict.fromkeys(HOOKS)
-        for hook in self.all(tree.Hook):
-            event = next((e for e in HOOKS if e == hook.event.text), None)
-            if event is None:
-                self.found.add(
-                    errors.unknown("event", hook.event, HOOKS, f"events are {', '.join(HOOKS)}")
-                )
-                continue
-            if first.setdefault(event, hook.event.span) is not hook.event.span:
-                self.found.add(
-                    errors.twice_in_pipeline(f"`on {event}`", hook.event.span, first[event])
-                )
-            allowed = _ALLOWED.get(event, ("pass", "drop"))
-            verdict = hook.verdict
-            if verdict.verdict not in allowed:
-                self.found.add(errors.verdict_misplaced(verdict.span, f"on {event}", allowed))
-                continue
-            if (
-                verdict.verdict == "reply icmp"
-                and checked.sound
-                and not any(n.header.protocol in NETWORK for n in checked.graph.nodes)
-            ):
-                self.found.add(
-                    errors.missing(
-                        verdict.span,
-                        "an `ipv4` or `ipv6` node to answer",
-                        "lead an edge to `ipv4`, or say `drop`",
-                    )
-                )
-            hooks[event] = model.Verdict(verdict.verdict, verdict.span)
-        return hooks
 
     # ---- actions and stages ------------------------------------------------------------------
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import product, zip_longest
-from math import prod
+from itertools import zip_longest
 from typing import NamedTuple
 
 from ...lang.text.diagnostics import Diagnostic, error
@@ -24,9 +23,10 @@ from .contents import (
     unknown,
 )
 from .lengths import Lengths, Pushed, Wrong
-from .ranges import Facts, excluded, narrowed
+from .ranges import Facts
 from .read_as import begin, culprit, in_hexadecimal, own_fields, read_by, same_bits, shown
 from .read_behind import not_followed
+from .read_ways import MOST_COUNTS, Ways, every_count, not_on_one_role
 from .stage_program import Program
 from .written import (
     Counts,
@@ -37,11 +37,6 @@ from .written import (
     octets_of,
     read_edges,
 )
-
-#: More ways in which lists may be long than this are not looked at one by one.
-MOST_COUNTS = 1_024
-#: The edges that read a header, in each way that it may be.
-Ways = tuple[tuple[model.Edge, ...], ...]
 
 
 class ReadBack(NamedTuple):
@@ -62,7 +57,7 @@ class ReadBack(NamedTuple):
         that may be."""
         graph, names = self.program.checked.graph, [w.element.node for w in self.written]
         found = []
-        for counts in self.every_count():
+        for counts in every_count(self.written, self.tested):
             contents = tuple(contents_of(w, counts, self.tested) for w in self.written)
             found.append(contents)
             for behind in self.behind or (None,):
@@ -80,38 +75,9 @@ class ReadBack(NamedTuple):
                         self.clauses(w, contents[i], bool(target))
                         self.elements(w, counts, contents[i])
                         self.reaches(w, contents[i], lengths, i)
-                self.roles([*names, self.target], ways)
+                if unread := not_on_one_role(self.written, ways):
+                    self.program.report(unread)
         return found
-
-    def roles(self, names: list[str], ways: list[Ways]) -> None:
-        """Whatever the headers hold, there is a role on which the whole path is read."""
-        for each in product(*ways):
-            left: frozenset[str] | None = None
-            before: tuple[Span, str] | None = None
-            for i, reading in enumerate(each):
-                if not reading:
-                    continue
-                (edge, *_), roles = reading, frozenset[str]().union(*(e.roles for e in reading))
-                here = edge.span, f"on {', '.join(sorted(roles))}"
-                if before and left is not None and not left & roles:
-                    span, node = self.written[i].span, self.written[i].element.node
-                    self.program.report(_no_role_reads(span, node, before, here))
-                    return
-                left, before = roles if left is None else left & roles, here
-
-    def every_count(self) -> list[Counts]:
-        lists = (items for w in self.written for _, items in w.element.lists)
-        keys = list(dict.fromkeys(model.Count(i.source, i.most) for i in lists))
-        numbers = [self.counts_of(key) for key in keys]
-        if prod(map(len, numbers)) > MOST_COUNTS:
-            return [{}]
-        return [dict(zip(keys, each, strict=True)) for each in product(*numbers)]
-
-    def counts_of(self, key: model.Count) -> list[int]:
-        """How many values an element may hold here."""
-        low, high = narrowed(self.tested, key, 1, key.most)
-        never = excluded(self.tested, key)
-        return [n for n in range(low, high + 1) if n not in never]
 
     def edge_in_front(self, source: str, rest: tuple[Contents, ...]) -> None:
         """What a header in front is read by is written there; what it looks ahead at is not."""
@@ -339,20 +305,6 @@ def _not_reached(
         (span, says),
         where,
         help=help,
-    )
-
-
-def _no_role_reads(
-    span: Span, node: str, first: tuple[Span, str], second: tuple[Span, str]
-) -> Diagnostic:
-    """The edges in front of `node` and behind it, with the roles that each is read on."""
-    return error(
-        "H0332",
-        "the parser does not read this push back on any port",
-        (span, f"no role reads the edges in front of `{node}` and behind it"),
-        first,
-        second,
-        help="read the edges of the path on one role, or write one of them only: `on push`",
     )
 
 

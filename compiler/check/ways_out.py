@@ -1,0 +1,245 @@
+"""Statements that send packets on: forward, bridge, queue, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, error, listed
+from ...lang.text.source import Span
+from .. import model
+from ..model.parse_graph import ethertypes
+from ..model.sums import NETWORK
+from . import errors
+from .changes import Changed
+from .errors import Labels
+from .flow import Scope, State, World, roles_of
+from .stage_names import StageNames
+from .stage_program import Program
+from .values import KINDS, fits
+
+#: Hooks that a `forward` may run, with the packet's pops applied.
+AT_FORWARD: tuple[model.Event, ...] = ("too_big", "ttl_expired", "no_headroom", "unresolved")
+#: What a next hop's address may be.
+NEXT_HOPS = (model.Packet, model.Item, model.Attribute, model.Recalled, model.Listed)
+
+
+def forward(program: Program, statement: tree.Forward, state: State, scope: Scope) -> Changed:
+    port = _port(program, statement.port, state, scope)
+    value = StageNames(program, state, scope).name(statement.via)
+    via = value.expr if value is not None else None
+    known = isinstance(via, NEXT_HOPS)
+    if value is not None and not (known and value.kind in ("ip4", "ip6")):
+        program.report(
+            errors.wrong_kind(
+                statement.via.span, KINDS[value.kind], "an IP address", value.declared
+            )
+        )
+        via = None
+    _not_appended(program, statement.span, "`forward`", state)
+    _no_tag_behind(program, statement.span, state)
+    strange = [w for w in state if _front(program, w) is None]
+    if strange and not program.unsure:
+        program.report(_not_ip(statement.span, roles_of(strange)))
+    _announced_on_link(program, statement.span, state)
+    # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
+    said = (h for e in AT_FORWARD if (h := program.hooks[e]) is not None)
+    hooks = [(h.span, "passes it, with its own link header") for h in said if h.verdict == "pass"]
+    _settle(program, state, statement.span, hooks, pops_only=True)
+    if port is None or not isinstance(via, NEXT_HOPS):
+        return Changed(None, frozenset())
+    fronts = {(w.role, n) for w in state if (n := _front(program, w)) is not None}
+    order = {node: i for i, node in enumerate(program.checked.graph.nodes)}
+    sorted_fronts = sorted(fronts, key=lambda f: (f[0], order[f[1]]))
+    named = tuple((role, node.name) for role, node in sorted_fronts)
+    return Changed(model.Forward(port, via, statement.span, named), frozenset())
+
+
+def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
+    port = _port(program, statement.port, state, scope)
+    _not_appended(program, statement.span, "`bridge`", state)
+    _settle(program, state, statement.span, [], pops_only=False)
+    return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
+
+
+def queue(program: Program, statement: tree.Queue, state: State, scope: Scope) -> Changed:
+    value = StageNames(program, state, scope).expressions.value(statement.number)
+    if value is None or not fits(value, 8, "uint", "a queue's number", None, program.found):
+        return Changed(None, state)
+    return Changed(model.Queue(value.expr, statement.span), state)
+
+
+def _not_appended(program: Program, span: Span, what: str, state: State) -> None:
+    if any(w.appended for w in state):
+        what += " of a packet that was appended to"
+        help = "`send back` or `pass` it"
+        program.report(errors.unsupported(span, what, help))
+
+
+def _announced_on_link(program: Program, span: Span, state: State) -> None:
+    """The new link header must announce what stands first behind it."""
+    graph = program.checked.graph
+    for world in state:
+        order = program.order(world)[_kept(program, world) :]
+        types = ethertypes(graph, order[0].name) if order else {0: None}
+        if not types:
+            what = "would stand behind the link header of the egress port"
+            program.report(errors.no_edge(span, "ethernet", order[0].name, (), what))
+            return
+        if len(types) > 1:
+            places = [(e.span, f"type {t:#06x}") for t, e in types.items() if e]
+            program.report(errors.two_edges(span, "ethernet", order[0].name, places))
+            return
+
+
+def _kept(program: Program, world: World) -> int:
+    """How many link nodes stand in front of the outermost header that was pushed, or of all else:
+    those that the link header of the egress port replaces."""
+    if world.appended:
+        return program.leading(world)
+    pushed = (at for at, i in enumerate(world.chain) if world.pushed >> i & 1)
+    return next(pushed, program.leading(world))
+
+
+def _no_tag_behind(program: Program, span: Span, state: State) -> None:
+    for world in state:
+        at = _kept(program, world)
+        behind = [i for i in world.chain[at:] if not world.pushed >> i & 1]
+        node = program.checked.graph.nodes[behind[0]] if world.pushed and at and behind else None
+        if node is not None and node.header.link:
+            pushed = program.order(world)[at].name
+            program.report(_tag_behind(span, node.name, pushed))
+            return
+
+
+def _front(program: Program, world: World) -> model.Node | None:
+    """The node by which the packet is forwarded: its IP header, or the link header of the frame
+    that a tunnel carries."""
+    behind = world.chain[_kept(program, world) :]
+    first = next((i for i in behind if not world.pushed >> i & 1), None)
+    node = None if first is None else program.checked.graph.nodes[first]
+    ip = node is not None and node.header.protocol in NETWORK
+    return node if node is not None and (ip or node.header.link) else None
+
+
+def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> model.PortOf | None:
+    first = path.parts[0].text
+    known = scope.names.get(first)
+    if known is not None and known.kind == "port" and len(path.parts) == 1:
+        return model.PortOf(known.name)
+    if first in program.states and len(path.parts) > 1:
+        return _recalled_port(program, path, state, scope)
+    if (known is None and first not in program.rules.known) or len(path.parts) == 1:
+        what = "a rule" if first in program.rules.known or known else "no rule and no port"
+        program.report(_not_a_port(path.span, what))
+        return None
+    value = StageNames(program, state, scope, "port").attribute(path)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Attribute)
+    element = program.elements.known[value.expr.element]
+    if "port" not in element.references:
+        what = listed(element.references) if element.references else KINDS[element.kind]
+        program.report(
+            _not_a_port(path.span, f"a reference to {what}" if element.references else what)
+        )
+        return None
+    return model.PortOf(value.expr)
+
+
+def _recalled_port(
+    program: Program, path: tree.Path, state: State, scope: Scope
+) -> model.PortOf | None:
+    value = StageNames(program, state, scope).recalled(path)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Recalled)
+    if not value.expr.port:
+        program.report(_not_a_port(path.span, KINDS[value.kind]))
+        return None
+    return model.PortOf(value.expr)
+
+
+def verdict(program: Program, statement: tree.Verdict, state: State) -> Changed:
+    if statement.verdict == "reply icmp":
+        program.report(
+            errors.verdict_misplaced(
+                statement.span, "in a stage", ("pass", "drop", "default", "send back")
+            )
+        )
+        return Changed(None, frozenset())
+    if statement.verdict != "drop":
+        _settle(program, state, statement.span, [], pops_only=False)
+    return Changed(model.Verdict(statement.verdict, statement.span), frozenset())
+
+
+def _settle(
+    program: Program, state: State, span: Span, hooks: list[tuple[Span, str]], pops_only: bool
+) -> None:
+    """The packet may leave with the link header it came with: that must announce what follows."""
+    bare = [w for w in state if w.chain and w.pushed >> w.chain[0] & 1]
+    if bare and not pops_only:
+        push = next(c for c in reversed(bare[0].changes) if c.what == "push")
+        program.report(_no_link(span, str(push)))
+    debts = sorted(
+        {d for w in state for d in w.owed if d.pop or not pops_only},
+        key=lambda d: (d.change.start, d.source),
+    )
+    for debt in debts[:1]:
+        program.report(_not_announced(span, debt.source, debt.target, debt.change, hooks))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_link(span: Span, push: str) -> Diagnostic:
+    return error(
+        "H0321",
+        "the packet has no link header of its own here",
+        (span, f"behind `{push}`, its frame is what the tunnel carries"),
+        help="send it on with `forward`, which gives it the link header of the egress port",
+    )
+
+
+def _tag_behind(span: Span, node: str, push: str) -> Diagnostic:
+    return error(
+        "H0331",
+        f"`{node}` would stay behind what was pushed",
+        (span, f"the egress port's link header replaces what stands in front of `{push}` only"),
+        help=f"`pop {node}` before the push, or send the packet on with `bridge`",
+    )
+
+
+def _not_announced(span: Span, source: str, target: str, change: Span, hooks: Labels) -> Diagnostic:
+    says = f"the packet leaves behind the `{source}` that it came with"
+    else_ = ", or `forward` the packet"
+    if span.text.startswith("forward"):
+        says = f"a packet that cannot be forwarded is passed behind its own `{source}`"
+        else_ = ""
+    stack = source.partition("[")[0]
+    return error(
+        "H0289",
+        f"`{source}` has no way to announce `{target}`",
+        (span, says),
+        (change, f"puts `{target}` behind `{source}`"),
+        *hooks,
+        help=f"add an edge `{stack} -> {target} when …` to the parser{else_}",
+    )
+
+
+def _not_a_port(span: Span, found: str) -> Diagnostic:
+    return error(
+        "H0292",
+        "`forward` needs a port",
+        (span, f"this is {found}"),
+        help="name a port bound by an arm (`port p => …`) or an element that refers to `port`",
+    )
+
+
+def _not_ip(span: Span, roles: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0293",
+        "`forward` needs an IP packet",
+        (span, f"some packets on {', '.join(roles)} have no IP header here"),
+        help="narrow with `if NODE {…}`, where NODE is an `ipv4` or `ipv6` of the parse graph",
+    )
