@@ -87,14 +87,14 @@ def _changed_before(program: Program, span: Span, state: State) -> bool:
 
 
 def _announces(program: Program, behind: model.Node, first: model.Node, span: Span) -> bool:
-    """Whether the header in front can be told of what is put behind it, and is no other for it."""
+    """Whether the header in front can announce what is put behind it, and is no other for it."""
     for edge in writable(program.checked.graph, behind.name, first.name)[:1]:
         for name, _ in edge.writes or ():
             field = behind.header.field(name)
             if decides_reading(behind.header, field) or field.group is not None:
                 why = f"says how `{behind.name}` is read, and the edge to `{first.name}` writes it"
-                told = f"{behind.name}.{name}"
-                program.report(errors.not_assigned(span, told, why, field.span))
+                name_of_field = f"{behind.name}.{name}"
+                program.report(errors.not_assigned(span, name_of_field, why, field.span))
                 return False
     return True
 

@@ -41,9 +41,9 @@ def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> 
     if left is None or right is None:
         return Changed(None, state)
     if (left.kind, left.width) != (right.kind, right.width):
-        told = f"{left.width} bits" if left.kind == right.kind else KINDS[left.kind]
+        this = f"{left.width} bits" if left.kind == right.kind else KINDS[left.kind]
         other = f"{right.width} bits" if left.kind == right.kind else KINDS[right.kind]
-        program.report(_unlike((left.span, told), (right.span, other), left.what, right.what))
+        program.report(_unlike((left.span, this), (right.span, other), left.what, right.what))
         return Changed(None, state)
     assert isinstance(left.expr, model.Packet) and isinstance(right.expr, model.Packet)
     both = (left.expr, right.expr), (right.expr, left.expr)

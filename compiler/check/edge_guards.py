@@ -61,7 +61,7 @@ class EdgeGuards:
             self.found.add(errors.whole_array(name.span, name.text, field.span))
             return None
         if field.kind == "bytes":
-            self.found.add(errors.unsupported(name.span, "testing a run of octets"))
+            self.found.add(errors.unsupported(name.span, "testing a run of bytes"))
             return None
         return field
 
@@ -220,7 +220,7 @@ def shown_common(first: model.Edge, second: model.Edge) -> str:
     return shown_guard(second)
 
 
-def mend(first: model.Edge, second: model.Edge) -> str:
+def suggestion(first: model.Edge, second: model.Edge) -> str:
     """How one of two overlapping edges could give way."""
     if not (first.tests and second.tests):
         return "give both edges a guard, or read them on different ports: `on …`"

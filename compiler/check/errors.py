@@ -223,11 +223,11 @@ def bound_already(span: Span, kind: str) -> Diagnostic:
 
 
 def no_edge(span: Span, source: str, target: str, edges: Labels, what: str) -> Diagnostic:
-    mend = f"{source} -> {target}"
+    edge = f"{source} -> {target}"
     help = (
-        f"say what to write: `{mend} when … write VALUE`"
+        f"say what to write: `{edge} when … write VALUE`"
         if edges
-        else f"add an edge `{mend} when …` to the parser (`on` one role is enough)"
+        else f"add an edge `{edge} when …` to the parser (`on` one role is enough)"
     )
     return error(
         "H0284",

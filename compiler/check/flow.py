@@ -37,7 +37,7 @@ class Change(NamedTuple):
 
 
 class World(NamedTuple):
-    """One sort of packet. `present` and `pushed`: nodes, as bits by position in the graph; `chain`:
+    """One packet class. `present` and `pushed`: nodes, as bits by position in the graph; `chain`:
     positions of those present, outermost first; `bound`: names of rules; `changes`: its pops,
     pushes and appends so far."""
 

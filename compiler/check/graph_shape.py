@@ -10,7 +10,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model import guards
 from ..model.parse_graph import count_ways, deepest, reachable
-from .edge_guards import mend, shown_common, shown_guard
+from .edge_guards import shown_common, shown_guard, suggestion
 from .stacks import is_copy
 
 MOST_NODES = 32
@@ -38,7 +38,7 @@ def check_overlaps(parser: tree.Parser, edges: Sequence[model.Edge], found: Diag
                         guards_of[id(second)],
                         shown_guard(first),
                         shown_common(first, second),
-                        mend(first, second),
+                        suggestion(first, second),
                     )
                 )
             break
@@ -138,12 +138,12 @@ def _cycle(edges: Sequence[tuple[Span, str]]) -> Diagnostic:
     )
 
 
-def _too_deep(span: Span, octets: int, path: Sequence[str], limit: int) -> Diagnostic:
+def _too_deep(span: Span, depth: int, path: Sequence[str], limit: int) -> Diagnostic:
     return error(
         "H0217",
-        f"headers may begin up to {octets} octets into the packet",
+        f"headers may begin up to {depth} bytes into the packet",
         (span, f"the longest way: {' -> '.join(path)}"),
-        help=f"the kernel's verifier follows {limit} octets at most: shorten the way",
+        help=f"the kernel's verifier follows {limit} bytes at most: shorten the way",
     )
 
 

@@ -41,7 +41,7 @@ class HeaderClauses:
             self.found.add(errors.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
         value = self.expressions.value(said[0].value) if said else None
         if value and value.kind != "uint":
-            self.found.add(errors.wrong_kind(value.span, "an address", "a number of octets"))
+            self.found.add(errors.wrong_kind(value.span, "an address", "a number of bytes"))
             return None
         return value
 
@@ -147,7 +147,7 @@ class HeaderClauses:
         if own.kind == "bytes":
             self.found.add(
                 _clause_reads(
-                    path.span, "a run of octets", "no number", "compare numbers and addresses"
+                    path.span, "a run of bytes", "no number", "compare numbers and addresses"
                 )
             )
             return None

@@ -64,7 +64,7 @@ def bytes_type(found: Diagnostics, type_: tree.Type) -> tuple[model.Kind, int] |
     else:
         found.add(
             errors.unsupported(
-                type_.span, "octets counted by a field", "use `bytes[rest]` and a `size` clause"
+                type_.span, "bytes counted by a field", "use `bytes[rest]` and a `size` clause"
             )
         )
     return None
@@ -93,7 +93,7 @@ def default(
             value = literal(constant)
             what = f"`{member.name.text}`" if member.name else "these bits"
             if kind == "bytes":
-                found.add(errors.unsupported(constant.span, "a default for octets"))
+                found.add(errors.unsupported(constant.span, "a default for bytes"))
                 return None
             if not fits(value, width, kind, what, member.type.span, found):
                 return None

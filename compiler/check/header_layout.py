@@ -103,7 +103,7 @@ class Fields:
         if kind != "uint" and at % 8:
             self.found.add(_misaligned(member.span, member.type.name.text, at))
         elif kind == "uint" and at % 8 + width > WIDEST:
-            self.found.add(errors.unsupported(member.span, "a number spread over nine octets"))
+            self.found.add(errors.unsupported(member.span, "a number spread over nine bytes"))
         if member.name is None:
             name = f"_{layout.group}_{at}" if layout.group else f"_{at}"
         else:
@@ -127,9 +127,9 @@ class Fields:
         if first is not name.span:
             self.found.add(errors.declared_twice("field", name, first))
 
-    def whole_octets(self, layout: Layout, span: Span, what: str) -> None:
+    def whole_bytes(self, layout: Layout, span: Span, what: str) -> None:
         if layout.at % 8 and not self.broken:
-            self.found.add(_not_octets(span, what, layout.at))
+            self.found.add(_not_bytes(span, what, layout.at))
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ def _parts_do_not_fill(span: Span, whole: int, parts: int, first: Span) -> Diagn
     )
 
 
-def _not_octets(span: Span, what: str, bits: int) -> Diagnostic:
+def _not_bytes(span: Span, what: str, bits: int) -> Diagnostic:
     return error(
         "H0232",
-        f"{what} is not a whole number of octets",
-        (span, f"{bits} bits: {-bits % 8} bits short of {(bits + 7) // 8} octets"),
+        f"{what} is not a whole number of bytes",
+        (span, f"{bits} bits: {-bits % 8} bits short of {(bits + 7) // 8} bytes"),
         help=f"add reserved bits: `: u{-bits % 8}`",
     )
 
@@ -158,7 +158,7 @@ def _not_octets(span: Span, what: str, bits: int) -> Diagnostic:
 def _misaligned(span: Span, kind: str, offset: int) -> Diagnostic:
     return error(
         "H0233",
-        f"this {kind} does not begin at an octet",
+        f"this {kind} does not begin at a byte",
         (span, f"begins at bit {offset}"),
         help="check the widths of the fields in front of it",
     )

@@ -49,7 +49,7 @@ class _HeaderChecker(Fields):
                     self.group(member)
         for layout in self.layouts:
             if not layout.flags and layout.array is None:
-                self.whole_octets(layout, self.header.name.span, "the header")
+                self.whole_bytes(layout, self.header.name.span, "the header")
         fields = [f for layout in self.layouts for f in layout.fields]
         clauses = HeaderClauses(self.header, fields, self.broken, self.found)
         groups = tuple(self.laid_out(layout, clauses) for layout in self.layouts[1:])
@@ -63,7 +63,7 @@ class _HeaderChecker(Fields):
                     "`bytes[rest]`",
                     "nothing says where it ends",
                     None,
-                    "add a line `size …` that gives the header's octets",
+                    "add a line `size …` that gives the header's bytes",
                 )
             )
         fixed = self.layouts[0].at
@@ -96,7 +96,7 @@ class _HeaderChecker(Fields):
         )
 
     def lengths(self, fields: list[model.Field], fixed: int) -> None:
-        """A length with a number taken off is that of enough octets."""
+        """A length with a number taken off is that of enough bytes."""
         for f in fields:
             if isinstance(f.default, model.Derived):
                 least = f.default.plus + (fixed if "header" in f.default.over else 0)
@@ -130,7 +130,7 @@ class _HeaderChecker(Fields):
                     "a second `bytes[rest]`",
                     "takes what is left",
                     self.rest.span,
-                    "a header has one run of octets without a length of its own",
+                    "a header has one run of bytes without a length of its own",
                 )
             )
         if self.rest is not None and self.layouts[-1].group != model.TAIL:
@@ -151,7 +151,7 @@ class _HeaderChecker(Fields):
             return
         layout = self.begin(Layout(f"array {name}", array=member))
         self.place(member, layout)
-        self.whole_octets(layout, member.type.span, "an element of this array")
+        self.whole_bytes(layout, member.type.span, "an element of this array")
 
     def behind_rest(self, span: Span, what: str) -> bool:
         if self.rest is None:
@@ -186,7 +186,7 @@ class _HeaderChecker(Fields):
         for each in member.fields:
             self.place(each, layout)
         self.groups.append(member)
-        self.whole_octets(layout, member.flags[0].span, "this group")
+        self.whole_bytes(layout, member.flags[0].span, "this group")
 
     def flag(self, written: tree.Name) -> None:
         fixed = self.layouts[0].fields
@@ -231,10 +231,10 @@ def _out_of_place(span: Span, what: str, why: str, before: Span | None, help: st
     return error("H0235", f"{what} cannot stand here", *labels, help=help)
 
 
-def _too_big_header(span: Span, octets: int, limit: int) -> Diagnostic:
+def _too_big_header(span: Span, size: int, limit: int) -> Diagnostic:
     return error(
         "H0244",
-        f"this header may be {octets} octets long",
+        f"this header may be {size} bytes long",
         (span, f"at most {limit}"),
         help="narrow the field that gives the size",
     )

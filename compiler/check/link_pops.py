@@ -42,10 +42,10 @@ def _stands_alone(program: Program, node: model.Node, world: World, span: Span) 
     if node.header.groups or node.header.size is not None:
         program.report(errors.unsupported(span, "popping a link header of several sizes"))
         return False
-    return told_alike(program, program.order(world)[at - 1], node, span)
+    return announces_alike(program, program.order(world)[at - 1], node, span)
 
 
-def told_alike(
+def announces_alike(
     program: Program, front: model.Node, node: model.Node, span: Span, help: str = ""
 ) -> bool:
     """Whether a header has the fields by which another says what follows it."""

@@ -124,7 +124,7 @@ def _note_lookup(
     given: frozenset[str] = frozenset(),
 ) -> None:
     program.lookups.setdefault(kind.name, []).append(state)
-    program.told |= {(kind.name, name) for name in given}
+    program.given_by_find |= {(kind.name, name) for name in given}
     for match in kind.match:
         if isinstance(match.operand, model.Packet) and match.element.name not in given:
             bit = program.bit(match.operand.node)

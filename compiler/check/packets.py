@@ -58,7 +58,7 @@ class PacketNames:
             )
             return None
         if field.kind == "bytes":
-            self.found.add(errors.unsupported(path.span, "reading a run of octets"))
+            self.found.add(errors.unsupported(path.span, "reading a run of bytes"))
             return None
         if node.header.array(field):
             self.found.add(errors.whole_array(path.span, path.text, field.span))

@@ -256,7 +256,7 @@ class _PipelineChecker:
 
 
 def _described(program: Program, state: State) -> str:
-    """One sort of packet of the state, in words."""
+    """One packet class of the state, in words."""
     world = min(state, key=lambda w: (w.role, w.present))
     names = [n.name for n in program.order(world) if not world.pushed & program.bit(n.name)]
     return f"{' / '.join(names)} on {world.role}"

@@ -17,13 +17,13 @@ def groups_written(
     header: model.Header, values: dict[str, model.Expr], given: set[str], writes: dict[str, int]
 ) -> set[str]:
     """Groups that the pushed header may have: those of flags that may be set."""
-    told = {f.group for f in header.fields if f.name in given}
+    given_groups = {f.group for f in header.fields if f.name in given}
 
     def is_set(flag: str) -> bool:
         if flag in given and header.group_of_flag(flag) is None:
             return values.get(flag) != model.Const(0, 1)
         by_default = writes.get(flag, header.field(flag).default)
-        return header.group_of_flag(flag) in told - {None} or bool(by_default)
+        return header.group_of_flag(flag) in given_groups - {None} or bool(by_default)
 
     return {g.name for g in header.groups if not g.flags or any(map(is_set, g.flags))}
 

@@ -34,11 +34,11 @@ def element_of(
     state: State,
     scope: Scope,
     sources: Sequence[str],
-    told: Mapping[str, model.Expr] | None = None,
+    next_fields: Mapping[str, model.Expr] | None = None,
 ) -> Written:
     """What is written of one header, in front of `target` (None: of nothing) and behind `outer`;
-    by one of `sources` the parser comes to it. `told`: values of fields of which the push says
-    nothing."""
+    by one of `sources` the parser comes to it. `next_fields`: values of fields of which the push
+    says nothing."""
     values: dict[str, Value] = {}
     lists: list[tuple[str, model.Items]] = []
     given: dict[str, Span] = {}
@@ -62,7 +62,7 @@ def element_of(
     edges = writable(graph, node.name, target.name) if target else []
     writes = dict(edges[0].writes or ()) if edges else {}
     asked = asked_for(graph, sources, node)
-    unsaid: dict[str, model.Expr] = dict(told or {})
+    unsaid: dict[str, model.Expr] = dict(next_fields or {})
     unsaid |= {n: model.Const(v, node.header.field(n).width) for n, v in asked.items()}
     for name, expr in unsaid.items():
         field = node.header.field(name)
@@ -168,7 +168,7 @@ def _assign(
     if field is None or _kept_right(program, name, node, field) or value is None:
         return None
     if field.kind == "bytes":
-        program.report(errors.unsupported(name.span, "writing a run of octets"))
+        program.report(errors.unsupported(name.span, "writing a run of bytes"))
         return None
     if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, program.found):
         return None
@@ -195,10 +195,10 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
         why = "follows from how many elements an array has"
     else:
         return False
-    mend = "leave it out"
+    fix = "leave it out"
     if is_checksum(field) and (field.group or header.protocol == "udp"):
-        mend += f", or write `{field.name} = computed` where it would be 0 or absent"
-    program.report(_follows_by_itself(name, node.name, why, field.span, mend))
+        fix += f", or write `{field.name} = computed` where it would be 0 or absent"
+    program.report(_follows_by_itself(name, node.name, why, field.span, fix))
     return True
 
 
@@ -246,14 +246,14 @@ def _unwritten_array(span: Span, node: str, why: str, where: tuple[Span, str]) -
 
 
 def _follows_by_itself(
-    name: tree.Name, node: str, why: str, where: Span, mend: str = "leave it out"
+    name: tree.Name, node: str, why: str, where: Span, fix: str = "leave it out"
 ) -> Diagnostic:
     return error(
         "H0291",
         f"`{node}.{name.text}` is kept right by the compiler",
         (name.span, "cannot be given"),
         (where, why),
-        help=mend,
+        help=fix,
     )
 
 

@@ -11,7 +11,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .flow import Scope, State, World
-from .link_pops import opened, told_alike
+from .link_pops import announces_alike, opened
 from .packets import PacketNames
 from .stage_names import StageNames
 from .stage_program import Program
@@ -58,7 +58,7 @@ def _behind(
         return None
     if not any(w.pushed or opened(program, w) for w in state):
         help = "say what follows: `push … before NODE`"
-        return place if told_alike(program, node, path[-1], name.span, help) else None
+        return place if announces_alike(program, node, path[-1], name.span, help) else None
     # It does not say what follows it any more: the edges do.
     orders = [program.order(w)[place.of(program, w) :] for w in state]
     following = {order[0].name if order else "" for order in orders}

@@ -44,20 +44,20 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
     following = [*path[1:], *([before] if before else [])]
     for source, target, element in zip(path, following, statement.path, strict=False):
         needs_edge(program, source.name, target.name, element.node.span)
-    told = _told(program, behind) if behind else {}
+    next_fields = _next_fields(program, behind) if behind else {}
     sources = _in_front(program, place, state)
     fronts = [sources, *([node.name] for node in path)]
-    written = [
-        element_of(
-            program, e, path[i], after, path[:i], state, scope, fronts[i], {} if after else told
+    written = []
+    for i, (each, after) in enumerate(zip_longest(statement.path, following)):
+        outer, unsaid = path[:i], {} if after else next_fields
+        written.append(
+            element_of(program, each, path[i], after, outer, state, scope, fronts[i], unsaid)
         )
-        for i, (e, after) in enumerate(zip_longest(statement.path, following))
-    ]
     read_back(program, written, sources, before, scope, span)
     if behind is not None:
         after = {w.chain[place.of(program, w) :][:1] for w in state}
         every = [program.checked.graph.nodes[at[0]] if at else None for at in sorted(after)]
-        taken_over(program, written[-1], behind, told, every, scope)
+        taken_over(program, written[-1], behind, next_fields, every, scope)
     elements = tuple(w.element for w in written)
     worlds = frozenset(_pushed(program, path, place, w, span) for w in state)
     for each in path:
@@ -102,7 +102,7 @@ def read_back(
             program.pushed.setdefault(w.element.node, []).append(contents)
 
 
-def _told(program: Program, front: model.Node) -> dict[str, model.Expr]:
+def _next_fields(program: Program, front: model.Node) -> dict[str, model.Expr]:
     """What a header says of what follows it, by its fields."""
     fields = [front.header.field(name) for name in tells(program.checked.graph, front.name)]
     return {f.name: model.Packet(front.name, f.name, f.width, f.kind) for f in fields}

@@ -77,17 +77,17 @@ class Facts:
                 yield fact
 
 
-def told(condition: model.Condition | None, holds: bool) -> tuple[model.Compare, ...]:
+def implied(condition: model.Condition | None, holds: bool) -> tuple[model.Compare, ...]:
     """Comparisons of fields that hold where a condition does (or does not)."""
     match condition:
         case model.Not(operand):
-            return told(operand, not holds)
+            return implied(operand, not holds)
         case model.And(operands) if holds:
-            return tuple(fact for o in operands for fact in told(o, True))
+            return tuple(fact for o in operands for fact in implied(o, True))
         case model.Or(operands) if not holds:
-            return tuple(fact for o in operands for fact in told(o, False))
+            return tuple(fact for o in operands for fact in implied(o, False))
         case model.Or(operands) | model.And(operands):
-            return tuple(_of_either([told(o, holds) for o in operands]))
+            return tuple(_of_either([implied(o, holds) for o in operands]))
         case model.Compare(operator, left, right) if _is_lasting(condition):
             known = operator if holds else _OPPOSITE[operator]
             return (model.Compare(known, left, right),)
@@ -96,7 +96,7 @@ def told(condition: model.Condition | None, holds: bool) -> tuple[model.Compare,
 
 def one_of(expr: model.Expr, values: Iterable[int]) -> tuple[model.Compare, ...]:
     """The same where an expression has one of these values."""
-    return told(model.Or(tuple(model.Compare("=", expr, _const(v)) for v in values)), True)
+    return implied(model.Or(tuple(model.Compare("=", expr, _const(v)) for v in values)), True)
 
 
 def _of_either(ways: list[tuple[model.Compare, ...]]) -> Iterator[model.Compare]:

@@ -31,10 +31,10 @@ from .stage_program import Program
 from .written import (
     Counts,
     Written,
+    bytes_of,
     contents_of,
     is_derived,
     number_of_elements,
-    octets_of,
     read_edges,
 )
 
@@ -162,7 +162,7 @@ class ReadBack(NamedTuple):
         self, contents: Sequence[Contents], counts: Counts, behind: Contents | None
     ) -> Lengths:
         pushed = [
-            Pushed(w.element.node, w.header, w.values, each, octets_of(w, each, counts))
+            Pushed(w.element.node, w.header, w.values, each, bytes_of(w, each, counts))
             for w, each in zip(self.written, contents, strict=True)
         ]
         graph = self.program.checked.graph

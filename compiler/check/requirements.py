@@ -39,17 +39,17 @@ def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:
 def _spread(program: Program, kind: model.RuleKind) -> model.Spread | None:
     """The spread, with what some packet may lack where the kind is chosen from."""
 
-    def told(expr: model.Expr) -> model.Expr:
+    def marked(expr: model.Expr) -> model.Expr:
         match expr:
             case model.Packet(node):
                 return replace(expr, maybe_absent=_may_lack(program, kind, node))
             case model.Arithmetic():
-                return replace(expr, left=told(expr.left), right=told(expr.right))
+                return replace(expr, left=marked(expr.left), right=marked(expr.right))
         return expr
 
     if kind.spread is None:
         return None
-    arguments = tuple(map(told, kind.spread.hash.arguments))
+    arguments = tuple(map(marked, kind.spread.hash.arguments))
     return replace(kind.spread, hash=replace(kind.spread.hash, arguments=arguments))
 
 
@@ -68,7 +68,7 @@ def _roles(program: Program, kind: model.RuleKind, match: model.Match) -> tuple[
     """The roles of the ports by which packets came that the kind is looked up for."""
     if not isinstance(match.operand, model.Arrival):
         return ()
-    if (kind.name, match.element.name) in program.told:
+    if (kind.name, match.element.name) in program.given_by_find:
         return ()
     found = {world.role for state in program.lookups.get(kind.name, []) for world in state}
     return tuple(r for r in program.roles if r in found) if found < {*program.roles} else ()

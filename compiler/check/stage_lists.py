@@ -65,8 +65,8 @@ def items(expr: tree.Expr, program: Program, all_of: AllOf) -> SaidItems | None:
         return SaidItems(replace(found, backwards=not found.backwards), expr.span)
     if found.backwards:
         what = "the rest of a reversed list"
-        mend = "reverse the rest: `reversed(rest(…))`"
-        program.report(errors.unsupported(expr.span, what, mend))
+        fix = "reverse the rest: `reversed(rest(…))`"
+        program.report(errors.unsupported(expr.span, what, fix))
         return None
     if found.skip + 1 >= found.most:
         says = f"of at most {found.most} values nothing is left"

@@ -29,7 +29,7 @@ class Program:
     found: Diagnostics
     required: dict[str, list[model.Requirement]] = field(default_factory=dict)
     lookups: dict[str, list[State]] = field(default_factory=dict)
-    told: set[tuple[str, str]] = field(default_factory=set)  # kinds, elements that a `find` gives
+    given_by_find: set[tuple[str, str]] = field(default_factory=set)  # kinds and their elements
     alone: dict[str, Span] = field(default_factory=dict)  # kinds whose rules are reached one by one
     chosen: dict[str, Span] = field(default_factory=dict)  # kinds reached by `choose`
     missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up

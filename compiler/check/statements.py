@@ -15,13 +15,13 @@ from .conditions import narrow
 from .flow import Change, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
-from .ranges import Facts, contradict, one_of, told
+from .ranges import Facts, contradict, implied, one_of
 from .stage_names import StageNames
 from .stage_program import Program
 from .states import recall, remember
 
-#: Sorts of packets (which nodes, which rules found) that are told apart at one place.
-MOST_SORTS = 20_000
+#: Packet classes (which nodes, which rules found) that are told apart at one place.
+MOST_CLASSES = 20_000
 
 
 def block(
@@ -37,8 +37,8 @@ def block(
             break
         changed = statement(program, each, state, scope)
         state = changed.state
-        if len(state) > MOST_SORTS:
-            program.report(_too_many_sorts(each.span, MOST_SORTS))
+        if len(state) > MOST_CLASSES:
+            program.report(_too_many_classes(each.span, MOST_CLASSES))
             state = frozenset()
         if changed.statement is None:
             continue
@@ -59,7 +59,7 @@ def _passed(statement: model.Statement) -> tuple[model.Compare, ...]:
         return one_of(statement.subject, left) if left else ()
     if not isinstance(statement, model.If) or statement.then.ends == statement.otherwise.ends:
         return ()
-    return told(statement.condition, not statement.then.ends)
+    return implied(statement.condition, not statement.then.ends)
 
 
 def _check_join(program: Program, written: tree.Statement, state: State) -> None:
@@ -156,7 +156,7 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
 
 def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Changed:
     condition, yes, no = narrow(program, written.condition, state, scope)
-    facts = [told(condition, holds) for holds in (True, False)]
+    facts = [implied(condition, holds) for holds in (True, False)]
     possible = [bool(s) and not contradict(f) for s, f in zip((yes, no), facts, strict=True)]
     if state and not scope.applied and not program.unsure and condition and not all(possible):
         program.report(_never_holds(written.condition.span, possible[0]))
@@ -206,10 +206,10 @@ def _otherwise(
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _too_many_sorts(span: Span, limit: int) -> Diagnostic:
+def _too_many_classes(span: Span, limit: int) -> Diagnostic:
     return error(
         "H0218",
-        f"behind this there are more than {limit:,} sorts of packets",
+        f"behind this there are more than {limit:,} packet classes",
         (span, "told apart by the nodes that they have and the rules that were found"),
         help="every look-up whose `else` goes on doubles them: end the packet there, or let "
         "one kind of rules match what several do",

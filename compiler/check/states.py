@@ -211,10 +211,10 @@ def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -
 
 
 def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagnostic:
-    told = listed([f"`{s}`" for s in slots])
+    named = listed([f"`{s}`" for s in slots])
     return error(
         "H0312",
-        f"{told} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
+        f"{named} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
         (span, "without it"),
         (state.span, "declared here"),
         help=f"write `{state.name}({', '.join(f'{s} = …' for s in slots)})`",

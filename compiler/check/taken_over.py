@@ -22,19 +22,19 @@ def taken_over(
     program: Program,
     w: Written,
     front: model.Node,
-    told: Mapping[str, model.Expr],
+    next_fields: Mapping[str, model.Expr],
     following: Sequence[model.Node | None],
     scope: Scope,
 ) -> None:
     """Reports a field by which `front` says what follows it and to which the push gives something
-    else, unless an edge reads what came by that. `told`: these fields, as they came; `following`:
+    else, unless an edge reads what came by that. `next_fields`: these, as they came; `following`:
     what may stand behind `front` (None: what nobody has read)."""
     contents = contents_of(w, {}, scope.tested)
     reader = ReadBack(program, (w,), (), "", (), scope.tested)
-    for name in _given(w, told):
+    for name in _given(w, next_fields):
         field, (low, high) = w.header.field(name), contents.of(name)
         for node in following:
-            least, most = _came_with(program, front, node, name, told[name], scope)
+            least, most = _came_with(program, front, node, name, next_fields[name], scope)
             if least == low == high == most:
                 continue
             edges = [e for e in _reading(program, w.element.node, node) if e.roles]
@@ -54,9 +54,9 @@ def taken_over(
             break
 
 
-def _given(w: Written, told: Mapping[str, model.Expr]) -> Iterator[str]:
+def _given(w: Written, next_fields: Mapping[str, model.Expr]) -> Iterator[str]:
     """The fields of which the push says something else."""
-    for name, expr in told.items():
+    for name, expr in next_fields.items():
         value = w.values.get(name)
         if w.spans.keys() & set(same_bits(w.header, name)) and not (value and value.expr == expr):
             yield name

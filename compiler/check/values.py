@@ -19,7 +19,7 @@ KINDS = {
     "mac": "a MAC address",
     "ip4": "an IPv4 address",
     "ip6": "an IPv6 address",
-    "bytes": "a run of octets",
+    "bytes": "a run of bytes",
 }
 
 
@@ -194,7 +194,7 @@ class Expressions(Frozen):
             )
             return None
         if "bytes" in (left.kind, right.kind):
-            self.found.add(errors.unsupported(expr.span, "comparing runs of octets"))
+            self.found.add(errors.unsupported(expr.span, "comparing runs of bytes"))
             return None
         known, other = (left, right) if left.literal else (right, left)
         if known.literal and not (other.low <= known.low <= other.high):

@@ -105,12 +105,12 @@ def contents_of(written: Written, counts: Counts, tested: Facts) -> Contents:
     for name, given in written.values.items():
         said[name] = _said(given, counts)
     for group in header.groups:
-        told = [n for n in written.values if header.field(n).group == group.name]
+        named = [n for n in written.values if header.field(n).group == group.name]
         computed = any(header.field(n).group == group.name for n in written.element.computed)
-        if len(group.flags) == 1 and (told or computed):
+        if len(group.flags) == 1 and (named or computed):
             (flag,) = group.flags
             otherwise = Contents(header, said).of(flag)[0]
-            said[flag] = (1 if computed or not _perhaps(written, told) else otherwise, 1)
+            said[flag] = (1 if computed or not _perhaps(written, named) else otherwise, 1)
     if header.protocol in NETWORK and not _ECN & written.values.keys():
         said["ecn"] = (0, 3)
     said |= _counted(written, Contents(header, said), counts)
@@ -152,15 +152,15 @@ def _counted(written: Written, so_far: Contents, counts: Counts) -> dict[str, In
         there = None if group.count is None else number_of_elements(written, group, counts)
         if group.count is not None and there is not None:
             found |= _solved(header, group.count, there, there)
-    octets = _parts(written, so_far, counts)
-    if header.size is not None and octets is not None:
-        found |= _solved(header, header.size, octets, 1 << 17)
+    size = _parts(written, so_far, counts)
+    if header.size is not None and size is not None:
+        found |= _solved(header, header.size, size, 1 << 17)
     return found
 
 
 def _parts(written: Written, contents: Contents, counts: Counts) -> int | None:
     """How many bytes the fields of a header have; None if that is not sure."""
-    octets = written.header.fixed // 8
+    size = written.header.fixed // 8
     for group in written.header.groups:
         if group.count is not None:
             there = number_of_elements(written, group, counts)
@@ -168,11 +168,11 @@ def _parts(written: Written, contents: Contents, counts: Counts) -> int | None:
             there = _sure(contents, group)
         if there is None:
             return None
-        octets += group.width // 8 * there
-    return octets
+        size += group.width // 8 * there
+    return size
 
 
-def octets_of(written: Written, contents: Contents, counts: Counts) -> int | None:
+def bytes_of(written: Written, contents: Contents, counts: Counts) -> int | None:
     """How many bytes a header has; None if that is not sure."""
     if written.header.size is None:
         return _parts(written, contents, counts)

@@ -43,6 +43,6 @@ def test_every_code_with_a_short_example_has_a_case() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: p.stem)
 def test_errors_help(case: Path) -> None:
-    """Each has a place and a mend."""
+    """Each has a place and a fix."""
     for d in checked(framed(case.read_text()))[1]:
         assert d.labels and d.labels[0].text and d.help, d
