@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..headers.unsupported import Unsupported
 from ..ir import edits
 from ..ir.edits import ArrayValues, FieldValue, NewHeader
 from ..ir.expr import Cast, Expr, Member, choose, load
@@ -17,7 +16,6 @@ from ..model import (
     Attribute,
     Bridge,
     Forward,
-    Group,
     Header,
     Item,
     PortOf,
@@ -59,14 +57,11 @@ def _captured(site: LoweringContext, v: Value) -> Value:
 def _array_values(
     site: LoweringContext, header: Header, element: PushElement
 ) -> ArrayValues | None:
-    """What the array of a pushed header is to hold. Refuses sizes that are not known here."""
-    w, what = site.writer, f"`{header.name}` cannot be pushed"
-    array = _array(site, header, what)
-    if array is None:
+    """What the array of a pushed header is to hold."""
+    w = site.writer
+    if not header.arrays:
         return None
-    if not element.lists:
-        raise Unsupported(f"{what}: nothing is said of what its array holds", w.span)
-    ((_, items),) = element.lists
+    (array,), ((_, items),) = header.arrays, element.lists  # H0317, H0290
     most, size = items.most - items.skip, array.width // 8
     values = list_of(site, items.source)
     count = w.capture(U32, "count", load(values, size * items.most, 8))
@@ -76,13 +71,6 @@ def _array_values(
     with w.when(count > most):
         w.set(count, most)
     return ArrayValues(count, first, most, items.backwards)
-
-
-def _array(site: LoweringContext, header: Header, what: str) -> Group | None:
-    """The array of a header that can be written."""
-    if len(header.arrays) > 1:
-        raise Unsupported(f"{what}: it has more arrays than one", site.writer.span)
-    return header.arrays[0] if header.arrays else None
 
 
 def assign(site: LoweringContext, statement: Assign) -> None:

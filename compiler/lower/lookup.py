@@ -7,7 +7,6 @@ from collections.abc import Callable
 from ..headers.fields import pieces
 from ..headers.groups import group_pointer
 from ..headers.stores import Store, placed
-from ..headers.unsupported import Unsupported
 from ..ir.builder import Builder
 from ..ir.expr import (
     ZERO,
@@ -148,11 +147,9 @@ def _given(
         if laid.presence is not None:
             _present(w, key, words, laid.presence)
     said = {name for name, _ in given}
-    for names in filled.values():
-        if said.intersection(names) and not said.issuperset(names):
-            told = " and ".join(f"`{n}`" for n in names)
-            raise Unsupported(f"{told} share octets of the packet: give both", w.span)
-    return frozenset(c for c, names in filled.items() if said.intersection(names))
+    found = frozenset(c for c, names in filled.items() if said.intersection(names))
+    assert all(said.issuperset(filled[c]) for c in found), "H0319"
+    return found
 
 
 def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Container]) -> None:

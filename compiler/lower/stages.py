@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..headers.outline import Outline, cut_behind, popped_to, pushed, without_link
-from ..headers.unsupported import Unsupported
 from ..ir import edits
 from ..ir.expr import Member, Number, either, named, number
 from ..ir.nodes import Barrier, KnownNotNull, StatementStart
@@ -133,14 +132,12 @@ def _inlined(site: LoweringContext, block: Block) -> Outline | None:
     return shape
 
 
-def _join(site: LoweringContext, shapes: list[Outline | None]) -> Outline | None:
+def _join(shapes: list[Outline | None]) -> Outline | None:
     """The shape behind a branch: all ways that go on must agree."""
     going = [s for s in shapes if s is not None]
     if not going:
         return None
-    if any(s != going[0] for s in going):
-        what = "the ways through this branch leave different packets behind"
-        raise Unsupported(what, site.writer.span)
+    assert all(s == going[0] for s in going), "H0269, H0341, H0342"
     return going[0]
 
 
@@ -167,7 +164,7 @@ def _if(site: LoweringContext, s: If) -> Outline | None:
         site.learn(present_if(s.condition, False))
     elif otherwise is None:
         site.learn(present_if(s.condition, True))
-    return _join(site, [then, otherwise])
+    return _join([then, otherwise])
 
 
 def _if_gives(site: LoweringContext, s: IfGives) -> Outline | None:
@@ -180,7 +177,7 @@ def _if_gives(site: LoweringContext, s: IfGives) -> Outline | None:
     if s.otherwise.statements:
         with site.writer.otherwise():
             otherwise = _scoped(site, s.otherwise)
-    return _join(site, [then, otherwise])
+    return _join([then, otherwise])
 
 
 def _match_value(site: LoweringContext, s: MatchValue) -> Outline | None:
@@ -192,7 +189,7 @@ def _match_value(site: LoweringContext, s: MatchValue) -> Outline | None:
             shapes.append(_scoped(site, body))
     with w.otherwise():  # no other value passes the checks of a request
         site.drop("absent reference")
-    return _join(site, shapes)
+    return _join(shapes)
 
 
 def _symbol(site: LoweringContext, s: MatchValue, value: int) -> Number:
@@ -223,13 +220,13 @@ def _match_reference(site: LoweringContext, s: MatchReference) -> Outline | None
             shapes.append(lower_block(inner, arm.body))
     with w.otherwise():
         site.drop("absent reference")
-    return _join(site, shapes)
+    return _join(shapes)
 
 
 def _recall(site: LoweringContext, s: Recall) -> Outline | None:
     shapes: list[Outline | None] = []
     recall(site, s, lambda at: shapes.append(_scoped(at, s.otherwise)))
-    return _join(site, [site.outline, *shapes])
+    return _join([site.outline, *shapes])
 
 
 def _look_up(site: LoweringContext, s: Find | Choose) -> Outline | None:
@@ -252,4 +249,4 @@ def _look_up(site: LoweringContext, s: Find | Choose) -> Outline | None:
     else:
         site.known.add(known_as(record))
         site.writer.put(KnownNotNull((record,)))
-    return _join(site, [site.outline, *shapes])
+    return _join([site.outline, *shapes])

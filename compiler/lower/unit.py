@@ -8,7 +8,6 @@ from typing import Literal
 from ...lang.contract.manifest.manifest import State
 from ...lang.contract.trace.schema import FIRST
 from ..headers.outline import Outline, untouched
-from ..headers.unsupported import Unsupported
 from ..ir.builder import Builder
 from ..ir.events import Events
 from ..ir.names import Names, c_name
@@ -29,8 +28,6 @@ from .tell import places
 Join = Literal["staged", "fused"]
 Target = Literal["host", "nfp"]
 
-LONGEST_KEY = 88  # octets: five IPv6 addresses, say
-
 
 def lower(
     pipeline: Pipeline,
@@ -45,7 +42,6 @@ def lower(
     if target == "nfp":
         join, laid_out = "fused", offloaded(laid_out)
     by_name = {t.rule.name: t for t in laid_out}
-    _refuse_long_keys(laid_out)
     remembered = states(pipeline)
     events = events_of(pipeline)
     functions: list[Function] = []
@@ -77,14 +73,6 @@ def lower(
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
         traced=Traced(trace.schema_nodes(pipeline.graph), FIRST) if traced else None,
     )
-
-
-def _refuse_long_keys(laid_out: tuple[Table, ...]) -> None:
-    """A look-up has its key, masked and not, on a stack of 512 octets that all callers share."""
-    for t in laid_out:
-        if t.key is not None and t.key.size > LONGEST_KEY:
-            title = f"`{t.rule.name}` matches too much: its key has {t.key.size} octets"
-            raise Unsupported(f"{title}, and {LONGEST_KEY} is the most", t.rule.span)
 
 
 def _tells(pipeline: Pipeline) -> bool:
