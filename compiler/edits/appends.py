@@ -13,7 +13,6 @@ from ...lang.text.frozen import Frozen
 from ..headers import groups
 from ..headers.frame import DATA, END, packet_at, set_length
 from ..headers.stores import put_summed, put_value
-from ..headers.unsupported import Unsupported
 from ..ir.expr import (
     CTX,
     ZERO,
@@ -86,9 +85,7 @@ def _front(site: EditContext, node: str) -> _Front:
     w, header, appended = site.writer, site.header(node), site.shape.appended
     assert appended is not None
     pointer, sure = site.pointer(node), _is_sure(site, node)
-    if header.extent is not None and not _lengths(header):
-        what = f"appending behind `{node}`, whose extent no `length(…)` follows"
-        raise Unsupported(what, w.span)
+    assert header.extent is None or _lengths(header), "H0338"
     at, behind = w.fresh(f"{node}_at"), w.fresh(f"{node}_behind")
     size = groups.size(site, header, pointer)
     optional = {
@@ -147,9 +144,7 @@ def _write(site: EditContext, front: _Front, writes: tuple[tuple[str, int], ...]
         start = front.at if "header" in derived.over else front.behind
         length = Cast(U16, TOTAL - start + (derived.plus or 0))
         new.append((field, Value(length, field.width)))
-    if any(f.group is not None for f, _ in new):
-        what = f"appending behind `{front.node}`, whose optional fields would follow"
-        raise Unsupported(what, w.span)
+    assert all(f.group is None for f, _ in new), "H0322, H0339"
     sealed = _sealed(header)
     for field, _ in sealed:
         w.let(raw(16), _had(front, field).name, ZERO)

@@ -8,15 +8,13 @@ from functools import partial
 from ..headers.clauses import clause
 from ..headers.fields import field_value
 from ..headers.groups import group_pointer, packet_end
-from ..headers.outline import behind
 from ..headers.stores import put_summed, put_value
-from ..headers.unsupported import Unsupported
 from ..ir.edits import SetField
 from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, both, low_bits, not_, number
 from ..ir.types import U64
 from ..model import Derived, Field
 from ..model.parse_graph import below, between
-from ..model.sizes import is_even, starts_even, sums_are_even
+from ..model.sizes import starts_even
 from ..model.sums import NETWORK, is_checksum
 from . import trace
 from .context import EditContext
@@ -65,16 +63,12 @@ def _change_at(
     w, header, new = site.writer, site.header(target.node), target.value
     field = header.field(target.field)
     above, front = _above(site, target), _in_front(site, target.node)
-    if above and front:
-        _refuse_odd(site, target.node, above)
     trace.change(site, target.node, target.field, pointer, new)
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
     odd = field.group is not None and not starts_even(header, field.group)
-    if odd or (index is not None and field.width % 16):
-        what = f"assigning to {target.node}.{field.name}, which may be at an odd octet"
-        raise Unsupported(what, w.span)
+    assert not odd and (index is None or field.width % 16 == 0), "H0346"
     change = put_summed(w, pointer, header, field, new)
     total = w.local(U64, "total", change)
     _follow(site, target.node, "header", change, total)
@@ -99,8 +93,7 @@ def _follow(site: EditContext, node: str, part: str, change: Expr, total: Expr) 
         udp = site.header(node).protocol == "udp"
         at = field.offset // 8
         if field.group is not None:
-            if site.card:
-                raise Unsupported("keeping an optional checksum of a header in front", w.span)
+            assert not site.card, "H0360"
             name = f"follow_{node}_{field.name}"
             called = site.helper(name, partial(_follow_group, node=node, field=field))
             w.add(total, site.call(called, Call("folded", (change,))))
@@ -147,27 +140,8 @@ def _above(site: EditContext, target: SetField) -> list[str]:
     return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]
 
 
-def _refuse_odd(site: EditContext, node: str, above: list[str]) -> None:
-    """Of checksums behind an address that change with it, a checksum in front knows the words only
-    where they stand at even octets."""
-    graph, role = site.graph, site.role
-    summed = [n for n in above if _sums(site, n, "pseudo")]
-    passed = [n for n in below(graph, role, node) if behind(graph, role, n).intersection(summed)]
-    even = all(is_even(site.header(n)) for n in (node, *passed))
-    if not (even and all(sums_are_even(site.header(n)) for n in summed)):
-        what = f"assigning to an address of {node} under a checksum in front, with one behind it"
-        raise Unsupported(f"{what} that may start at an odd octet", site.writer.span)
-
-
 def _in_front(site: EditContext, node: str) -> list[str]:
     """Nodes that may be in front with a checksum over their payload, innermost first."""
     gone = site.shape.gone(site.graph, site.role)
     kept = [n for n in site.in_front(node)[1:] if n not in gone]
-    covering = [n for n in kept if _sums(site, n, "payload")]
-    if covering and not all(is_even(site.header(n)) for n in kept):
-        what = f"assigning to {node} behind a header of an odd number of octets"
-        raise Unsupported(what, site.writer.span)
-    if covering and not all(sums_are_even(site.header(n)) for n in (node, *kept)):
-        what = f"assigning to {node} under checksums of which one starts at an odd octet"
-        raise Unsupported(what, site.writer.span)
-    return covering
+    return [n for n in kept if _sums(site, n, "payload")]

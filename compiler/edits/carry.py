@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ..headers.fields import pieces
-from ..headers.unsupported import Unsupported
 from ..ir.edits import ArrayValues
 from ..ir.expr import Address, Cast, Expr, as_bytes, element, load, low_bits, reads
 from ..ir.types import BYTES, U8, U32, U64, U128
@@ -35,9 +34,7 @@ class Room:
 def carried_over(site: EditContext, shape: Shape) -> Shape:
     """The shape as the next stage finds it: what its pushes took is put into the scratch record.
     What an earlier stage put there stays where it is."""
-    if shape.appended:
-        what = "a packet appended to in one stage, and sent in a later one"
-        raise Unsupported(what, site.writer.span)
+    assert not shape.appended, "H0337"
     room = Room(site.kept, shape.words)
     new = len(shape.pushed) - shape.carried
     pushed = (*(_kept(site, h, room) for h in shape.pushed[:new]), *shape.pushed[new:])

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ..headers.clauses import clause
 from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
-from ..headers.unsupported import Unsupported
 from ..ir import edits
 from ..ir.expr import (
     CTX,
@@ -101,8 +100,8 @@ def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
         for tcp, headers in clamped:
             with w.when(tcp):
                 w.do("clamp_mss", CTX, tcp, HOP_MTU - pushed - headers)
-    elif site.shape.clamp:
-        raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
+    else:
+        assert not site.shape.clamp, "H0344"
     seal_headers(w, site.shape.pushed, ETHERNET, extent)
     w.assume_not(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
     w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
@@ -188,10 +187,7 @@ def _bridged_length(site: EditContext) -> Expr:
 
 def _type_of(site: EditContext, node: str) -> int:
     """The EtherType that announces a node."""
-    types = ethertypes(site.graph, node)
-    if not types:
-        raise Unsupported(f"no edge from ethernet to {node}")
-    return next(iter(types))
+    return next(iter(ethertypes(site.graph, node)))  # H0284
 
 
 def _next_hop(site: EditContext, statement: edits.Forward, front: str) -> None:

@@ -10,7 +10,6 @@ from ..headers.context import place_of
 from ..headers.fields import field_value
 from ..headers.frame import DATA, END, LENGTH, let_edges, move_head, signed
 from ..headers.groups import group_pointer
-from ..headers.unsupported import Unsupported
 from ..ir.expr import (
     CTX,
     ZERO,
@@ -196,8 +195,7 @@ def _exchanged(
             continue
         if f.name in follows or f.name.startswith("_"):
             continue
-        if f.width > 128:
-            raise Unsupported(f"`{f.name}` of a popped `{header.name}` cannot be sent back", w.span)
+        assert f.width <= 128, "H0345"
         base, has = pointer, None
         if f.group is not None:
             base = group_pointer(site, header, f.group, pointer)

@@ -8,7 +8,6 @@ from ..headers.context import pointer_to
 from ..headers.fields import field_value, pieces
 from ..headers.frame import packet_at
 from ..headers.outline import without_link
-from ..headers.unsupported import Unsupported
 from ..ir.edits import SetField
 from ..ir.expr import Expr, Frame, NotNull, load
 from ..ir.nodes import MakePointer
@@ -25,8 +24,7 @@ def pop_link(site: EditContext, node: str) -> Shape:
     """At once: what the header says of what follows is written into the one in front, and all in
     front is moved by its octets. The frame starts so much later."""
     w = site.writer
-    if site.card:
-        raise Unsupported("popping a link header on a network card", w.span)
+    assert not site.card, "H0360"
     ways = _ways(site, node)
     _write_in_front(site, node, ways)
     start, octets = site.offset(own_link(site)), site.header(node).fixed // 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from ..headers.outline import popped_to
-from ..headers.unsupported import Unsupported
 from ..ir.expr import NotNull, both, either, not_
 from ..ir.nodes import MakePointer
 from ..ir.types import U8
@@ -24,13 +23,8 @@ def pop(site: EditContext, node: str) -> Shape:
     left = popped_to(shape, site.graph, site.role, node)
     if left.popped in ((), shape.popped):
         return left
-    if shape.own:
-        raise Unsupported(f"popping to {node} behind a pop to {shape.own}", site.writer.span)
-    if site.card and left.perhaps_gone(site.graph, site.role):
-        what = (
-            "popping a link header that other packets have in front of all else, on a network card"
-        )
-        raise Unsupported(what, site.writer.span)
+    assert not shape.own, "H0343"
+    assert not (site.card and left.perhaps_gone(site.graph, site.role)), "H0360"
     if version_of(site, node):
         _join_ecn(site, node, left.popped)
     return left

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...lang.text.frozen import Frozen
 from ..headers.outline import Outline
-from ..headers.unsupported import Unsupported
 from ..ir.expr import Expr, total
 from ..model import Edge, Graph
 from ..model.parse_graph import writable as announcing
@@ -39,10 +38,7 @@ class Shape(Outline):
 
 def writable(graph: Graph, source: str, target: str) -> Edge:
     """The edge that says how `source` announces `target` (whatever the port role)."""
-    edges = announcing(graph, source, target)
-    if not edges:
-        raise Unsupported(f"{source} has no edge to {target} that can be written")
-    return edges[0]
+    return announcing(graph, source, target)[0]  # H0284
 
 
 def constant_size(headers: tuple[HeaderOut, ...]) -> int:

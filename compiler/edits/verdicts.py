@@ -8,7 +8,6 @@ from ..headers.clauses import clause
 from ..headers.fields import pieces
 from ..headers.frame import DATA, END, LENGTH, let_edges, move_head, packet_at, set_length, signed
 from ..headers.stores import put_value
-from ..headers.unsupported import Unsupported
 from ..ir.expr import (
     CTX,
     ST,
@@ -92,8 +91,7 @@ def _materialise(site: EditContext) -> None:
     if not (shape.pushed or shape.popped):
         w.assume_not(move_head(start))
         return
-    if site.card and any(header.sealed() for header in shape.pushed):
-        raise Unsupported("a checksum over the payload of a packet", w.span)
+    assert not (site.card and any(header.sealed() for header in shape.pushed)), "H0360"
     front = "" if shape.behind else shape.fronts[0]
     pushed = w.let(U32, "pushed", pushed_size(site.shape))
     begins = w.let(U32, "from", site.offset(front) if front else _behind(site))
@@ -133,10 +131,7 @@ def trim(site: EditContext, size: Expr) -> None:
     """A frame within a tunnel has no length of its own: it ends where the packet does, without
     padding. `size`: the bytes that are left then."""
     if site.shape.framed:
-        if site.card:
-            raise Unsupported(
-                "pushing a frame within a tunnel, on a network card", site.writer.span
-            )
+        assert not site.card, "H0360"
         site.writer.assume_not(set_length(size))
 
 

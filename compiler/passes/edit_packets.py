@@ -19,7 +19,6 @@ from ..edits.shape import Shape
 from ..edits.verdicts import finish
 from ..headers.context import pointer_to
 from ..headers.outline import untouched
-from ..headers.unsupported import Unsupported
 from ..ir import edits as e
 from ..ir import nodes as n
 from ..ir.builder import Builder
@@ -146,11 +145,7 @@ class _Editor:
         else:
             ways.append(self.site.shape)
         going = [shape for shape in ways if shape is not None]
-        if len(going) == 2 and going[0] != going[1]:
-            what = "the ways through this branch leave different packets behind"
-            if going[0].clamp != going[1].clamp:
-                what = "`clamp mss` on some of the ways through this branch"
-            raise Unsupported(what, s.span)
+        assert len(going) < 2 or going[0] == going[1], "H0269, H0341, H0342"
         return going[0] if going else None
 
     def _way(self, body: Body) -> Shape | None:
