@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from ..model.edits import Edits, Place, behind, in_front, link_ways
+from ..headers.outline import behind
 from ..model.parse_graph import below, tells
 from ..model.sizes import is_even, starts_even, sums_are_even
 from ..model.sums import NETWORK, is_checksum
+from .packet_edits import Edits, Place, in_front, link_ways
 
 
 def assign_limits(pipeline: model.Pipeline, place: Place) -> Iterator[Diagnostic]:

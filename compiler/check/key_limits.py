@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
-from ..model.edits import Walk
 from ..tables.layout import key_of, span_of
+from .packet_edits import Walk
 
 #: Bytes of a key: five IPv6 addresses, say. A look-up has it, masked and not, on a stack of 512
 #: bytes that all callers share.

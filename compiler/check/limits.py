@@ -10,14 +10,15 @@ from itertools import pairwise
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
+from ..headers.outline import ways_to
 from ..lower.reads import walk
-from ..model.edits import Crossing, Edits, Meeting, Place, Walk, in_front, walk_edits, ways_to
 from ..model.parse_graph import writable
 from ..model.sizes import reckoned_from
 from ..model.sums import NETWORK
 from . import errors
 from .assign_limits import assign_limits
 from .key_limits import key_limits
+from .packet_edits import Crossing, Edits, Meeting, Place, Walk, in_front, walk_edits
 
 #: Bits of the longest field that an answer sends back.
 LONGEST_SENT_BACK = 128
@@ -30,7 +31,7 @@ def limits(pipeline: model.Pipeline) -> Iterator[Diagnostic]:
     for meeting in edits.meetings:
         yield _meeting(edits, meeting)
     for crossing in edits.crossings:
-        if crossing.edits.appended:
+        if crossing.edits.cut:
             yield _sent_later(edits, crossing)
     for place in edits.places:
         yield from _at(pipeline, place)
@@ -58,9 +59,9 @@ def _meeting(edits: Walk, meeting: Meeting) -> Diagnostic:
     span, ways = meeting.statement.span, meeting.ways
     if len({way.clamp for way in ways}) > 1:
         return _clamped_on_some(span, _first_clamp(meeting.statement))
-    if len({_without_values(way) for way in ways}) > 1:
+    if len({replace(way, numbers=()) for way in ways}) > 1:
         return errors.changed_unlike(span, meeting.role, map(_shown, ways))
-    written = (edits.writers[number].span for way in ways for _, number in _written(way)[:1])
+    written = (edits.writers[number].span for way in ways for number in way.numbers[:1])
     return _pushed_unlike(span, list(dict.fromkeys(written)))
 
 
@@ -68,27 +69,16 @@ def _first_clamp(statement: model.Statement) -> Span:
     return next(p.span for p in walk(statement) if isinstance(p, model.ClampMss))
 
 
-def _written(way: Edits) -> tuple[tuple[str, int], ...]:
-    return (way.appended,) if way.appended else way.pushed
-
-
-def _without_values(way: Edits) -> Edits:
-    """The same of all packets that have the same headers."""
-    appended = (way.appended[0], 0) if way.appended else None
-    return replace(way, pushed=tuple((node, 0) for node, _ in way.pushed), appended=appended)
-
-
 def _shown(way: Edits) -> str:
     first = way.own or " / ".join(way.fronts)
     changes = [f"pop to {first}"] if way.popped or way.own else []
     changes += [f"pop {node}" for node in way.untagged]
-    changes += [f"push {' / '.join(node for node, _ in way.pushed)}"] if way.pushed else []
+    changes += [f"push {' / '.join(way.pushes)}"] if way.pushes else []
     return ", ".join(changes) or "unchanged"
 
 
 def _sent_later(edits: Walk, crossing: Crossing) -> Diagnostic:
-    assert crossing.edits.appended is not None
-    span, stage = edits.writers[crossing.edits.appended[1]].span, crossing.stage
+    span, stage = edits.writers[crossing.edits.numbers[0]].span, crossing.stage
     return error(
         "H0337",
         "a packet that was appended to goes on to another stage",

@@ -9,7 +9,9 @@ from ...lang.contract.manifest.manifest import LOCAL_ADDRESSES
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from ..check.assign_limits import Change
+from ..check.packet_edits import Place, walk_edits
 from ..check.push_complete import groups_written
+from ..headers.outline import popped_to
 from ..lower import limits
 from ..lower.events import events_of
 from ..lower.reads import asks_local, reads, walk
@@ -33,7 +35,6 @@ from ..model import (
     Remember,
     RuleKind,
 )
-from ..model.edits import Place, popped_to, walk_edits
 from ..model.parse_graph import writable
 from ..model.sums import is_checksum
 from ..tables.layout import Table, tables
@@ -106,7 +107,7 @@ def _edits(pipeline: Pipeline) -> Iterator[Diagnostic]:
             case PopLink(span=span):
                 yield not_on_a_card(span, "popping a link header")
             case Pop(node, span):
-                after = popped_to(pipeline.graph, place.role, node, place.edits)
+                after = popped_to(place.edits, pipeline.graph, place.role, node)
                 if after != place.edits and after.perhaps_gone(pipeline.graph, place.role):
                     what = "popping a link header that other packets have in front of all else"
                     yield not_on_a_card(span, what)
@@ -121,7 +122,7 @@ def _push(pipeline: Pipeline, place: Place) -> Iterator[str]:
     push, graph = place.statement, pipeline.graph
     assert isinstance(push, Push)
     names = [e.node for e in push.elements]
-    pushed = [*names, *(node for node, _ in place.edits.pushed)]
+    pushed = [*names, *place.edits.pushes]
     links = [graph.node(n).header.link for n in pushed]
     if any(link and False in links[:i] for i, link in enumerate(links)):
         yield "pushing a frame within a tunnel"

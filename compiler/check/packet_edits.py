@@ -8,43 +8,24 @@ from dataclasses import dataclass, field, replace
 
 from ...lang.text.frozen import Frozen
 from .. import model as m
-from .parse_graph import leading, reachable, sometimes_leading, untold
-from .sums import NETWORK
+from ..headers.outline import (
+    Outline,
+    cut_behind,
+    popped_to,
+    pushed,
+    untouched,
+    without_link,
+)
+from ..model.parse_graph import reachable, untold
+from ..model.sums import NETWORK
 
 
-class Edits(Frozen):
-    """`fronts`: the first behind the link nodes and the pushes; `popped`: what was
-    removed in front of it, outermost first, in each way that may be; `pushed`: nodes, outermost
-    first, each with the number of its push, `behind` this link node whatever follows it.
-    `untagged`: link nodes that were popped by themselves. `own`: the link node that was popped to;
-    "" where that is the frame's start. `clamp`: at `forward`, the MSS. `appended`: behind which
-    node, by which append."""
+class Edits(Outline):
+    """`numbers`: of the pushes and appends that wrote its headers, in the order of `pushes`, an
+    append first. `clamp`: at `forward`, the MSS."""
 
-    fronts: tuple[str, ...]
-    popped: tuple[tuple[str, ...], ...] = ()
-    pushed: tuple[tuple[str, int], ...] = ()
-    own: str = ""
-    untagged: tuple[str, ...] = ()
-    behind: str = ""
+    numbers: tuple[int, ...] = ()
     clamp: bool = False
-    appended: tuple[str, int] | None = None
-
-    def gone(self, graph: m.Graph, role: str) -> set[str]:
-        """Nodes that were popped or cut off, whichever of them the packet had."""
-        found = {n for way in self.popped for n in way} | set(self.untagged)
-        found -= self.perhaps_gone(graph, role)
-        if self.own:
-            found |= {n for way in all_ways(graph, role, graph.entry(role).name, self.own)
-                      for n in way[:-1]}  # fmt: skip
-        if self.appended:
-            found |= behind(graph, role, self.appended[0])
-        return found
-
-    def perhaps_gone(self, graph: m.Graph, role: str) -> set[str]:
-        """Link nodes that a packet lost by a pop if other headers stood in front of them, and kept
-        if none did."""
-        removed = {n for way in self.popped for n in way} - set(self.untagged)
-        return removed & sometimes_leading(graph, role) if removed else set()
 
 
 class Place(Frozen):
@@ -99,10 +80,9 @@ class _Role:
         self.walk, self.role = walk, role
         self.graph = walk.pipeline.graph
         self.reachable = reachable(self.graph, role)
-        self.start = self.graph.entry(role).name
 
     def run(self) -> None:
-        edits = Edits(fronts_behind(self.graph, self.role, self.start))
+        edits = Edits(untouched(self.graph, self.role).fronts)
         for stage in self.walk.pipeline.stages:
             after = self.block(stage.body, edits)
             if after is None:
@@ -142,14 +122,15 @@ class _Role:
             case m.Verdict() | m.Forward() | m.Bridge():
                 return None
             case m.Pop():
-                return popped_to(self.graph, self.role, s.node, edits)
+                return popped_to(edits, self.graph, self.role, s.node)
             case m.PopLink():
-                return replace(edits, untagged=(*edits.untagged, s.node))
+                return without_link(edits, s.node)
             case m.Push():
-                return self.push(s, edits)
+                nodes = tuple(e.node for e in s.elements)
+                numbers = (*[self.number(s)] * len(nodes), *edits.numbers)
+                return replace(pushed(edits, nodes, s.before, s.behind), numbers=numbers)
             case m.Append():
-                number = self.number(s)
-                return replace(edits, appended=(s.behind, number))
+                return replace(cut_behind(edits, s.behind), numbers=(self.number(s),))
             case m.ClampMss():
                 return replace(edits, clamp=True)
         return edits
@@ -162,13 +143,6 @@ class _Role:
 
     def may_have(self, edits: Edits) -> Callable[[str], bool]:
         return lambda node: node in self.reachable and node not in edits.gone(self.graph, self.role)
-
-    def push(self, s: m.Push, edits: Edits) -> Edits:
-        number = self.number(s)
-        pushed = (*((e.node, number) for e in s.elements), *edits.pushed)
-        if s.behind:
-            return replace(edits, pushed=pushed, behind=s.behind)
-        return replace(edits, pushed=pushed, fronts=edits.fronts if edits.pushed else (s.before,))
 
     def number(self, s: m.Push | m.Append) -> int:
         """Of a statement that writes headers: values that are taken in two places differ."""
@@ -185,19 +159,6 @@ class _Role:
         protocols = (self.graph.node(e.node).header.protocol for e in s.elements)
         taken = any(e.values or e.lists for e in s.elements)
         return not taken and not any(protocol in NETWORK for protocol in protocols)
-
-
-def popped_to(graph: m.Graph, role: str, node: str, edits: Edits) -> Edits:
-    """What a packet is behind a `pop to NODE`."""
-    first = edits.own or graph.entry(role).name
-    if node == first or (edits.popped and edits.fronts == (node,)):
-        return edits
-    if graph.node(node).header.link:
-        return replace(edits, fronts=fronts_behind(graph, role, node), popped=(), own=node)
-    popped = ways_to(graph, role, first, node)
-    if popped == ((),):
-        return replace(edits, fronts=(node,))
-    return replace(edits, fronts=(node,), popped=popped)
 
 
 def decided(condition: m.Condition, role: str, may_have: Callable[[str], bool]) -> bool | None:
@@ -224,32 +185,6 @@ def decided(condition: m.Condition, role: str, may_have: Callable[[str], bool]) 
 # ---- ways through the graph -------------------------------------------------------------------
 
 
-def ways_to(graph: m.Graph, role: str, start: str, node: str) -> tuple[tuple[str, ...], ...]:
-    """What may stand between the leading link nodes of a packet that begins with `start` and
-    `node`, outermost first: every way there is on a port role."""
-    found: dict[tuple[str, ...], None] = {}
-    for way in all_ways(graph, role, start, node):
-        inside = list(way[:-1])
-        while inside and graph.node(inside[0]).header.link:
-            inside.pop(0)
-        found[tuple(inside)] = None
-    return tuple(found)
-
-
-def all_ways(graph: m.Graph, role: str, start: str, node: str) -> list[tuple[str, ...]]:
-    """Every way from one node to another, with both."""
-    found: list[tuple[str, ...]] = []
-    todo: list[tuple[str, ...]] = [(start,)]
-    while todo:
-        way = todo.pop(0)
-        if way[-1] == node:
-            found.append(way)
-        else:
-            targets = dict.fromkeys(e.target for e in graph.leaving(way[-1], role))
-            todo += [(*way, t) for t in targets]
-    return found
-
-
 def link_ways(graph: m.Graph, role: str, edits: Edits, node: str) -> list[tuple[str, ...]]:
     """The link nodes that may stand in front of a leading one and can say what follows it."""
     found = list[tuple[str, ...]]()
@@ -266,15 +201,6 @@ def link_ways(graph: m.Graph, role: str, edits: Edits, node: str) -> list[tuple[
     return found
 
 
-def behind(graph: m.Graph, role: str, node: str) -> set[str]:
-    """Nodes that may stand anywhere behind a node."""
-    found = {node}
-    for other in graph.nodes:
-        if {e.source for e in graph.entering(other.name, role)} & found:
-            found.add(other.name)
-    return found - {node}
-
-
 def in_front(graph: m.Graph, role: str, node: str) -> list[str]:
     """The node, and those that may stand anywhere in front of it, innermost first."""
     met, found = reachable(graph, role), [node]
@@ -283,11 +209,3 @@ def in_front(graph: m.Graph, role: str, node: str) -> list[str]:
         if other.name in met and targets & set(found):
             found.append(other.name)
     return found
-
-
-def fronts_behind(graph: m.Graph, role: str, start: str) -> tuple[str, ...]:
-    """Nodes that may come first behind the leading link nodes of a packet that begins with
-    `start`."""
-    links = leading(graph, role, start)
-    found = [e.target for e in graph.edges if role in e.roles and e.source in links]
-    return tuple(dict.fromkeys(t for t in found if not graph.node(t).header.link))
