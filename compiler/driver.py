@@ -20,6 +20,7 @@ from .check.program import check
 from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
+from .lower.trace import to_be_traced
 from .lower.unit import Join, Target, lower
 from .model import Bridge, Forward, Pipeline
 from .passes.drop_unused import drop_unused
@@ -65,7 +66,8 @@ def lowered(
     pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
     """The pipeline in the intermediate representation, before all passes."""
-    return lower(pipeline, pipeline.span.source.file, join, traced, target)
+    unit = lower(pipeline, pipeline.span.source.file, join, target)
+    return to_be_traced(unit) if traced else unit
 
 
 def edited(unit: Unit) -> Unit:
@@ -177,11 +179,12 @@ class Build:
         from .backend.emit import emit
 
         pipeline, without = self._pipeline, self._without
-        unit = edited(lowered(pipeline, join))
+        whole = lowered(pipeline, join)
+        unit = edited(whole)
         units = [(unit, placed(pipeline, unit, without))]
         if traced:
             try:
-                unit = edited(lowered(pipeline, join, traced=True))
+                unit = edited(to_be_traced(whole))
                 units.append((unit, placed(pipeline, unit, without)))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))

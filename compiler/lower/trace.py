@@ -3,11 +3,14 @@ traced."""
 
 from __future__ import annotations
 
-from ...lang.contract.trace.schema import Field, Group, Node, Point, Slot
+from dataclasses import replace
+
+from ...lang.contract.trace.schema import FIRST, Field, Group, Node, Point, Slot
 from ..headers.steps import step
 from ..ir.expr import Cast, Expr, Member, element
 from ..ir.nodes import TraceNode, TraceParsed, TraceRule
 from ..ir.types import U64, Int
+from ..ir.unit import Traced, Unit
 from ..model import TAIL, Graph
 from ..model import Node as ModelNode
 from ..tables.layout import Table, member_name
@@ -80,6 +83,11 @@ def _entry_words(site: LoweringContext, state: str, entry: Expr) -> list[Expr]:
         if given.size > 8:
             words.append(Cast(U64, member >> 64))
     return words
+
+
+def to_be_traced(unit: Unit) -> Unit:
+    """The unit as programs that record what happens to each packet that is asked for."""
+    return replace(unit, traced=Traced(schema_nodes(unit.graph), FIRST))
 
 
 # ---- the schema's nodes ---------------------------------------------------------------------

@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import Literal
 
 from ...lang.contract.manifest.manifest import State
-from ...lang.contract.trace.schema import FIRST
 from ..headers.outline import Outline, untouched
 from ..ir.builder import Builder
 from ..ir.events import Events
 from ..ir.names import Names, c_name
 from ..ir.nodes import Function
-from ..ir.unit import Member, NodeState, Program, Record, Traced, Unit
+from ..ir.unit import Member, NodeState, Program, Record, Unit
 from ..model import Choose, Find, Header, Pipeline, Stage, Tell
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
 from ..tables.layout import Table, states, tables
@@ -33,11 +32,9 @@ def lower(
     pipeline: Pipeline,
     source: str,
     join: Join = "staged",
-    traced: bool = False,
     target: Target = "host",
 ) -> Unit:
-    """`source` is the name of the `.hp` file. `traced`: the programs record what happens to each
-    packet that is asked for. A card's programs are fused."""
+    """`source` is the name of the `.hp` file. A card's programs are fused."""
     laid_out = tables(pipeline, reads(pipeline))
     if target == "nfp":
         join, laid_out = "fused", offloaded(laid_out)
@@ -71,7 +68,6 @@ def lower(
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
         asks_local=tuple(sorted(asks_local(pipeline))),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
-        traced=Traced(trace.schema_nodes(pipeline.graph), FIRST) if traced else None,
     )
 
 
