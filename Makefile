@@ -42,7 +42,7 @@ nightly:
 	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
 	@HELIO_MUTATIONS=$${HELIO_MUTATIONS:-40} $(BIN)/python -m pytest -n 2 tests/lang/syntax/test_fuzz.py tests/compiler/check/test_fuzz.py
 	@HELIO_DRAWN=$${HELIO_DRAWN:-8} $(BIN)/python -m pytest -n 2 tests/compiler/fuzzing/test_fuzz.py tests/property/test_pipelines_agree.py
-	@HELIO_OBJECTS=$${HELIO_OBJECTS:-3000} $(BIN)/python -m pytest tests/runtime/kernel/test_apart.py tests/runtime/agent/test_agent_objects.py
+	@HELIO_OBJECTS=$${HELIO_OBJECTS:-3000} $(BIN)/python -m pytest tests/runtime/kernel/test_isolated_loader.py tests/runtime/agent/test_agent_objects.py
 	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-500} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
 	@HELIO_UPGRADES=$${HELIO_UPGRADES:-200} HELIO_KILLS=$${HELIO_KILLS:-100} $(BIN)/python -m pytest -s tests/e2e/test_upgrade_live.py
 	@HELIO_BYTES=all HELIO_CUTS=$${HELIO_CUTS:-20000} HELIO_DEVICE_CUTS=$${HELIO_DEVICE_CUTS:-1000} $(BIN)/python -m pytest tests/runtime/journal

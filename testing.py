@@ -48,7 +48,8 @@ from .lang.contract.request.request_parser import parse_request
 from .lang.contract.world.environment import Environment, Outcome
 from .lang.text.source import Source
 from .runtime.loading.bundle import Bundle
-from .runtime.testrun.testrun import KernelBackend, PrivateRun
+from .runtime.testrun.kernel_backend import KernelBackend
+from .runtime.testrun.private_run import PrivateRun
 
 __all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from control import Row, control
 from helioc.compiler.driver import Bundle
 from helioc.lang.contract.rules.rules import Reference
-from helioc.runtime.loading.absence import leave_out
+from helioc.runtime.loading.excluded_members import exclude_members
 
 SPREADS, MEMBERS, OVERLAYS, TURNS = (10, 999), 16, 16, 9
 
@@ -44,7 +44,7 @@ def _rows(c: Any, spreads: int) -> Iterator[Row]:
         dead = {Reference("OVERLAY", turn % OVERLAYS + 1)}
         for spent, wanted in ((gone, dead), (back, set[Reference]())):
             begun = time.perf_counter()
-            assert leave_out(loaded, wanted) == spreads
+            assert exclude_members(loaded, wanted) == spreads
             spent.append((time.perf_counter() - begun) * 1000)
             c.writer.settle()
     yield Row(f"dead overlay out of {spreads} LBRs of 16: median", median(gone), "ms", "<= 100 ms")

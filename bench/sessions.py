@@ -15,7 +15,7 @@ from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.handles import Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.rules.plans import Changes
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from measure import Load, Vary
 from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
 from scapy.layers.inet import IP, UDP

@@ -15,7 +15,7 @@ from helioc.lang.contract.world.environment import Environment
 from helioc.runtime.kernel.handles import Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.rules.plans import Changes
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from measure import HERE, Dispatcher, Load, Times, Vary, compare, one_cpu, self_test
 from sessions import ports
 from steering_lab import PRIORITY, SERVER, SMALLEST, USER, Fate, Range, frame

@@ -22,7 +22,7 @@ import numpy as np
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.source import Source
 from helioc.runtime.congestion.decide import PARTS, Verdict
-from helioc.runtime.congestion.watcher import Watched, Watcher
+from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
 from helioc.runtime.edge.config import Config
 from helioc.runtime.edge.congestion_settings import Congestion, shape_of
 from helioc.runtime.kernel import libbpf
@@ -31,7 +31,7 @@ from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.owner.events import Events
 from helioc.runtime.owner.owner import Owner
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace, command
 from measure import HERE, build
 from scapy.contrib.gtp import GTP_U_Header
@@ -130,7 +130,7 @@ class Range:
         request = parse_request(Source("rules", f"create {', '.join(rules)}"))
 
         def load() -> None:
-            with Loaded.load(bundle, Config((Wanted(1, "NIC", 0, "nic0", 0),)), name) as loaded:
+            with Loaded.load(bundle, Config((PortConfig(1, "NIC", 0, "nic0", 0),)), name) as loaded:
                 loaded.apply(request)
 
         self.host.inside_thread(load)
@@ -148,7 +148,7 @@ class Range:
             shape = shape_of(loaded.manifest)
             assert shape is not None
             watcher = Watcher(lambda: ())  # no thread of its own: it looks when it is told to
-            watched = Watched(Owner(loaded, Events()), settings, shape)
+            watched = WatchedPipeline(Owner(loaded, Events()), settings, shape)
 
             def turn() -> Verdict:
                 self.host.inside_thread(lambda: watcher.turn(watched, time.monotonic()))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agent import Edge, Run, Times, ask, build_client, edge, updates
 from helioc.compiler.driver import Bundle
-from helioc.runtime.base.tally import Tallied, tallied
+from helioc.runtime.base.latency_stats import LatencyReport, read_latency
 from helioc.runtime.base.waits import CAUSES, SLOW
 from helioc.runtime.journal.heads import HEADS
 
@@ -95,13 +95,13 @@ def print_rows(bundle: Bundle, count: int, rounds: int, say: Callable[[str], Non
             say(f"one stream, {depth:3} not answered: {rate:,.0f} requests a second")
 
 
-def _slow(made: Edge) -> Tallied:
-    found = tallied(made.name)
+def _slow(made: Edge) -> LatencyReport:
+    found = read_latency(made.name)
     assert found is not None
     return found
 
 
-def _parts(before: Tallied, after: Tallied) -> str:
+def _parts(before: LatencyReport, after: LatencyReport) -> str:
     """What those in between waited for, in parts of a hundred."""
     waits = {cause: after.waits[cause] - before.waits[cause] for cause in CAUSES}
     total = sum(waits.values()) or 1.0

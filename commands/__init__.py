@@ -1,1 +1,1 @@
-"""What people type: helioc, helioctl and heliod, above both planes."""
+"""The command lines of helioc, helioctl and heliod, above both planes."""

@@ -1,4 +1,4 @@
-"""Backups of what an agent keeps: the commands `backup` and `restore`."""
+"""Backups of an agent's state: the commands `backup` and `restore`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..lang.text.diagnostics import Diagnostic
-from .saying import PATH, complain
+from .output import PATH, complain
 
 if TYPE_CHECKING:
-    from .control import Target
+    from .target import Target
 
 
 @click.command()

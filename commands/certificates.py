@@ -1,4 +1,4 @@
-"""A laboratory's authority, the group `certs`, and the enrolment with a controller."""
+"""The group `certs`, a laboratory's authority, and the command `enrol`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..runtime.base.places import STATE
-from .saying import PATH
+from ..runtime.base.paths import STATE
+from .output import PATH
 
 if TYPE_CHECKING:
-    from ..runtime.base.certs import Role
+    from ..runtime.base.identity import Role
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""A page about a pipeline, made of the pipeline itself: `helioc doc`. Markdown or HTML."""
+"""Generates a page about a pipeline, Markdown or HTML: `helioc doc`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Piece = Heading | Paragraph | Grid | Picture
 
 
 def page(pipeline: m.Pipeline, unit: Unit) -> tuple[Piece, ...]:
-    """All that is to be said, in order."""
+    """The parts of the page, in order."""
     return tuple(_page(pipeline, unit))
 
 
@@ -108,8 +108,8 @@ def _tested(test: m.Test) -> str:
 
 def _node(node: m.Node) -> tuple[str, ...]:
     h = node.header
-    octets = str(h.minimum) if h.minimum == h.maximum else f"{h.minimum} to {h.maximum}"
-    return node.name, h.name, octets, h.doc
+    size = str(h.minimum) if h.minimum == h.maximum else f"{h.minimum} to {h.maximum}"
+    return node.name, h.name, size, h.doc
 
 
 # ---- elements and rules ---------------------------------------------------------------------
@@ -148,8 +148,10 @@ def _operand(match: m.Match) -> str:
 
 
 def _when(r: m.Requirement, names: Mapping[str, Mapping[int, str]]) -> str:
-    said = ((name, [names[name].get(v, str(v)) for v in values]) for name, values in r.when)
-    return " and ".join(f"{name} is {' or '.join(values)}" for name, values in said) or "always"
+    conditions = ((name, [names[name].get(v, str(v)) for v in values]) for name, values in r.when)
+    return (
+        " and ".join(f"{name} is {' or '.join(values)}" for name, values in conditions) or "always"
+    )
 
 
 def _about(rule: m.RuleKind) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`explain`, of helioc and of helioctl."""
+"""The command `explain` of helioc and helioctl."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 @click.command()
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
-    """Tell what an error code means, with an example and its mend."""
+    """Tell what an error code means, with an example and its fix."""
     from ..lang.text import errors
 
     if code is None:

@@ -1,8 +1,8 @@
-"""`helioctl`: load a pipeline, tell it rules, look at it, unload it.
+"""`helioctl`: loads and unloads pipelines, changes their rules, shows their state.
 
-Exit status: 0 well; 1 the input was refused, or the kernel refused; 2 the command line is wrong;
-70 a fault of helioctl itself; 130 interrupted; 141 nobody reads any more. Each command imports
-what it needs when it runs.
+Exit status: 0 success; 1 the input was refused, or the kernel refused; 2 the command line is wrong;
+70 an internal error; 130 interrupted; 141 the output's reader is gone. Each command imports what it
+needs when it runs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NoReturn
 import click
 
 from ..lang.text.command import run
-from . import backup, certificates, intents, loading, looking, repair, rules
+from . import backup, certificates, intents, loading, observe, repair, rules
 from .explain import explain
-from .saying import PATH
+from .output import PATH
 
 
 def main() -> NoReturn:
@@ -39,14 +39,14 @@ def main() -> NoReturn:
 @click.option("--local", is_flag=True, help="Without the agent, on the kernel's maps.")
 @click.pass_context
 def cli(context: click.Context, name: str, agent: str, identity: Path | None, local: bool) -> None:
-    """Load Helio pipelines into the kernel, and tell them rules."""
-    from .control import Target
+    """Load Helio pipelines into the kernel, and change their rules."""
+    from .target import Target
 
     context.obj = Target(name, agent, local, identity)
 
 
-for room in (loading, rules, looking, intents, certificates, repair, backup):
-    for command in room.COMMANDS:
+for group in (loading, rules, observe, intents, certificates, repair, backup):
+    for command in group.COMMANDS:
         cli.add_command(command)
 cli.add_command(explain)
 

@@ -1,6 +1,6 @@
-"""`heliod`: the agent of an edge. It owns the pipelines of its network namespace.
+"""`heliod`: the agent of an edge, which owns the pipelines of its network namespace.
 
-Exit status as `helioctl`'s. It ends by SIGTERM or SIGINT; pipelines go on working without it.
+Exit status as `helioctl`'s. SIGTERM or SIGINT ends it; pipelines go on without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..lang.text.command import Finite, run
 from ..lang.text.stopping import Serving
 from ..runtime.agent.health import Health, notify, watch_until
 from ..runtime.base import logs
-from ..runtime.base.places import SOCKET, STATE
+from ..runtime.base.paths import SOCKET, STATE
 from ..runtime.kernel.privileges import (
     AGENT,
     CARDS,
@@ -34,7 +34,7 @@ from .settings import from_file, misfit
 if TYPE_CHECKING:
     from ..runtime.agent.agent import Agent
     from ..runtime.enrolment.edge import Home
-    from ..runtime.enrolment.herald import Herald
+    from ..runtime.enrolment.heartbeat import Heartbeat
     from ..runtime.journal.store import Acknowledge
 
 #: Seconds that calls in progress have when the agent ends.
@@ -95,7 +95,7 @@ def main() -> NoReturn:
 @click.option("--rate", default=10_000.0, type=Finite(1), show_default=True,
               help="Requests a second of one client; whoever asks faster waits.")
 @click.option("--program-times", "times", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel "
-              "wants for timing programs: reports of intents then tell CPU time.")
+              "wants for timing programs: reports of intents then have CPU time.")
 @click.option("--cards", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel wants of who "
               "loads pipelines onto network cards.")
 @click.option("--cpu", type=Cpu(0), help="Run on this CPU alone: handing work from "
@@ -134,7 +134,7 @@ def serve(
     from ..runtime.rpc.server import Server
     from ..runtime.rpc.service import Service
 
-    Object.apart = True
+    Object.isolated = True
     health = Health()
     with _supervised(supervised, health):
         health.agent = agent = Agent(Store(state, acknowledge))
@@ -158,15 +158,15 @@ def serve(
             _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
             notify("READY=1")
             service.readers.start()
-            herald = _herald(home, agent)
-            pusher = Pusher(agent.owners, agent.intents.told, service.counts)
+            heartbeat = _heartbeat(home, agent)
+            pusher = Pusher(agent.owners, agent.intents.find, service.counts)
             pusher.start()
             watch_until(serving.wait, health.stuck, lambda why: _log.error("no progress %s", why))
             _log.info("ends; pipelines go on working")
             notify("STOPPING=1")
             pusher.stop()
-            if herald is not None:
-                herald.stop()
+            if heartbeat is not None:
+                heartbeat.stop()
             server.stop(GRACE)
             service.readers.close()
         finally:
@@ -179,7 +179,7 @@ def _supervised(address: str, health: Health) -> AbstractContextManager[object]:
     if not address:
         return nullcontext()
     from ..runtime.base.listening import listen_locally
-    from ..runtime.looking.health_server import health_servers
+    from ..runtime.observe.health_server import health_servers
 
     return health_servers(listen_locally(address), health.stuck, health.unready)
 
@@ -190,15 +190,15 @@ def _home(state: Path) -> Home | None:
     return home(state)
 
 
-def _herald(home: Home | None, agent: Agent) -> Herald | None:
+def _heartbeat(home: Home | None, agent: Agent) -> Heartbeat | None:
     """Tells the controller of an edge that is enrolled how it is."""
     if home is None:
         return None
-    from ..runtime.enrolment.herald import Herald
+    from ..runtime.enrolment.heartbeat import Heartbeat
 
-    herald = Herald(home, agent.status)
-    herald.start()
-    return herald
+    heartbeat = Heartbeat(home, agent.status)
+    heartbeat.start()
+    return heartbeat
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Intents and their reports as text, and as JSON."""
+"""Prints intents and their reports as text and as JSON."""
 
 from __future__ import annotations
 

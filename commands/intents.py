@@ -1,4 +1,4 @@
-"""Traffic by its headers, and what is to become of it: the group `intent`."""
+"""The group `intent`: rules for traffic described by its headers, for a while."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ..lang.text.command import Finite
-from .saying import PATH, say_json
+from .output import PATH, say_json
 
 if TYPE_CHECKING:
-    from .control import Target
+    from .target import Target
 
 
 @click.group()
@@ -25,7 +25,7 @@ def intent() -> None:
 @click.pass_obj
 def intent_apply(target: Target, file: Path) -> None:
     """Tell the agent the intent in FILE, YAML or JSON (- is standard input)."""
-    from ..runtime.base.reading import read_source
+    from ..runtime.base.files import read_source
     from .intent_text import said_of
 
     source = read_source(file)

@@ -1,4 +1,4 @@
-"""Pipelines: load, upgrade, unload, list."""
+"""The commands `load`, `upgrade`, `unload` and `list`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .saying import PATH, complain, say_json
+from ..lang.text.diagnostics import Diagnostic, Refused
+from .output import PATH, complain, say_json
 
 if TYPE_CHECKING:
-    from .control import Target
+    from ..runtime.loading.bundle import Bundle
+    from .control import LoadedNow
+    from .target import Target
+
+TWIN = "host"  # the folder of the host's programs in a card's bundle
+_NO_CARD = "H0754"
 
 
 @click.command()
@@ -32,8 +38,8 @@ def load(
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
     from ..runtime.base.errors import no_bundle, refused
-    from ..runtime.base.reading import read_source
-    from ..runtime.edge.reading import bundle_of
+    from ..runtime.base.files import read_source
+    from ..runtime.edge.read_config import bundle_of
     from ..runtime.loading.bundle import read_bundle
     from ..runtime.loading.card_errors import for_a_card
 
@@ -42,12 +48,10 @@ def load(
         why = "none is named: give it to `load`, or as `bundle:` in the YAML"
         raise refused(no_bundle(Path("…"), why))
     if offload:
-        from .choosing import load_onto_card, replace_on_card
-
         if replace:
-            click.echo(f"replaced the programs of {replace_on_card(target, directory)}")
+            click.echo(f"replaced the programs of {_replace_on_card(target, directory)}")
             return
-        now, where = load_onto_card(target, directory, config_path, or_host)
+        now, where = _load_onto_card(target, directory, config_path, or_host)
     else:
         found, where = read_bundle(directory), ""
         if found.manifest.target != "host":
@@ -58,6 +62,43 @@ def load(
         complain(list(now.warnings))
     ports = ", ".join(f"{name} ({role}: {interface})" for name, role, interface in now.ports)
     click.echo(f"loaded {now.name}{where} on {ports}; {now.rules:,} rules")
+
+
+def _load_onto_card(
+    target: Target, directory: Path, config: Path, or_host: bool
+) -> tuple[LoadedNow, str]:
+    """The result of the load, and in words where it runs. Raises `Refused`."""
+    from ..runtime.loading.bundle import read_bundle
+
+    bundle = _card_bundle(directory)
+    try:
+        with target.open() as control:
+            return control.load(bundle, config), " (in the card)"
+    except Refused as failed:
+        if not or_host or any(d.code != _NO_CARD for d in failed.diagnostics):
+            raise
+        why = failed.diagnostics[0].title
+    twin = read_bundle(directory / TWIN)
+    with target.open() as control:
+        return control.load(twin, config), f" (on the host: {why})"
+
+
+def _replace_on_card(target: Target, directory: Path) -> str:
+    """Replace the running programs by a bundle's; the pipeline's name. Raises `Refused`."""
+    bundle = _card_bundle(directory)
+    with target.open() as control:
+        return control.upgrade(bundle, None, False).name
+
+
+def _card_bundle(directory: Path) -> Bundle:
+    """Raises `Refused` where it is not for a card."""
+    from ..runtime.base.errors import refused
+    from ..runtime.loading.bundle import read_bundle
+
+    bundle = read_bundle(directory)
+    if bundle.manifest.target == "host":
+        raise refused(_not_for_a_card(str(directory)))
+    return bundle
 
 
 @click.command()
@@ -104,7 +145,7 @@ def list_(target: Target, as_json: bool) -> None:
     """The pipelines that are loaded; on standard error, what is wrong with the agent."""
     from dataclasses import replace
 
-    from ..runtime.looking.status import health
+    from ..runtime.observe.status import health
 
     with replace(target, name="").open() as control:
         names, left = control.names()
@@ -123,3 +164,13 @@ def list_(target: Target, as_json: bool) -> None:
 
 
 COMMANDS = (load, upgrade, unload, list_)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_for_a_card(path: str) -> Diagnostic:
+    return Diagnostic(
+        "H0751", f"the bundle in `{path}` is not for a card", (),
+        "compile it with `--target nfp`, or load it without `--offload`",
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an operator does about damage: the command `repair`."""
+"""The command `repair`: replaces damaged kernel objects, or accepts lost journal data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .saying import complain
+from .output import complain
 
 if TYPE_CHECKING:
-    from .control import Target
+    from .target import Target
 
 
 @click.command()

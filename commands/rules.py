@@ -1,4 +1,4 @@
-"""Requests: create, update, delete, replace, push, and pack."""
+"""The commands `create`, `update`, `delete`, `replace`, `push` and `pack`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .saying import PATH, complain
+from .output import PATH, complain
 
 if TYPE_CHECKING:
     from ..runtime.base.outcome import Outcome
-    from .control import Target
+    from .target import Target
 
 
 def _request(operation: str, help_: str) -> click.Command:
@@ -54,7 +54,7 @@ def pack(bundle: Path, file: Path, out: Path | None, kind: str) -> None:
     Its cells are checked now, on any machine and without root, so that `push` need not read
     them, and whether rules in it are identical; what depends on the rules in force, `push` still
     checks."""
-    from ..runtime.base.requests import pack as packed
+    from ..runtime.base.request_files import pack as packed
     from ..runtime.loading.bundle import read_bundle
 
     out = out or file.with_suffix(".hpr")

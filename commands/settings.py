@@ -1,4 +1,4 @@
-"""Options of a command in a YAML file: a key for each, `tcp` for `--tcp`. The command line wins."""
+"""Reads a command's options from a YAML file, `tcp` for `--tcp`; the command line goes first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from click.core import ParameterSource
 
 from ..lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.text.source import Source, Span
+from ..runtime.base.files import read_source
 from ..runtime.base.listening import need_address, need_local_address
-from ..runtime.base.reading import read_source
 from ..runtime.edge.yaml_nodes import Nodes
 
 GUIDE = "docs/install.md"

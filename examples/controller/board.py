@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from helioc.runtime.enrolment.register import Known
+from helioc.runtime.enrolment.edge_registry import EnrolledEdge
 
 _log = logging.getLogger("controller")
 Fares = Literal["not asked yet", "in step", "drifted", "refused", "unreachable"]
@@ -111,7 +111,7 @@ def table(states: Iterable[State], now: float) -> str:
     return _columns(rows, notes)
 
 
-def edges(known: Iterable[Known], now: float) -> str:
+def edges(known: Iterable[EnrolledEdge], now: float) -> str:
     """A line an edge, and under it a line for each of its pipelines."""
     rows: list[tuple[str, ...]] = [("edge", "agent", "heard")]
     notes: list[tuple[str, ...]] = [()]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from helioc.runtime.base.certs import read_identity
+from helioc.runtime.base.identity import read_identity
 
 from . import etcd_pb2 as pb
 from .wanted import Edge, Piece, Rules, Wanted

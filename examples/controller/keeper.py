@@ -22,8 +22,8 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.ending import diagnosed
 from helioc.lang.text.render import render
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.client.desired_state import Difference
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.wanted import Difference
 
 from .board import Board, Fares, State
 from .wanted import Rules

@@ -30,8 +30,8 @@ from helioc.lang.text.stopping import Serving
 from helioc.runtime.base.certs import check_name, issue, new_authority
 from helioc.runtime.client import Client
 from helioc.runtime.enrolment.certificates import der_of, fingerprint
-from helioc.runtime.enrolment.office import Desk, Office
-from helioc.runtime.enrolment.register import Register
+from helioc.runtime.enrolment.edge_registry import EdgeRegistry
+from helioc.runtime.enrolment.est_server import EstServer, EstService
 from helioc.runtime.enrolment.token import Token
 
 _PATH = click.Path(path_type=Path)
@@ -91,10 +91,10 @@ def create(state: Path, edge: str, hosts: tuple[str, ...], lifetime: float) -> N
     click.echo(Token(edge, secret, _pin(state)))
 
 
-def _register(state: Path) -> Register:
+def _register(state: Path) -> EdgeRegistry:
     if not (state / "ca.pem").exists():
         raise click.UsageError(f"{state} has no authority: `init` makes one")
-    return Register(state / "register.db")
+    return EdgeRegistry(state / "register.db")
 
 
 @cli.command()
@@ -163,9 +163,9 @@ def run(
         owned.callback(source.stop)
         if listen:
             host, _, port = listen.rpartition(":")
-            office = Office(state, register, heard, timedelta(days=certificates))
+            office = EstService(state, register, heard, timedelta(days=certificates))
             address = host.strip("[]"), int(port)
-            owned.enter_context(closing(Desk(office, address, state / "office")))
+            owned.enter_context(closing(EstServer(office, address, state / "office")))
         heard()
         source.start()
         logging.info("running")
@@ -174,7 +174,7 @@ def run(
 
 
 def client_of(
-    state: Path, register: Register, edge: str, address: str, pipeline: str, timeout: float
+    state: Path, register: EdgeRegistry, edge: str, address: str, pipeline: str, timeout: float
 ) -> Client:
     """Of an edge's agent, which shows a certificate that the register knows; of one that has not
     enrolled here, one by our authority."""

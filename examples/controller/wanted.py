@@ -14,7 +14,7 @@ from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Diagnostic, Diagnostics, Label
 from helioc.lang.text.source import Source
-from helioc.runtime.base.reading import read_source
+from helioc.runtime.base.files import read_source
 from helioc.runtime.edge.yaml_nodes import Nodes
 
 GUIDE = "docs/controller.md"

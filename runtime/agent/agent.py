@@ -17,36 +17,37 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.ending import diagnosed
 from ...lang.text.source import Source
 from ..base.errors import already_loaded, loaded_again, not_repairable, refused, repaired
-from ..base.moments import told
+from ..base.paths import this_namespace
+from ..base.published import publish_agent
+from ..base.wall_clock import wall_time
 from ..congestion.status import Status as Congestion
 from ..congestion.watcher import Watcher
 from ..edge.config import Config
 from ..edge.liveness_settings import shape_of
 from ..edge.overlay_health import Quality
 from ..edge.push_settings import Push
-from ..edge.reading import read_here
-from ..intents.keeper import Keeper
-from ..intents.kept import Kept as KeptIntents
+from ..edge.read_config import read_here
+from ..intents.manager import IntentManager
+from ..intents.store import IntentStore
 from ..journal import errors as store_faults
 from ..journal.backup import Received, Taken
 from ..journal.journal import Journal, build_of
 from ..journal.state import Build, Item, Loss
 from ..journal.store import Store
 from ..liveness.prober import Prober
+from ..loading.any_loaded import load, open_loaded
 from ..loading.bundle import Bundle
-from ..loading.either import load, open_loaded
+from ..loading.integrity import about_defect
 from ..loading.loader import released_on_failure, unload
 from ..loading.pinned_maps import PinGone
-from ..loading.posted import post
-from ..loading.releases import loaded_names, pick, this_namespace
-from ..loading.soundness import about_damaged
+from ..loading.releases import loaded_names, pick
 from ..owner.events import Event, Events, OverlayChanged, PipelineChanged
 from ..owner.owner import Owner
 from ..owner.scribe import Scribe
 from ..owner.surveyor import Surveyor
-from ..ports.ports import Port, as_wanted
-from ..tracing.left import traces_left
-from ..tracing.swap import mend
+from ..ports.ports import Port, all_configured
+from ..tracing.stale_traces import stale_traces
+from ..tracing.swap import restore_plain_builds
 from .inspector import Inspector
 from .restore import bundle_of, check, is_whole, reopen, restore
 
@@ -104,32 +105,32 @@ class Agent:
         self._findings: dict[str, list[Diagnostic]] = {}
         self.prober = Prober(self.owners, self._told)
         self.inspector = Inspector(self._bundle)
-        self.surveyor = Surveyor(self.owners, self.prober.stir, self.inspector.findings)
+        self.surveyor = Surveyor(self.owners, self.prober.wake, self.inspector.findings)
         self.watcher = Watcher(self.owners)
         self._changing = RLock()
         self.scribe = Scribe(self.owners, store)
-        self.intents = Keeper(self.owner, KeptIntents(store))
+        self.intents = IntentManager(self.owner, IntentStore(store))
 
     def open_all(self) -> dict[str, list[Diagnostic]]:
         """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
         by name what is to be said about that; what stands in the way of one is no hindrance to the
         others."""
-        if traces_left():
-            mend()
+        if stale_traces():
+            restore_plain_builds()
         loaded = loaded_names(this_namespace())
         kept = self._kept(loaded)
         for name in sorted({*loaded, *kept}):
             try:
                 if name in loaded:
                     self._take_over(name, kept.get(name))
-                elif (damaged := about_damaged(name)) is not None:
+                elif (damaged := about_defect(name)) is not None:
                     self._load_again(kept[name], damaged)
                 else:
                     self._restore(kept[name])
             except Exception as error:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
                 self._findings[name] = found + diagnosed(error, "heliod")
-        post("journal", len(self.losses))
+        publish_agent("journal", len(self.losses))
         self.scribe.start()
         self.surveyor.start()
         self.prober.start()
@@ -211,7 +212,7 @@ class Agent:
                 self.store.note_owned(name)
         self._owners[name], self._findings[name] = owner, found
         self.surveyor.stir()
-        self.prober.stir()
+        self.prober.wake()
         return owner
 
     def _restore(self, kept: Item) -> None:
@@ -338,7 +339,7 @@ class Agent:
     def backup(self) -> Iterator[Taken]:
         """Everything that is kept: each pipeline as it is at one moment, while requests go on."""
         store = self._need_store()
-        with self.intents.still() as intents, self._changing:
+        with self.intents.paused() as intents, self._changing:
             lost = [item.name for item in store.pipelines() if item.name not in self._owners]
             if lost:
                 why, help_ = f"`{lost[0]}` could not be restored", "see `helioctl status`"
@@ -361,8 +362,8 @@ class Agent:
         cannot be loaded is kept, and its status says why, as after a reboot."""
         store = self._need_store()
         check(received)
-        with self.intents.still(), self._changing:
-            intents = len(self.intents.told())
+        with self.intents.paused(), self._changing:
+            intents = len(self.intents.find())
             there = {*self._owners, *(item.name for item in store.pipelines())}
             if (there or intents) and not replace_all:
                 raise refused(store_faults.not_empty(there, intents))
@@ -378,8 +379,8 @@ class Agent:
             finally:
                 for item in store.pipelines():
                     self._restore_or_say(item)
-            self.intents.replace(KeptIntents(store))
-        post("journal", len(self.losses))
+            self.intents.replace(IntentStore(store))
+        publish_agent("journal", len(self.losses))
         self._need_list()
 
     def _restore_or_say(self, item: Item) -> None:
@@ -420,12 +421,12 @@ class Agent:
         journals = (owner.journal for owner in self.owners())
         logs = (each.log.synced for each in journals if each is not None)
         last = max(self.store.synced if self.store is not None else 0.0, *logs, 0.0)
-        return told(last) if last else 0.0
+        return wall_time(last) if last else 0.0
 
     @property
     def started(self) -> float:
         """In seconds of the Unix epoch."""
-        return told(self._started)
+        return wall_time(self._started)
 
     @property
     def journalled(self) -> bool:
@@ -489,14 +490,14 @@ class Agent:
             return [], []
         before = self.losses
         self.intents.accept_loss()
-        with self.intents.still(), self._changing:  # in this order: intents look for owners
+        with self.intents.paused(), self._changing:  # in this order: intents look for owners
             works = {*self._owners, *loaded_names(this_namespace())}
             for item in store.pipelines():
                 if item.name not in works and store.ruined(item):
                     self.unload(item.name)
             store.accept_losses()
             left = self.losses
-            post("journal", len(left))
+            publish_agent("journal", len(left))
             self._need_list()
         accepted = [loss for loss in before if loss not in left]
         of = partial(store_faults.data_loss, store.directory)
@@ -509,7 +510,7 @@ class Agent:
 
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
-        post("journal", 0)
+        publish_agent("journal", 0)
         self.events.close()
         self.prober.stop()
         self.surveyor.stop()
@@ -545,7 +546,7 @@ def _unprobed(owner: Owner, probed: Collection[int]) -> tuple[Rule, ...]:
 def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:
     """What there is to say of a pipeline."""
     loaded = owner.loaded
-    ports = as_wanted(loaded.wanted, loaded.ports)
+    ports = all_configured(loaded.port_configs, loaded.ports)
     kinds = tuple(
         KindCount(kind.name, loaded.book.count(kind.name), kind.capacity)
         for kind in loaded.manifest.rules

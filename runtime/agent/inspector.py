@@ -16,7 +16,7 @@ from ..base.logs import text as log_text
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
 from ..loading.bundle import Bundle
-from ..loading.soundness import links_wrong, wrong
+from ..loading.integrity import defects, link_defects
 from ..owner.owner import Owner
 
 #: Seconds: for which what was seen is taken as still so, and until a busy pipeline is left for
@@ -81,7 +81,7 @@ class Inspector:
                     found = _wrong(owner)
             seen = self._seen[owner] = replace(before, bare=_bare(owner) if found else ())
             # The new link could have had a program, were that not gone.
-            if seen.bare and wrong(owner.loaded):
+            if seen.bare and defects(owner.loaded):
                 seen = self._seen[owner] = self._repaired(owner, seen)
                 found = _wrong(owner)
             return (unsound(owner.name, found, seen.bare), *seen.why) if found else ()
@@ -120,7 +120,7 @@ def _bare(owner: Owner) -> tuple[str, ...]:
 def _wrong(owner: Owner) -> list[str]:
     """No request waits for the first look, which an upgrade may mislead; the second is sure."""
     loaded = owner.loaded
-    if not wrong(loaded) and not links_wrong(loaded):
+    if not defects(loaded) and not link_defects(loaded):
         return []
     with owner.still(time.monotonic() + _TURN) as loaded:
-        return [*wrong(loaded), *links_wrong(loaded)]
+        return [*defects(loaded), *link_defects(loaded)]

@@ -27,7 +27,7 @@ from ..edge.config import Config
 from ..edge.congestion_settings import from_json as congestion_of
 from ..edge.liveness_settings import from_json as liveness_of
 from ..edge.push_settings import from_json as push_of
-from ..intents.kept import check as check_intents
+from ..intents.store import check as check_intents
 from ..journal import errors as store_faults
 from ..journal.backup import Received
 from ..journal.files import NONSENSE
@@ -38,12 +38,12 @@ from ..journal.state import Build, Bundled, Item, read_build
 from ..journal.store import Store
 from ..kernel.handles import Map
 from ..loading import card_snapshot
+from ..loading.any_loaded import AnyLoaded, load
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
-from ..loading.either import AnyLoaded, load
 from ..loading.loader import Loaded, released_on_failure
 from ..loading.refresh import refresh_rules
 from ..loading.releases import need_name
-from ..ports.ports import Wanted
+from ..ports.ports import PortConfig
 from ..rules import snapshot
 
 
@@ -176,7 +176,7 @@ class Restoration:
 
 
 def _config(about: dict[str, Any]) -> Config:
-    ports = tuple(Wanted(**port) for port in about["ports"])
+    ports = tuple(PortConfig(**port) for port in about["ports"])
     control = tuple(about["control"]) if about["control"] else None
     icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
     return Config(

@@ -1,1 +1,1 @@
-"""Paths, errors and small means that several rooms of the runtime share."""
+"""Paths, errors, certificates and small tools that several folders of the runtime share."""

@@ -1,4 +1,4 @@
-"""Errors between a client and the agent that several modules find."""
+"""Errors between a client and the agent that several modules raise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...lang.text.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from .certs import Ending
+    from .identity import CertificateExpiry
 
 
 def key_reused(key: str) -> Diagnostic:
@@ -84,7 +84,7 @@ def given_up() -> Diagnostic:
                       "its client went away, or its deadline passed")  # fmt: skip
 
 
-def certificate_ends(certificate: Ending, now: float) -> Diagnostic:
+def certificate_ends(certificate: CertificateExpiry, now: float) -> Diagnostic:
     """A warning of one that ends soon, or has."""
     days = int((certificate.ends - now) // 86400)
     when = f"ends in {days} day{'s' * (days != 1)}" if certificate.ends > now else "has ended"

@@ -1,25 +1,20 @@
-"""Certificates for mutual TLS: a small authority for a laboratory, and what a certificate allows.
-
-A client's certificate has its role as a URI among its subject's other names (RFC 5280 section
-4.2.1.6): `urn:helio:role:rules`. Whatever authority signs them, the agent reads nothing else.
-"""
+"""A small certificate authority for a laboratory: certificates for mutual TLS, issued, revoked."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING
 
-from ...lang.text.diagnostics import Diagnostic
 from . import agent_errors as errors
 from .errors import refused
-from .reading import read_octets
+from .files import read_bytes
+from .identity import _LARGEST, ROLE_URI, Role, read_identity
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -28,93 +23,10 @@ if TYPE_CHECKING:
         EllipticCurvePublicKey,
     )
 
-#: What a client may do: look; also change rules; also load, upgrade and unload.
-Role = Literal["read", "rules", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
-ROLE_URI = "urn:helio:role:"
-_LARGEST = 1 << 20
 #: What a certificate may be for.
 _LABEL = re.compile(r"[A-Za-z0-9_*-]{1,63}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 YEAR = timedelta(days=365)
-#: Seconds of life that a certificate has left from which on it is warned of.
-SOON = 30 * 86400.0
-
-
-@dataclass(frozen=True)
-class Identity:
-    """PEM: the authority, a certificate chain by it, and the certificate's key."""
-
-    authority: bytes
-    certificate: bytes
-    key: bytes
-
-
-def read_identity(path: Path, ended: bool = False) -> Identity:
-    """`PATH.pem` and `PATH.key`, and the `ca.pem` beside them. `ended`: also where the certificate
-    has. Raises `Refused`."""
-    beside = path.parent / "ca.pem"
-    files = (beside, path.with_name(f"{path.name}.pem"), path.with_name(f"{path.name}.key"))
-    found = Identity(*(read_octets(file, _LARGEST) for file in files))
-    _check(found, path, ended)
-    return found
-
-
-def _check(found: Identity, path: Path, ended: bool) -> None:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        x509.load_pem_x509_certificate(found.authority)
-        certificate = x509.load_pem_x509_certificate(found.certificate)
-        key = load_pem_private_key(found.key, None)
-    except (ValueError, TypeError) as error:
-        raise refused(errors.bad_identity(str(path), f"they cannot be read: {error}")) from None
-    if key.public_key() != certificate.public_key():
-        raise refused(errors.bad_identity(str(path), "the key is another certificate's"))
-    if not ended and certificate.not_valid_after_utc < datetime.now(UTC):
-        when = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-        raise refused(errors.bad_identity(str(path), f"the certificate expired on {when}"))
-
-
-class Ending(NamedTuple):
-    """A certificate: what it is (`agent`, `authority`), of whom (RFC 4514), and when it ends, in
-    seconds of the Unix epoch."""
-
-    name: str
-    subject: str
-    ends: float
-
-
-def endings(path: Path) -> list[Ending]:
-    """Of an identity's certificates (see `read_identity`), also of those that have ended. Raises
-    `Refused`."""
-    from cryptography import x509
-
-    found = []
-    for name, file in (("agent", f"{path}.pem"), ("authority", path.parent / "ca.pem")):
-        try:
-            all_ = x509.load_pem_x509_certificates(read_octets(Path(file), _LARGEST))
-        except ValueError as error:
-            raise refused(errors.bad_identity(str(file), f"it cannot be read: {error}")) from None
-        # of the agent what it shows; of authorities each that it knows
-        for read in all_[:1] if name == "agent" else all_:
-            subject = read.subject.rfc4514_string()
-            found.append(Ending(name, subject, read.not_valid_after_utc.timestamp()))
-    return found
-
-
-def ending_soon(certificates: Iterable[Ending], now: float) -> list[Diagnostic]:
-    """Warnings of certificates that have not long to live, or have ended."""
-    return [errors.certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
-
-
-def role_of(uris: Container[str]) -> Role | None:
-    """The role among a certificate's URIs."""
-    for role in reversed(ROLES):
-        if f"{ROLE_URI}{role}" in uris:
-            return role
-    return None
 
 
 # ---- a small authority ----------------------------------------------------------------------
@@ -171,7 +83,7 @@ def revoke(directory: Path, certificate: Path) -> str:
     from .revoked import Revoked
 
     try:
-        found = x509.load_pem_x509_certificate(read_octets(certificate, _LARGEST))
+        found = x509.load_pem_x509_certificate(read_bytes(certificate, _LARGEST))
     except ValueError as error:
         raise refused(
             errors.bad_identity(str(certificate), f"it cannot be read: {error}")
@@ -206,7 +118,7 @@ def _is_authority(certificate: x509.Certificate) -> bool:
 
 
 def check_hosts(hosts: Iterable[str]) -> None:
-    """That each is an address, or a name as DNS has it. Raises `Refused`."""
+    """Check that each is an address or a DNS name. Raises `Refused`."""
     for host in hosts:
         with suppress(ValueError):
             ip_address(host)
@@ -217,7 +129,7 @@ def check_hosts(hosts: Iterable[str]) -> None:
 
 
 def check_name(name: str) -> None:
-    """That a certificate may be for it. Raises `Refused`."""
+    """Check that it may be a certificate's name. Raises `Refused`."""
     if not NAME.fullmatch(name):
         help_ = "letters, digits, `-`, `_` and `.`, at most 64"
         raise refused(errors.bad_message(f"`{name}` cannot be a certificate's name", help_))
@@ -255,7 +167,7 @@ def issued_again(
     before: x509.Certificate, authority: x509.Certificate, signer: EllipticCurvePrivateKey,
     lifetime: timedelta,
 ) -> x509.Certificate:  # fmt: skip
-    """The same certificate for the same key, by this authority and from now on."""
+    """The same certificate for the same key, signed by this authority and valid from now on."""
     from cryptography import x509
 
     now = datetime.now(UTC)
@@ -338,11 +250,11 @@ def _write(
     made, path = [], directory
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for file, (octets, mode) in files.items():
+        for file, (content, mode) in files.items():
             path = directory / file
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
             with os.fdopen(descriptor, "wb") as out:
-                out.write(octets)
+                out.write(content)
             made.append(path)
     except OSError as error:
         raise refused(errors.no_certificate(str(path), (error.strerror or "").lower())) from None

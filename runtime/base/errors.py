@@ -1,4 +1,4 @@
-"""Errors of bundles, loads, tables and the kernel that several folders find."""
+"""Errors of bundles, loads, tables and the kernel that several folders raise."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def foreign_object(path: Path, why: str) -> Diagnostic:
 
 
 def damaged_object(operation: str, log: str) -> Diagnostic:
-    said = log.rpartition("\n")[2].strip() or "it is no object file for the kernel"
-    return Diagnostic("H0712", f"cannot {operation}: {said}", (),
+    message = log.rpartition("\n")[2].strip() or "it is no object file for the kernel"
+    return Diagnostic("H0712", f"cannot {operation}: {message}", (),
                       "the file is damaged, though its digest is that of the manifest: compile the "
                       "pipeline again")  # fmt: skip
 
@@ -141,21 +141,22 @@ def no_card_privilege(capability: str) -> Diagnostic:
                       "run as root; the agent keeps it with `heliod --cards`")  # fmt: skip
 
 
-def no_bpffs(mend: str) -> Diagnostic:
-    return Diagnostic("H0721", "no bpf file system is mounted at /sys/fs/bpf", (), mend)
+def no_bpffs(fix: str) -> Diagnostic:
+    return Diagnostic("H0721", "no bpf file system is mounted at /sys/fs/bpf", (), fix)
 
 
-def kernel_lacks(what: str, reason: str, mend: str = "") -> Diagnostic:
+def kernel_lacks(what: str, reason: str, fix: str = "") -> Diagnostic:
     needs = f"Helio needs Linux 5.10 or newer with BPF and XDP; this one is {os.uname().release}"
-    return Diagnostic("H0722", f"the kernel does not {what}: {reason}", (), mend or needs)
+    return Diagnostic("H0722", f"the kernel does not {what}: {reason}", (), fix or needs)
 
 
 def verifier(program: str, log: str) -> Diagnostic:
-    """The kernel's verifier refused a program: a fault of the compiler, at a line of the user's."""
-    place, said = verifier_place(log)
+    """The kernel's verifier refused a program: an error of the compiler, at a line of the
+    user's."""
+    place, message = verifier_place(log)
     where = f" at {place}" if place else ""
     return Diagnostic(
-        "H0723", f"the kernel refuses the program `{program}`{where}: {said}", (),
+        "H0723", f"the kernel refuses the program `{program}`{where}: {message}", (),
         f"what passes `helioc check` should load, so this is a fault of helioc; {REPORT}",
     )  # fmt: skip
 
@@ -164,8 +165,10 @@ def verifier_place(log: str) -> tuple[str, str]:
     """(`linx.hp:64`, the verifier's last words) out of its log."""
     lines = [line for line in log.splitlines() if line.strip()]
     places = re.findall(r"@ ?([^\s@]+\.hp:\d+)", log)
-    said = [x for x in lines if not re.match(r"processed \d+|max_states|; |\d+: \(|libbpf|-- ", x)]
-    last = said[-1].strip() if said else "no reason given"
+    message = [
+        x for x in lines if not re.match(r"processed \d+|max_states|; |\d+: \(|libbpf|-- ", x)
+    ]
+    last = message[-1].strip() if message else "no reason given"
     return (places[-1] if places else ""), last
 
 
@@ -179,12 +182,12 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
     if error.errno in (EPERM, EACCES):
         return no_privilege(doing)
     if error.errno == ENOTDIR:
-        return no_bpffs(error.mend)
+        return no_bpffs(error.fix)
     if error.errno in (EMFILE, ENFILE) and (limit := limit_reached(error.errno)):
         return limit
     if error.errno == ENOMEM:
         return Diagnostic("H0330", f"there is not enough memory to {doing}", (), MORE_MEMORY)
-    return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.mend)
+    return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.fix)
 
 
 def mebibytes(size: int) -> str:

@@ -1,8 +1,8 @@
-"""An identity read by a process of its own: what reads certificates takes 9 MB of memory for good,
-and the agent wants it only at its start and when they have changed.
+"""Reads an identity in another process, because reading certificates takes 9 MB of memory for good,
+and the agent needs it only at its start and when the files have changed.
 
 `python -m helioc.runtime.base.identity_check WHAT PATH` writes JSON: the diagnostics that refuse
-it, or with `endings` its certificates (`certs.Ending`); with `check` nothing.
+it, or with `read_expiries` its certificates (`identity.CertificateExpiry`); with `check` nothing.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic, Refused
 from . import agent_errors as errors
-from .certs import Ending, endings, read_identity
 from .errors import refused
-from .reading import file_stamp
+from .files import file_stamp
+from .identity import CertificateExpiry, read_expiries, read_identity
 
 _PATIENCE = 30.0
 
 
 def check_identity(path: Path) -> None:
-    """As `certs.read_identity`, for who does not want what it returns, and goes on with one that
+    """As `identity.read_identity`, for who does not want what it returns, and goes on with one that
     has ended: another may come. Raises `Refused`."""
     _ask("check", path)
 
 
-class Endings:
-    """`certs.endings` of an identity, read again when its files have changed."""
+class Expiries:
+    """`identity.read_expiries` of an identity, read again when its files have changed."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._stamps = path, list[tuple[int, int, int]]()
-        self._found = list[Ending]()
+        self._found = list[CertificateExpiry]()
 
-    def now(self) -> list[Ending]:
+    def now(self) -> list[CertificateExpiry]:
         """Raises `Refused`, where there are none."""
         try:
             return self._read()
@@ -43,11 +43,11 @@ class Endings:
             why = f"`{error.filename}`: {(error.strerror or 'unreadable').lower()}"
             raise refused(errors.bad_identity(str(self._path), why)) from None
 
-    def _read(self) -> list[Ending]:
+    def _read(self) -> list[CertificateExpiry]:
         mine = self._path.with_name(f"{self._path.name}.pem")
         seen = [file_stamp(each) for each in (mine, self._path.parent / "ca.pem")]
         if seen != self._stamps:
-            self._found = [Ending(*each) for each in _ask("endings", self._path)]
+            self._found = [CertificateExpiry(*each) for each in _ask("endings", self._path)]
             self._stamps = seen
         return self._found
 
@@ -56,13 +56,13 @@ def _ask(what: str, path: Path) -> list[tuple[str, str, float]]:
     words = [sys.executable, "-m", "helioc.runtime.base.identity_check", what, str(path)]
     try:
         done = subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True)
-        said = json.loads(done.stdout)
+        reply = json.loads(done.stdout)
     except (subprocess.SubprocessError, ValueError):
         why = "the process that reads them failed"
         raise refused(errors.bad_identity(str(path), why)) from None
-    if "refused" in said:
-        raise Refused([Diagnostic(code, what, (), help_) for code, what, help_ in said["refused"]])
-    return [tuple(each) for each in said["endings"]]
+    if "refused" in reply:
+        raise Refused([Diagnostic(code, what, (), help_) for code, what, help_ in reply["refused"]])
+    return [tuple(each) for each in reply["endings"]]
 
 
 def main() -> None:
@@ -70,10 +70,10 @@ def main() -> None:
     try:
         if what == "check":
             read_identity(path, ended=True)
-        said: dict[str, object] = {"endings": endings(path) if what == "endings" else []}
+        reply: dict[str, object] = {"endings": read_expiries(path) if what == "endings" else []}
     except Refused as error:
-        said = {"refused": [(d.code, d.title, d.help) for d in error.diagnostics]}
-    os.write(1, json.dumps(said).encode())
+        reply = {"refused": [(d.code, d.title, d.help) for d in error.diagnostics]}
+    os.write(1, json.dumps(reply).encode())
 
 
 if __name__ == "__main__":

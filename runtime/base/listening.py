@@ -1,4 +1,4 @@
-"""Sockets that listen."""
+"""Creates sockets that listen: Unix sockets and TCP."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def need_address(address: str) -> re.Match[str]:
 
 
 def _server(family: socket.AddressFamily, at: Any) -> socket.socket:
-    """An address that the host does not have yet is listened at all the same: it may come later,
-    and pipelines do not wait for it. Raises OSError."""
+    """Also listens at an address that the host does not have yet: it may come later, and pipelines
+    do not wait for it. Raises OSError."""
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

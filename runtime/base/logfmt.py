@@ -1,4 +1,4 @@
-"""Records as text in one line, `key=value key="a value"`, whatever others wrote into the values."""
+"""Formats records as one line of text, `key=value key="a value"`, whatever the values hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 
 
 def cut(value: _Value) -> _Value | str:
-    """So much of a text as is ever shown, for who keeps it."""
+    """Cut a text to the length that is ever shown."""
     return value[: LONGEST + 1] if isinstance(value, str) else value
 
 

@@ -1,4 +1,5 @@
-"""Where the agent logs to: standard error or, where that is systemd's journal, the journal itself.
+"""Sends the agent's log to standard error or, where that is systemd's journal, to the journal
+itself.
 
 The journal gets each message whole, with its priority and with the fields of a record's `fields`
 (systemd, "Native Journal Protocol").
@@ -44,17 +45,17 @@ def level(found: Diagnostic) -> int:
 
 
 def text(found: Diagnostic) -> str:
-    """As a line of the log has it, which says the severity by itself."""
+    """A diagnostic as a line of the log, which has the severity by itself."""
     from ...lang.text.render import render
 
     return render(found).replace(f"{found.severity}[{found.code}]", found.code, 1)
 
 
-def room() -> bool:
+def has_space() -> bool:
     """Whether a line can be logged without waiting for who reads the log. Of a pipe the half is
     left to those who do not ask."""
     handlers = logging.getLogger().handlers
-    return all(each.room() for each in handlers if isinstance(each, Lines | Journald))
+    return all(each.has_space() for each in handlers if isinstance(each, Lines | Journald))
 
 
 class Lines(logging.StreamHandler):  # type: ignore[type-arg]
@@ -73,7 +74,7 @@ class Lines(logging.StreamHandler):  # type: ignore[type-arg]
         record.when = "" if timed else time.strftime("%FT%TZ ", time.gmtime(record.created))
         return super().format(record)
 
-    def room(self) -> bool:
+    def has_space(self) -> bool:
         with suppress(OSError, ValueError):  # it is no file, or closed
             descriptor = self.stream.fileno()
             if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
@@ -107,7 +108,7 @@ class Journald(logging.Handler):
         except OSError:
             self._otherwise.handle(record)
 
-    def room(self) -> bool:
+    def has_space(self) -> bool:
         with suppress(OSError, ValueError):
             return _writable(self._socket.fileno())
         return True
@@ -126,10 +127,10 @@ class Journald(logging.Handler):
 
 
 def _field(name: str, value: str) -> bytes:
-    octets = value.encode(errors="replace")
-    if b"\n" not in octets:
-        return b"%s=%s\n" % (name.encode(), octets)
-    return b"%s\n%s%s\n" % (name.encode(), struct.pack("<Q", len(octets)), octets)
+    data = value.encode(errors="replace")
+    if b"\n" not in data:
+        return b"%s=%s\n" % (name.encode(), data)
+    return b"%s\n%s%s\n" % (name.encode(), struct.pack("<Q", len(data)), data)
 
 
 def _connect(path: Path) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Memory that the C library keeps although nobody uses it any more."""
+"""Returns memory to the system that the C library keeps though it is free."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from contextlib import suppress
 
 from ..kernel.system import malloc_trim
 
-#: Bytes by which a process has to have grown before its memory is looked through.
+#: Bytes by which a process has to have grown before its memory is trimmed.
 _GROWN = 64 << 20
 _PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class Memory:
-    """Gives back what is free: glibc does only where it is at the heap's end."""
+    """Returns free memory: glibc does so only at the heap's end."""
 
     def __init__(self) -> None:
         self._least = resident()
 
     def give_back(self) -> None:
-        """If there is so much more of it than there was."""
+        """If the process has grown by `_GROWN`."""
         now = resident()
         self._least = min(self._least, now)
         if now > self._least + _GROWN:
@@ -28,7 +28,7 @@ class Memory:
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory, of no file (proc(5)); 0: nobody can say."""
+    """Bytes of this process that are in memory, of no file (proc(5)); 0: unknown."""
     with suppress(OSError), open("/proc/self/statm", "rb") as file:
         _, pages, shared, *_ = map(int, file.read().split())
         return (pages - shared) * _PAGE

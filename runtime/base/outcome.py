@@ -1,4 +1,4 @@
-"""What became of a request."""
+"""The result of a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 if TYPE_CHECKING:
     from ...lang.contract.rules.plan import Plan
 
-#: References that are told of rules that came packed.
+#: How many references are reported of packed rules.
 SHOWN = 1000
 
 
@@ -29,16 +29,16 @@ class Outcome(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-class MovedOn(Refused):
-    """`if_revision` is not the revision any more, which is `revision`."""
+class RevisionConflict(Refused):
+    """`if_revision` is not the current `revision`."""
 
     def __init__(self, revision: int, wanted: int) -> None:
-        super().__init__([_moved_on(revision, wanted)])
+        super().__init__([_revision_conflict(revision, wanted)])
         self.revision = revision
 
 
 def outcome_of(plan: Plan, revision: int) -> Outcome:
-    """What carrying out a plan came to."""
+    """The outcome of a plan that was carried out."""
     results, blocks = plan.results, plan.blocks
     count = len(results)
     created = tuple(results[i] for i in range(min(count, SHOWN))) if blocks else tuple(results)
@@ -57,6 +57,6 @@ def outcome_of(plan: Plan, revision: int) -> Outcome:
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _moved_on(revision: int, wanted: int) -> Diagnostic:
+def _revision_conflict(revision: int, wanted: int) -> Diagnostic:
     return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
                       "read the rules again, and decide again")  # fmt: skip

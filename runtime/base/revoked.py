@@ -1,9 +1,9 @@
-"""Certificates that are let in no more, though an authority signed them and they have not run out.
+"""The list of revoked certificates, though an authority signed them and they have not expired.
 
-A file `revoked` beside the agent's own identity: on each line the SHA-256 of a certificate (of its
-DER, in hex, with colons or without, as `openssl x509 -fingerprint -sha256` says it), and behind it
-whatever else; `#` begins a comment. With an empty file none is revoked, and without one: but where
-there was one while the agent works, all are until it is there again.
+A file `revoked` beside the agent's own identity: each line begins with the SHA-256 of a certificate
+(of its DER, in hex, with or without colons, as `openssl x509 -fingerprint -sha256` prints it); `#`
+begins a comment. An empty file revokes none, and neither does a missing one; but where the file
+disappears while the agent works, all are revoked until it is there again.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from ...lang.text.diagnostics import Diagnostic, Refused
 from . import agent_errors as errors
 from .errors import refused
+from .files import file_stamp, read_bytes
 from .logs import text as log_text
-from .reading import file_stamp, read_octets
 
 NAME = "revoked"
 _LARGEST = 1 << 20
@@ -80,11 +80,11 @@ class Revoked:
 def _read(path: Path) -> frozenset[str]:
     found = set[str]()
     for number, line in enumerate(
-        read_octets(path, _LARGEST).decode(errors="replace").split("\n"), 1
+        read_bytes(path, _LARGEST).decode(errors="replace").split("\n"), 1
     ):
-        said = line.partition("#")[0].strip()
-        fingerprint = _FINGERPRINT.match(said)
-        if fingerprint is None and said:
+        entry = line.partition("#")[0].strip()
+        fingerprint = _FINGERPRINT.match(entry)
+        if fingerprint is None and entry:
             raise refused(_bad_revoked(str(path), number))
         if fingerprint is not None:
             found.add(fingerprint[1].replace(":", "").lower())

@@ -1,8 +1,8 @@
-"""Another authority in the place of one, with a time in which both are good (docs/certificates.md).
+"""Replaces an authority by another one, with a time in which both are valid (docs/certificates.md).
 
-`rotate`: `ca.pem` has the new authority and the old one behind it, so that agents let in clients of
+`rotate`: `ca.pem` has the new authority and the old one behind it, so that agents accept clients of
 both. Clients' certificates in the directory are signed again, for the same keys; agents show the
-old one's until `retire`, for a client elsewhere may know that only. Each file is replaced in one
+old one's until `retire`, since a client elsewhere may know only that. Each file is replaced in one
 step, and each command may be interrupted and given again.
 """
 
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic
 from . import agent_errors as errors
-from .certs import YEAR, check_name, issued_again, new_authority, read_authority, role_of
+from .certs import YEAR, check_name, issued_again, new_authority, read_authority
 from .errors import refused
-from .reading import read_octets
+from .files import read_bytes
+from .identity import role_of
 from .revoked import Revoked
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ _NEXT = "ca-next"
 
 
 def rotate(directory: Path) -> list[Path]:
-    """Make an authority beside the one that is there. Returns what it wrote. Raises `Refused`."""
+    """Create an authority beside the present one. Returns the written files. Raises `Refused`."""
     _go_on(directory)
     read_authority(directory)
-    old = read_octets(directory / "ca.pem", _LARGEST)
+    old = read_bytes(directory / "ca.pem", _LARGEST)
     if len(_certificates(directory / "ca.pem")) > 1:
         raise refused(_rotating(str(directory)))
     for left in (f"{_NEXT}.pem", f"{_NEXT}.key"):  # of one that was interrupted before
@@ -109,7 +110,7 @@ def _certificates(path: Path) -> list[x509.Certificate]:
     from cryptography import x509
 
     try:
-        return x509.load_pem_x509_certificates(read_octets(path, _LARGEST))
+        return x509.load_pem_x509_certificates(read_bytes(path, _LARGEST))
     except ValueError as error:
         raise refused(errors.bad_identity(str(path), f"it cannot be read: {error}")) from None
 

@@ -1,7 +1,7 @@
-"""What a request waited for, where it took long: so that nobody has to guess.
+"""Measures what slow requests waited for.
 
-Of each request of `SLOW` seconds and more the parts are counted (tally.py), and some of them have a
-line of the logger `heliod.slow`.
+For each request of `SLOW` seconds or more the parts are counted (latency_stats.py); a limited rate
+of them is logged by `heliod.slow`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .logfmt import logfmt
-from .sources import Bucket
+from .source_limits import Bucket
 
 #: Seconds from which on a request is slow.
 SLOW = 0.005
@@ -47,7 +47,7 @@ gc.callbacks.append(_collector)
 
 
 class Waits:
-    """Those of one request, from now on. What its thread waits for a turn is its own until it is in
+    """Waits of one request, from now on. Its thread's waits for a turn count until it is in
     force."""
 
     __slots__ = ("_asked", "_begun", "_collected", "_forced", "_over", "seconds")
@@ -63,7 +63,7 @@ class Waits:
         _of_thread.waits = None
 
     def asked(self) -> None:
-        """Its answer is asked for: from now on it waits for the disk."""
+        """Its answer is requested: from now on it waits for the disk."""
         self._asked = time.perf_counter()
 
     def over(self) -> None:
@@ -83,7 +83,7 @@ class Waits:
 
 
 def waited(cause: str, seconds: float) -> None:
-    """The request of this thread, if it has one, did so."""
+    """Count a wait of this thread's request, if it has one."""
     waits: Waits | None = getattr(_of_thread, "waits", None)
     if waits is not None:
         waits.seconds[cause] += seconds

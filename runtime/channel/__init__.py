@@ -1,1 +1,2 @@
-"""A gRPC client by libnghttp2, without threads of its own: who waits for an answer reads it."""
+"""A gRPC client by libnghttp2, without threads of its own: a thread that waits for an answer reads
+it."""

@@ -1,4 +1,4 @@
-"""A call of gRPC, as its client sees it."""
+"""A gRPC call as its client sees it."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ class Call:
         link = self._link
         link.send(self._stream, wire.framed(message))
         link.flush()
-        if not link.room(self._stream):
+        if not link.can_send(self._stream):
             link.look()  # the server may have said that it takes more
 
     def _send_in_turn(self, message: bytes) -> bool:
         self._need_well()
-        if not (self._over or self._link.room(self._stream)):
+        if not (self._over or self._link.can_send(self._stream)):
             return False
         self._send(message)
         return True

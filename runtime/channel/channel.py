@@ -94,7 +94,7 @@ class Channel:
     # ---- the connection ---------------------------------------------------------------------
 
     def _linked(self, until: float | None, gone: Link | None) -> Link:
-        """Another one than that is, made anew if need be: by one thread, the others wait for it."""
+        """A connection other than `gone`, made by one thread if need be; the others wait for it."""
         if not self._connecting.acquire(timeout=-1 if until is None else _left(until)):
             raise Failed(Code.DEADLINE_EXCEEDED, "there is no connection in time")
         try:
@@ -132,7 +132,7 @@ def _left(until: float | None) -> float:
     return max(0.001, left)
 
 
-class _Looking:
+class _IdleReader:
     """A thread that reads from connections from which nobody else does."""
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ class _Looking:
             return self._running
 
 
-_looking, _channels = _Looking(), WeakSet[Channel]()
+_looking, _channels = _IdleReader(), WeakSet[Channel]()
 
 
 def _forked() -> None:

@@ -1,4 +1,4 @@
-"""Connections to servers: a Unix socket, or TCP with mutual TLS or without."""
+"""Connects to servers: a Unix socket, or TCP with mutual TLS or without."""
 
 from __future__ import annotations
 
@@ -132,14 +132,14 @@ def _context(tls: Tls) -> ssl.SSLContext:
     made.load_verify_locations(cadata=tls.authority.decode("ascii", "replace"))
     made.set_alpn_protocols(["h2"])
     with ExitStack() as owned:
-        files = [_file(octets, owned) for octets in (tls.certificate, tls.key)]
+        files = [_file(data, owned) for data in (tls.certificate, tls.key)]
         made.load_cert_chain(*files)
     return made
 
 
-def _file(octets: bytes, owned: ExitStack) -> str:
+def _file(data: bytes, owned: ExitStack) -> str:
     """OpenSSL reads them from files alone: one in memory."""
     made = os.memfd_create("helio", os.MFD_CLOEXEC)
     owned.callback(os.close, made)
-    os.write(made, octets)
+    os.write(made, data)
     return f"/proc/self/fd/{made}"

@@ -1,4 +1,4 @@
-"""How calls end that do not end well."""
+"""Errors of calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..http2.sockets import Tls
 
 
 class Failed(Exception):
-    """A call ended so. `details`: google.rpc.Status in octets, if the server gave one. `untouched`:
+    """A call ended so. `details`: google.rpc.Status in bytes, if the server gave one. `untouched`:
     the server has not begun it, so it can be made again. `tls`: it was for want of TLS."""
 
     def __init__(

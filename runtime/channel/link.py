@@ -1,6 +1,6 @@
-"""A connection with a server: whoever waits for something on it reads for all.
+"""A connection to a server: a thread that waits for something on it reads for all.
 
-Its lock is held only while bytes are moved, never while anybody waits.
+Its lock is held only while bytes are moved, never during a wait.
 """
 
 from __future__ import annotations
@@ -144,12 +144,12 @@ class Link:
             self._session.took(stream, count)
 
     def cancel(self, stream: int) -> None:
-        """The call is told nothing more."""
+        """The call gets no more events."""
         if self._calls.pop(stream, None) is not None and self.there:
             self._session.reset(stream, ng.CANCEL)
         self._waiters.wake(stream)
 
-    def room(self, stream: int) -> bool:
+    def can_send(self, stream: int) -> bool:
         """Whether more may be sent on it before some has gone."""
         return self._session.waiting(stream) + len(self._unsent) < _AHEAD
 
@@ -247,7 +247,7 @@ class Link:
         self._sweep()
 
     def _sweep(self) -> None:
-        """If it is lost: tell the calls, and free what nobody waits for any more."""
+        """If the connection is lost: end its calls, and free what nobody waits for any more."""
         if self._lost is None:
             return
         while self._calls:

@@ -1,4 +1,4 @@
-"""Threads that wait for a connection: one for its socket, the others for that one."""
+"""Threads that wait on a connection: one for its socket, the others for that thread."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Congestion that a pipeline's own packets meet: watched in its queues, and reported to pipelines
-that divert traffic.
+"""Detects congestion of a pipeline's own packets by its queues, and marks rules so that the
+pipeline diverts traffic.
 
-What is asked of a pipeline is a convention of names: a rule kind CONGESTION that matches
+A pipeline takes part by a convention of names: a rule kind CONGESTION that matches
 `congested`, there while the pipeline is congested; and kinds that give `queue` and `overloaded`.
 """

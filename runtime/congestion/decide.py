@@ -1,10 +1,10 @@
-"""Whether a pipeline's packets are congested, and how much of whose priority traffic is diverted.
+"""Decides whether a pipeline is congested, and how much of whose priority traffic is diverted.
 
-In this order: what has no priority is diverted as soon as a queue of the pipeline is under
-pressure (the flag). Where that does not help, a CPU whose queue stays so loses its share of
-priority traffic eighth by eighth. Eighths are given back, and then the flag is taken away, when
-all was calm for long enough. Only drops and backlog of the pipeline's own queues are pressure,
-and only in a period in which packets of it came: load of others is none.
+In this order: traffic without priority is diverted as soon as a queue of the pipeline is under
+pressure (the flag). Where that does not suffice, a CPU whose queue stays under pressure loses its
+share of priority traffic eighth by eighth. Eighths are given back, and then the flag is removed,
+when all was calm for long enough. Only drops and backlog of the pipeline's own queues are pressure,
+and only in a period in which packets of it came; load of others is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PARTS = 8
 
 @dataclass(frozen=True)
 class Queue:
-    """What one period showed of a CPU's queue. `packets` that were sent to it; `dropped`: of these
+    """A CPU's queue in one period. `packets` that were sent to it; `dropped`: of these
     a second; `standing`: the part of the queue that was occupied at the period's begin and at its
     end, 0 to 1, so that a burst is none; `share`: of the CPU's time that the queue's own thread
     took."""
@@ -32,8 +32,8 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What one period showed. `packets`: of the pipeline's mobile users, wherever they went.
+class PeriodCounts:
+    """The counts of one period. `packets`: of the pipeline's mobile users, wherever they went.
     `missed`: frames a second that the ports' receive queues had no place for."""
 
     seconds: float
@@ -57,7 +57,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class State:
-    """What was decided, and since when nothing spoke against changing it: seconds that each CPU's
+    """What was decided, and for how long a change has been due: seconds that each CPU's
     queue was under pressure or calm without a break since its last step, and that everything was
     calm. `why`: the pressure that was seen last, in words."""
 
@@ -68,8 +68,8 @@ class State:
     why: str = ""
 
 
-def step(state: State, seen: Seen, settings: Congestion) -> State:
-    """What follows from one period more."""
+def step(state: State, seen: PeriodCounts, settings: Congestion) -> State:
+    """The state after one more period."""
     was, seconds = state.verdict, seen.seconds
     pressures = dict(_pressures(seen, settings))
     calm = {cpu: _is_calm(queue, settings) for cpu, queue in seen.queues.items()}
@@ -96,7 +96,7 @@ def step(state: State, seen: Seen, settings: Congestion) -> State:
     return State(Verdict(congested, levels), hot_for, calm_for, all_calm, why)
 
 
-def _pressures(seen: Seen, settings: Congestion) -> Iterator[tuple[int | None, str]]:
+def _pressures(seen: PeriodCounts, settings: Congestion) -> Iterator[tuple[int | None, str]]:
     """In words, by the CPU whose queue is under pressure; None: the ports' receive queues."""
     for cpu, queue in seen.queues.items():
         if queue.packets and (why := _pressure(queue, settings)):

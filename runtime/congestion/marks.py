@@ -1,4 +1,4 @@
-"""What a verdict comes to in a pipeline's rules."""
+"""Turns a verdict into a request that marks a pipeline's rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...lang.contract.request.request import IE, Change, Request, RuleItem
 from ...lang.contract.rules.rules import Matcher, Rule
 from ..edge.congestion_settings import Shape
-from ..loading.either import AnyLoaded
+from ..loading.any_loaded import AnyLoaded
 from ..owner import host
 from .decide import PARTS, Verdict
 

@@ -1,5 +1,5 @@
-"""What the queues of a CPU map did, behind XDP. The kernel has no counters for that: it reports
-batches of frames to tracepoints only, without saying which frames they were."""
+"""Counts what the queues of a CPU map do, behind XDP. The kernel has no counters for that: it
+reports batches of frames to tracepoints only, without naming the frames."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..kernel import libbpf
 from ..kernel.libbpf import BpfError
-from ..kernel.maps import BPF_F_MMAPABLE, Map, MapSpec, MapType
+from ..kernel.map_spec import BPF_F_MMAPABLE, MapSpec, MapType
+from ..kernel.maps import Map
 from ..kernel.pins import Descriptor
 
 if TYPE_CHECKING:
-    from ..loading.either import AnyLoaded
+    from ..loading.any_loaded import AnyLoaded
 
 _INSN = struct.Struct("<BBhi")  # code, source << 4 | destination, offset, immediate
 _LOOK_UP, _THIS_CPU, _THIS_THREAD = 1, 8, 14  # enum bpf_func_id

@@ -1,4 +1,4 @@
-"""What is known of a pipeline that is watched, for who asks the agent."""
+"""The congestion of a watched pipeline, for clients of the agent."""
 
 from __future__ import annotations
 

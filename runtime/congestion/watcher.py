@@ -1,4 +1,4 @@
-"""The thread that watches over the packets of those pipelines whose edge asks for it."""
+"""The thread that watches pipelines for congestion, where the edge's YAML asks for it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ...lang.contract.rules.rule_text import canonical
 from ...lang.contract.rules.wire import encode
 from ...lang.text.ending import diagnosed
 from ..base.logs import text as log_text
-from ..base.moments import told
+from ..base.wall_clock import wall_time
 from ..edge.congestion_settings import Congestion, Shape, shape_of
 from ..kernel.libbpf import BpfError
 from ..owner.owner import Owner, Wish
 from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
-from .observe import Observer
+from .observer import Observer
 from .status import Status
 
 #: Seconds after which pipelines are looked for again.
@@ -27,7 +27,7 @@ _log = logging.getLogger("heliod.congestion")
 
 
 @dataclass
-class Watched:
+class WatchedPipeline:
     """A pipeline that is watched."""
 
     owner: Owner
@@ -43,7 +43,9 @@ class Watched:
     def status(self) -> Status:
         verdict = self.state.verdict
         diverted = {cpu: level / PARTS for cpu, level in verdict.levels.items()}
-        return Status(verdict.congested, told(self.since), self.state.why, self.queues, diverted)
+        return Status(
+            verdict.congested, wall_time(self.since), self.state.why, self.queues, diverted
+        )
 
 
 class Watcher:
@@ -52,7 +54,7 @@ class Watcher:
 
     def __init__(self, owners: Callable[[], Iterable[Owner]]) -> None:
         self._owners = owners
-        self._watched: dict[int, Watched] = {}  # by the owner's identity
+        self._watched: dict[int, WatchedPipeline] = {}  # by the owner's identity
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="congestion", daemon=True)
 
@@ -84,20 +86,20 @@ class Watcher:
             watched.observer.close()
 
     def _look(self) -> None:
-        """Which pipelines there are to watch."""
-        found: dict[int, Watched] = {}
+        """Find the pipelines to watch."""
+        found: dict[int, WatchedPipeline] = {}
         for owner in self._owners():
             settings, shape = owner.loaded.congestion, shape_of(owner.loaded.manifest)
             if settings is not None and shape is not None:
                 known = self._watched.get(id(owner))
-                found[id(owner)] = known or Watched(owner, settings, shape)
+                found[id(owner)] = known or WatchedPipeline(owner, settings, shape)
                 found[id(owner)].shape = shape
         for owner_id in self._watched.keys() - found.keys():
             self._watched[owner_id].observer.close()
         self._watched = found
 
-    def turn(self, watched: Watched, now: float) -> None:
-        """Look, decide, and bring the rules in line."""
+    def turn(self, watched: WatchedPipeline, now: float) -> None:
+        """Observe, decide, and update the rules."""
         settings, owner, was = watched.settings, watched.owner, watched.state.verdict
         watched.due = now + settings.period
         try:
@@ -119,8 +121,8 @@ class Watcher:
         if verdict.congested or verdict != was or watched.settled != owner.revision:
             watched.settled = self.settle(watched, verdict)
 
-    def settle(self, watched: Watched, verdict: Verdict) -> int:
-        """Bring the rules in line. Returns the revision at which they were compared, -1 on failure:
+    def settle(self, watched: WatchedPipeline, verdict: Verdict) -> int:
+        """Update the rules. Returns the revision at which they were compared, -1 on failure:
         after a change of our own they are compared once more, for others may have come first."""
         owner = watched.owner
         try:

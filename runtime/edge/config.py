@@ -9,7 +9,7 @@ from typing import Literal
 from ...lang.contract.request.request import Request
 from ...lang.contract.world.environment import Limit
 from ...lang.text.source import Span
-from ..ports.ports import Wanted
+from ..ports.ports import PortConfig
 from .congestion_settings import Congestion
 from .liveness_settings import Liveness
 from .push_settings import Push
@@ -17,12 +17,13 @@ from .push_settings import Push
 
 @dataclass(frozen=True)
 class Config:
-    """What an edge YAML says. `requests`: rules that are there from the start. `spans`: where the
-    interface of each port's number is named. `icmp`: of the ICMP errors, if it is said; `liveness`:
-    of overlays, if they are to be probed; `congestion`: when the pipeline is congested, if it is
-    to be watched for that; `reports`: where those of intents are pushed to, if they are."""
+    """The configuration of an edge's YAML. `requests`: rules that are there from the start.
+    `spans`: where the interface of each port's number is named. `icmp`: of the ICMP errors, if it
+    is said; `liveness`: of overlays, if they are to be probed; `congestion`: when the pipeline is
+    congested, if it is to be watched for that; `reports`: where those of intents are pushed to, if
+    they are."""
 
-    ports: tuple[Wanted, ...]
+    ports: tuple[PortConfig, ...]
     default: Literal["pass", "drop"] | None = None
     mode: Literal["native", "generic"] = "native"
     requests: tuple[Request, ...] = ()

@@ -1,12 +1,20 @@
-"""How overlays are to be probed, as the edge's YAML says it."""
+"""How overlays are probed: `liveness` in the edge's YAML."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
+from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
+from ...lang.text.source import Span
+from ...lang.text.yaml_reader import Entry
+from . import errors
+from .yaml_nodes import Nodes
+
+_KEYS = ("interval", "multiplier", "hold_down", "from", "to")
 
 
 @dataclass(frozen=True)
@@ -71,3 +79,64 @@ def _has_gre_ends(manifest: Manifest, kind: RuleKind) -> bool:
         and ends.get("remote_ip") == ((step.source, "src"),)
         for step in manifest.anatomy.steps
     )
+
+
+def read_liveness(
+    nodes: Nodes, entry: Entry, overlays: Mapping[str, Entry], host: Collection[bytes]
+) -> Liveness:
+    """`overlays`: those that the file names; `host`: the host's addresses. Notes what is wrong."""
+    given, usual = nodes.mapping(entry.value, "`liveness`", _KEYS), Liveness()
+    interval, hold_down, multiplier, source = usual.interval, usual.hold_down, usual.multiplier, ""
+    if "interval" in given:
+        interval = nodes.seconds(given["interval"].value, 0.1, 60.0) or interval
+    if "multiplier" in given:
+        multiplier = nodes.number(given["multiplier"].value, "multiplier", 1, 100) or multiplier
+    if "hold_down" in given:
+        found = nodes.seconds(given["hold_down"].value, 0.0, 3600.0)
+        hold_down = hold_down if found is None else found
+    if "from" in given:
+        source = _address(nodes, given["from"].value) or ""
+        if source and IPv4Address(source).packed not in host:
+            have = [str(IPv4Address(address)) for address in sorted(host) if len(address) == 4]
+            where = nodes.span(given["from"].value)
+            nodes.found.add(_no_such_source(where, source, have))
+    targets = _targets(nodes, given["to"], overlays) if "to" in given else {}
+    return Liveness(interval, multiplier, hold_down, source, targets)
+
+
+def _targets(nodes: Nodes, entry: Entry, overlays: Mapping[str, Entry]) -> dict[str, str]:
+    found = {}
+    for name, each in nodes.mapping(entry.value, "`to`", None).items():
+        if name not in overlays:
+            nodes.found.add(_overlay_elsewhere(nodes.span(each.key), name, overlays))
+        none = nodes.text(each.value) == "none"
+        address = "" if none else _address(nodes, each.value)
+        if address is not None:
+            found[name] = address
+    return found
+
+
+def _address(nodes: Nodes, node: Any) -> str | None:
+    text = nodes.text(node)
+    if text is None:
+        return None
+    try:
+        return str(IPv4Address(text))
+    except ValueError:
+        nodes.found.add(errors.bad_address(nodes.span(node), text))
+        return None
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _overlay_elsewhere(where: Span, name: str, known: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(name, known) or "it counts once a request creates a rule of that name"
+    labels = (Label(where, "not among its rules"),)
+    return Diagnostic("H0618", f"this file has no overlay `{name}`", labels, help_, "warning")
+
+
+def _no_such_source(where: Span, address: str, have: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(address, have) or "answers to it would not come here"
+    return Diagnostic("H0619", f"the host does not have the address {address}",
+                      (Label(where, "not an address of it"),), help_)  # fmt: skip

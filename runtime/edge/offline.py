@@ -1,4 +1,4 @@
-"""An edge's YAML where its interfaces are not: for replays on another machine."""
+"""Reads an edge's YAML on a machine without its interfaces, for replays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...lang.text.diagnostics import FEW, Diagnostics
 from ...lang.text.source import Source
 from ..kernel.netlink import Address, Link
 from .config import Config
-from .reading import Host, read_config
+from .read_config import Host, read_config
 from .yaml_nodes import Nodes
 
 MTU = 1500

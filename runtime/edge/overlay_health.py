@@ -1,4 +1,5 @@
-"""What the answers to an overlay's probes say of it. Pure: it is told the time, in seconds."""
+"""Derives an overlay's state and quality from the answers to its probes. Pure: times are
+arguments."""
 
 from __future__ import annotations
 

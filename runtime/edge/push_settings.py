@@ -14,7 +14,6 @@ from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from . import errors
-from .liveness_reading import read_time
 from .yaml_nodes import Nodes
 
 _KEYS = ("otlp", "period", "ca", "token_file")
@@ -67,7 +66,7 @@ def read_push(nodes: Nodes, entry: Entry) -> Push | None:
         nodes.found.add(_no_collector(nodes.span(given["otlp"].value), url))
     period = Push("").period
     if "period" in given:
-        period = read_time(nodes, given["period"].value, 0.1, 3600.0) or period
+        period = nodes.seconds(given["period"].value, 0.1, 3600.0) or period
     files = []
     for key in ("ca", "token_file"):
         path = nodes.text(given[key].value) if key in given else ""

@@ -1,7 +1,8 @@
-"""YAML nodes with places; what is wrong with them is collected."""
+"""Reads values of YAML nodes; errors are collected with their places."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,9 +13,12 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused, di
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import YamlReader, is_null
 
+_TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(ms|s|min)?")
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
+
 
 class Nodes(YamlReader):
-    """Readers of one YAML text. They note what is wrong in `found`, and return None for it."""
+    """Readers of one YAML text. They add errors to `found`, and return None then."""
 
     DEEPEST, SECOND = 16, "a second document begins, and there may be one"
 
@@ -63,6 +67,18 @@ class Nodes(YamlReader):
             self.found.add(_bad_number(self.span(node), text, what, least, most))
             return None
         return int(text)
+
+    def seconds(self, node: Any, least: float, most: float) -> float | None:
+        """Of `1 s`, `500 ms`, `2 min`, or a number of seconds."""
+        text = self.text(node)
+        if text is None:
+            return None
+        found = _TIME.fullmatch(text.strip())
+        seconds = float(found[1]) * _UNITS[found[2] or "s"] if found else -1.0
+        if not least <= seconds <= most:
+            self.found.add(_bad_time(self.span(node), text, least, most))
+            return None
+        return seconds
 
     def word(self, node: Any, what: str, known: Iterable[str]) -> str | None:
         text, known = self.text(node), list(known)
@@ -121,3 +137,9 @@ def _bad_number(where: Span, text: str, what: str, least: int, most: int) -> Dia
     return Diagnostic(
         "H0609", f"`{text}` is no {what}", labels, f"write a number, {least} to {most}"
     )
+
+
+def _bad_time(where: Span, text: str, least: float, most: float) -> Diagnostic:
+    bounds = f"{least:g} s to {most:g} s"
+    return Diagnostic("H0617", f"`{text}` is no time", (Label(where, bounds),),
+                      f"write it as 1 s or 500 ms, {bounds}")  # fmt: skip

@@ -1,1 +1,1 @@
-"""How an edge becomes one of a fleet: a token for a certificate, renewed, and where the edge is."""
+"""Enrols edges with a controller: a token for a certificate, its renewal, announcements."""

@@ -42,32 +42,32 @@ def _pipeline(status: PipelineStatus) -> dict[str, Any]:
             "ports": ports}  # fmt: skip
 
 
-def read_announcement(octets: bytes) -> dict[str, Any]:
+def read_announcement(content: bytes) -> dict[str, Any]:
     """What is known of it, and of the shape that it must have. Raises `Refused`."""
     try:
-        said = json.loads(octets)
+        data = json.loads(content)
         return {
-            "address": _text(said["address"]),
-            "version": _text(said["version"]),
-            "pipelines": [_read_pipeline(each) for each in said["pipelines"]],
+            "address": _text(data["address"]),
+            "version": _text(data["version"]),
+            "pipelines": [_read_pipeline(each) for each in data["pipelines"]],
         }
     except (ValueError, TypeError, KeyError, RecursionError):
         why = "the announcement has another shape"
         raise refused(errors.bad_request(why, "`announcement.py` shows it")) from None
 
 
-def _read_pipeline(said: Any) -> dict[str, Any]:
+def _read_pipeline(data: Any) -> dict[str, Any]:
     ports = [
         {"name": _text(p["name"]), "role": _text(p["role"]), "number": int(p["number"]),
          "interface": _text(p["interface"]), "present": p["present"] is True}
-        for p in said["ports"]
+        for p in data["ports"]
     ]  # fmt: skip
-    found = {name: _text(said[name]) for name in ("name", "program", "digest")}
+    found = {name: _text(data[name]) for name in ("name", "program", "digest")}
     return found | {"ports": ports}
 
 
-def _text(said: Any) -> str:
+def _text(data: Any) -> str:
     """Of what may be shown in a terminal."""
-    if not isinstance(said, str) or len(said) > 256 or not (said.isprintable()):
+    if not isinstance(data, str) or len(data) > 256 or not (data.isprintable()):
         raise ValueError
-    return said
+    return data

@@ -2,7 +2,7 @@
 
 Below the agent's state, all of root's own (0600):
 
-    identity/edge.key, edge.pem, ca.pem    as `certs.read_identity` takes them: `identity/edge`
+    identity/edge.key, edge.pem, ca.pem    as `identity.read_identity` takes them: `identity/edge`
     identity/controller.json               where the controller is, and where our agent is
     enrolling/                             the same while it is not whole
 
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
-from ..base.certs import read_identity
 from ..base.errors import refused
+from ..base.identity import read_identity
 from ..journal.files import sync_directory
 from ..kernel.system import give_to_owner
 from .certificates import (
@@ -38,7 +38,7 @@ from .certificates import (
     renewal_due,
     subject_of,
 )
-from .office import ANNOUNCE, EST
+from .est_server import ANNOUNCE, EST
 from .token import Token, read_token
 
 PORT = 50051
@@ -56,7 +56,7 @@ class Home:
 
     @property
     def identity(self) -> Path:
-        """As `certs.read_identity` takes it."""
+        """As `identity.read_identity` takes it."""
         return self.path / "edge"
 
 
@@ -64,12 +64,12 @@ def home(state: Path) -> Home | None:
     """The identity that an enrolment left in an agent's state. Raises `Refused`."""
     path = state / "identity"
     try:
-        said = json.loads((path / "controller.json").read_text())
-        return Home(path, str(said["controller"]), str(said["address"]))
+        fields = json.loads((path / "controller.json").read_text())
+        return Home(path, str(fields["controller"]), str(fields["address"]))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        why = "it is damaged: enrol anew, with `--replace`"
+        why = "it is damaged: enrol again, with `--replace`"
         raise refused(_bad_answer(str(path / "controller.json"), why)) from None
 
 
@@ -95,8 +95,8 @@ def enrol(
     context = ssl.create_default_context(cafile=str(pending / "ca.pem"))
     answer = _call(controller, context, "POST", EST + "simpleenroll", asked, headers)
     _write(pending / "edge.pem", _granted(controller, answer, authority, key, token.edge))
-    said = {"controller": controller, "address": address or from_}
-    _write(pending / "controller.json", json.dumps(said).encode())
+    fields = {"controller": controller, "address": address or from_}
+    _write(pending / "controller.json", json.dumps(fields).encode())
     made = state / "identity"
     if made.exists():
         if (revoked := made / "revoked").exists():  # they stay so
@@ -104,7 +104,7 @@ def enrol(
         shutil.rmtree(made)
     pending.rename(made)
     sync_directory(state)
-    return token.edge, Home(made, controller, said["address"])
+    return token.edge, Home(made, controller, fields["address"])
 
 
 def renew(at: Home) -> bool:
@@ -122,11 +122,11 @@ def renew(at: Home) -> bool:
     return True
 
 
-def announce(at: Home, said: dict[str, Any]) -> None:
+def announce(at: Home, fields: dict[str, Any]) -> None:
     """Raises `Refused`, `OSError`."""
     read_identity(at.identity)
     headers = {"Content-Type": "application/json"}
-    _call(at.controller, _mutual(at), "POST", ANNOUNCE, json.dumps(said).encode(), headers)
+    _call(at.controller, _mutual(at), "POST", ANNOUNCE, json.dumps(fields).encode(), headers)
 
 
 # ---- files ----------------------------------------------------------------------------------
@@ -139,14 +139,14 @@ def _key(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _write(path: Path, octets: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     """In one moment, and on the disk."""
     new = path.with_suffix(".new")
     how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(new, how, 0o600)
     give_to_owner(new)  # the agent's user, who may not be ours
     with os.fdopen(descriptor, "wb") as out:
-        out.write(octets)
+        out.write(content)
         out.flush()
         os.fsync(out.fileno())
     new.rename(path)
@@ -231,21 +231,21 @@ def _ask(
         connection.connect()
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
-        octets = answer.read(_LARGEST)
+        content = answer.read(_LARGEST)
     except ssl.SSLCertVerificationError as error:
         raise refused(_no_controller(controller, error.verify_message)) from None
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "strerror", None) or str(error) or "it hung up"
         raise refused(_no_controller(controller, why)) from None
     if answer.status < 300:
-        return octets
-    raise refused(_told(controller, answer.status, octets))
+        return content
+    raise refused(_refusal(controller, answer.status, content))
 
 
-def _told(controller: str, status: int, octets: bytes) -> Diagnostic:
+def _refusal(controller: str, status: int, content: bytes) -> Diagnostic:
     try:
-        said = json.loads(octets)
-        return Diagnostic(str(said["code"]), str(said["title"]), (), str(said["help"]))
+        fields = json.loads(content)
+        return Diagnostic(str(fields["code"]), str(fields["title"]), (), str(fields["help"]))
     except (ValueError, KeyError, TypeError):
         return _bad_answer(controller, f"HTTP status {status}")
 

@@ -19,7 +19,7 @@ def bad_request(why: str, help_: str = "send a PKCS #10 request, as `helioctl en
 
 def not_an_edge(why: str) -> Diagnostic:
     return Diagnostic("H0876", f"who asks is no edge of this fleet: {why}", (),
-                      "enrol it (anew): `helioctl enrol`")  # fmt: skip
+                      "enrol it (again): `helioctl enrol`")  # fmt: skip
 
 
 def removed(edge: str) -> Diagnostic:

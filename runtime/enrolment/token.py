@@ -1,4 +1,4 @@
-"""What an edge is given to enrol with: EDGE:SECRET:HASH.
+"""The token that an edge enrols with: EDGE:SECRET:HASH.
 
 The secret is 128 random bits, the hash the SHA-256 of the authority's certificate (DER, hex), as
 `openssl x509 -fingerprint -sha256` shows it.

@@ -38,7 +38,7 @@ class Gone(Exception):
 
 def bare(error: Ended) -> Ended:
     """For who keeps it: its frames hold the request, and often who keeps it. That would be a cycle,
-    and no collection looks at what is older than a large request (collecting.py)."""
+    and no collection looks at what is older than a large request (gc_pause.py)."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 

@@ -8,7 +8,7 @@ waits. What calls and streams send costs next to nothing.
 
 from __future__ import annotations
 
-from ..base.sources import Bucket
+from ..base.source_limits import Bucket
 from .secured import Secured
 
 _PREFACE, _HEAD = 24, 9

@@ -13,7 +13,7 @@ from struct import pack
 from threading import Lock
 from typing import NamedTuple
 
-from ..base.sources import Sources
+from ..base.source_limits import Sources
 from ..http2.sockets import failure
 from .frames import Gate
 from .loop import READ, WRITE, Loop

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-from ..base.sources import Sources, source_of
+from ..base.source_limits import Sources, source_of
 from .budget import Budget
 from .calls import Method
 from .connection import Connection
@@ -79,7 +79,7 @@ class Server:
         self._lock, self._stopping = Lock(), False
 
     def listen(self, at: Iterable[socket.socket], identity: Path | None = None) -> None:
-        """Before `start`; with TLS if there is an identity (certs.read_identity). Raises
+        """Before `start`; with TLS if there is an identity (identity.read_identity). Raises
         OSError."""
         contexts = Contexts(identity) if identity is not None else None
         for each in at:

@@ -7,14 +7,14 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from ..base.reading import file_stamp
+from ..base.files import file_stamp
 
 
 class Contexts:
     """The context for the next handshake, by the certificates as their files are then."""
 
     def __init__(self, identity: Path) -> None:
-        """`identity`: see certs.read_identity. Raises OSError (ssl.SSLError is one)."""
+        """`identity`: see identity.read_identity. Raises OSError (ssl.SSLError is one)."""
         self._certificate, self._key = (
             identity.with_name(f"{identity.name}.{ending}") for ending in ("pem", "key")
         )

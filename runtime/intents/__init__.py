@@ -1,1 +1,1 @@
-"""Intents: traffic described by its headers, and what is to become of it, for a while."""
+"""Intents: actions for traffic that is described by its headers, for a limited time."""

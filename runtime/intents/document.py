@@ -1,4 +1,4 @@
-"""An intent as it is written, in YAML or JSON, with places: see docs/intents.md."""
+"""Reads an intent from YAML or JSON, with places: see docs/intents.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..edge.yaml_nodes import Nodes
 
 GUIDE = "docs/intents.md"
 MODES = ("native", "generic", "offload")
-#: Octets of a text; flows of an intent, and layers of a flow.
+#: Bytes of a text; flows of an intent, and layers of a flow.
 LONGEST, MOST_FLOWS, MOST_LAYERS = 1 << 20, 4096, 32
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,62}")
 _KEYS = ("resourceId", "resources", "action", "parameters")
@@ -29,7 +29,7 @@ _UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "
 
 
 @dataclass(frozen=True)
-class Said:
+class LayerSpec:
     """A layer of a flow, and its fields as they are written."""
 
     name: str
@@ -44,7 +44,7 @@ class Document:
 
     nodes: Nodes
     id: str
-    flows: tuple[tuple[Said, ...], ...]
+    flows: tuple[tuple[LayerSpec, ...], ...]
     action: dict[str, Entry]
     action_at: Span
     rule: Entry | None
@@ -76,8 +76,8 @@ class _Reader:
             if key not in root:
                 self.found.add(missing_key(whole, key, "an intent", example))
         flows = self._flows(root["resources"].value) if "resources" in root else ()
-        said = root.get("action")
-        action = nodes.mapping(said.value, "`action`", None) if said else {}
+        action_entry = root.get("action")
+        action = nodes.mapping(action_entry.value, "`action`", None) if action_entry else {}
         given = root.get("parameters")
         parameters = nodes.mapping(given.value, "`parameters`", _PARAMETERS) if given else {}
         mode = parameters.get("mode")
@@ -89,7 +89,7 @@ class _Reader:
             self._id(root["resourceId"]) if "resourceId" in root else "",
             flows,
             {name: entry for name, entry in action.items() if name != "rule"},
-            nodes.span(said.key) if said else whole,
+            nodes.span(action_entry.key) if action_entry else whole,
             action.get("rule"),
             parameters.get("interface"),
             mode,
@@ -106,7 +106,7 @@ class _Reader:
 
     # ---- flows ------------------------------------------------------------------------------
 
-    def _flows(self, node: Any) -> tuple[tuple[Said, ...], ...]:
+    def _flows(self, node: Any) -> tuple[tuple[LayerSpec, ...], ...]:
         """A list of layers, or a list of such lists."""
         nodes = self.nodes
         if not isinstance(node, yaml.SequenceNode) or not node.value:
@@ -119,7 +119,7 @@ class _Reader:
             return ()
         return tuple(self._flow(flow) for flow in flows)
 
-    def _flow(self, node: Any) -> tuple[Said, ...]:
+    def _flow(self, node: Any) -> tuple[LayerSpec, ...]:
         if not isinstance(node, yaml.SequenceNode) or not node.value:
             self.found.add(_no_flow(self.nodes.span(node)))
             return ()
@@ -129,12 +129,12 @@ class _Reader:
         layers = [self._layer(each) for each in node.value]
         return tuple(layer for layer in layers if layer is not None)
 
-    def _layer(self, node: Any) -> Said | None:
+    def _layer(self, node: Any) -> LayerSpec | None:
         """`udp`, or `udp: {dst: 53}`."""
         nodes = self.nodes
         if isinstance(node, yaml.ScalarNode):
             text = nodes.text(node)
-            return Said(text, nodes.span(node), {}) if text is not None else None
+            return LayerSpec(text, nodes.span(node), {}) if text is not None else None
         if not isinstance(node, yaml.MappingNode) or len(node.value) != 1:
             self.found.add(_no_layer(nodes.span(node)))
             return None
@@ -142,7 +142,7 @@ class _Reader:
         for name, entry in entries.items():
             fields = nodes.mapping(entry.value, f"`{name}`", None)
             good = {f: e for f, e in fields.items() if nodes.text(e.value) is not None}
-            return Said(name, nodes.span(entry.key), good)
+            return LayerSpec(name, nodes.span(entry.key), good)
         return None
 
     # ---- time -------------------------------------------------------------------------------

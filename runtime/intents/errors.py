@@ -1,4 +1,4 @@
-"""Errors of keeping intents."""
+"""Errors of intents."""
 
 from __future__ import annotations
 

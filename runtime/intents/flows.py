@@ -1,4 +1,4 @@
-"""A flow's headers followed through the parse graph, and what is known of its packets then."""
+"""Follows a flow's headers through the parse graph, and derives what is known of its packets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, did_you_mea
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
-from .document import Said
+from .document import LayerSpec
 
 #: Headers that have ports, and those behind which they are looked for.
 _PORTS, _NETWORK = ("tcp", "udp"), ("ipv4", "ipv6")
@@ -20,10 +20,10 @@ _PORTS, _NETWORK = ("tcp", "udp"), ("ipv4", "ipv6")
 
 @dataclass(frozen=True)
 class Place:
-    """A header of a flow: `said` as it is written."""
+    """A header of a flow: `spec` as it is written."""
 
     layer: Layer
-    said: Said
+    spec: LayerSpec
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Flow:
     def entry(self, node: str, name: str) -> Entry | None:
         """A field as it is written."""
         place = self.at(node)
-        found = place.said.fields.get(name) if place is not None else None
+        found = place.spec.fields.get(name) if place is not None else None
         if place is not None and found is not None:
             self.used.add((place.layer.name, name))
         return found
@@ -68,7 +68,7 @@ class Flow:
         if place is None:
             return None
         node = place.layer.name
-        written = place.said.fields.get(name)
+        written = place.spec.fields.get(name)
         if written is None:
             return self.implied(node, name)
         text = str(written.value.value)
@@ -86,7 +86,7 @@ class Flow:
     def unused(self) -> Iterator[tuple[Place, str, Entry]]:
         """Fields that are written, that nobody asked for, and that do not follow from the rest."""
         for place in self.places:
-            for name, entry in place.said.fields.items():
+            for name, entry in place.spec.fields.items():
                 implied = self.implied(place.layer.name, name)
                 known = name in place.layer.fields  # or that was said already
                 if known and (place.layer.name, name) not in self.used and implied is None:
@@ -114,16 +114,16 @@ class Follower:
         self.words = {place: symbols[r.element] for r in anatomy.readings for place in r.fields}
         self.tunnels = self._tunnels()
 
-    def follow(self, said: Sequence[Said]) -> Flow | None:
+    def follow(self, spec: Sequence[LayerSpec]) -> Flow | None:
         """None where the headers are not those of a packet of this pipeline. One that packets do
         not start with may stand first: in front of it are the headers that always are, and in
         front of these anything."""
         flow = Flow(self.words, tunnels=self.tunnels)
         names: Sequence[str] = self.anatomy.entries
-        if said and not self._called(said[0].name, names):
-            names = self._called(said[0].name, self.layers) or names
-        for number, each in enumerate(said, 1):
-            place = self._place(each, names, flow, said[number : number + 1])
+        if spec and not self._called(spec[0].name, names):
+            names = self._called(spec[0].name, self.layers) or names
+        for number, each in enumerate(spec, 1):
+            place = self._place(each, names, flow, spec[number : number + 1])
             if place is None:
                 return None
             flow.places.append(place)
@@ -136,13 +136,13 @@ class Follower:
 
     def _lead(self, flow: Flow) -> None:
         """Put in front of the first header those that it cannot come without."""
-        said = flow.places[0].said
+        spec = flow.places[0].spec
         while (first := flow.places[0].layer.name) not in self.anatomy.entries:
             steps = [step for step in self.anatomy.steps if step.target == first]
             if len(steps) != 1:
                 return
             layer = self.layers[steps[0].source]
-            flow.places.insert(0, Place(layer, Said(layer.header, said.span, {})))
+            flow.places.insert(0, Place(layer, LayerSpec(layer.header, spec.span, {})))
             flow.follows.insert(0, steps[0])
 
     def _tunnels(self) -> frozenset[str]:
@@ -174,24 +174,24 @@ class Follower:
         ]
 
     def _place(
-        self, said: Said, names: Sequence[str], flow: Flow, then: Sequence[Said]
+        self, spec: LayerSpec, names: Sequence[str], flow: Flow, then: Sequence[LayerSpec]
     ) -> Place | None:
-        fitting = self._called(said.name, names)
+        fitting = self._called(spec.name, names)
         before = flow.places[-1] if flow.places else None
         if before is not None and len(fitting) > 1:
             fitting = [n for n in fitting if self._steps(before, n, flow)] or fitting
         for next_ in then if len(fitting) > 1 else ():
             fitting = [n for n in fitting if self._called(next_.name, self.behind(n))] or fitting
         if not fitting:
-            after = before.said.name if before is not None else ""
+            after = before.spec.name if before is not None else ""
             headers = [self.layers[n].header for n in names]
             wanted = [
                 h if headers.count(h) == 1 else n for n, h in zip(names, headers, strict=True)
             ]
-            self.found.add(_not_next(said.span, said.name, after, wanted))
+            self.found.add(_not_next(spec.span, spec.name, after, wanted))
             return None
         if len(fitting) > 1:
-            self.found.add(_several(said.span, said.name, fitting))
+            self.found.add(_several(spec.span, spec.name, fitting))
             return None
         if before is not None:
             steps = self._steps(before, fitting[0], flow) or [
@@ -199,7 +199,7 @@ class Follower:
                 if (s.source, s.target) == (before.layer.name, fitting[0])
             ]  # fmt: skip
             flow.follows.append(steps[0])
-        return Place(self.layers[fitting[0]], said)
+        return Place(self.layers[fitting[0]], spec)
 
     def _steps(self, before: Place, to: str, flow: Flow) -> list[Step]:
         """Edges that what is known of the header before does not rule out."""
@@ -209,21 +209,21 @@ class Follower:
     def _fields(self, place: Place, flow: Flow) -> None:
         layer = place.layer
         following = {s.source: dict(s.when) for s in flow.follows}.get(layer.name, {})
-        for name, entry in place.said.fields.items():
+        for name, entry in place.spec.fields.items():
             if name not in layer.fields:
                 where = self.nodes.span(entry.key)
-                self.found.add(_unknown_field(where, name, place.said.name, list(layer.fields)))
+                self.found.add(_unknown_field(where, name, place.spec.name, list(layer.fields)))
                 continue
             text, value = str(entry.value.value), flow.number(layer.name, name)
             where, bits = self.nodes.span(entry.value), layer.fields[name]
             if value is not None and value >> bits:
                 why = f"it has {bits} bits"
-                self.found.add(_bad_value(where, text, place.said.name, name, why))
+                self.found.add(_bad_value(where, text, place.spec.name, name, why))
             ranges = following.get(name)
             if value is not None and ranges and not any(low <= value <= up for low, up in ranges):
                 wanted = " | ".join(f"{a}" if a == b else f"{a}..{b}" for a, b in ranges)
                 why = f"what follows comes where it is {wanted}"
-                self.found.add(_bad_value(where, text, place.said.name, name, why))
+                self.found.add(_bad_value(where, text, place.spec.name, name, why))
 
 
 def taken(step: Step, flow: Flow) -> bool | None:

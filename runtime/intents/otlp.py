@@ -1,5 +1,5 @@
-"""Reports as an OTLP ExportMetricsServiceRequest in JSON (opentelemetry-proto 1.x, OTLP 1.x: 64-bit
-numbers are strings, enumerations numbers)."""
+"""Encodes reports as an OTLP ExportMetricsServiceRequest in JSON (opentelemetry-proto 1.x, OTLP
+1.x: 64-bit numbers are strings, enumerations numbers)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Pushes the reports of intents to where the edges' YAML says, whether or not a client listens."""
+"""Pushes reports of intents to the collectors of the edges' YAML, whether or not a client
+listens."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from ...lang.text.ending import diagnosed
 from ..base.logs import text as log_text
 from ..edge.push_settings import Push
 from ..owner.owner import Owner
-from .kept import Intent
 from .otlp import request
-from .pushed import post, take_down
+from .push_status import remove_push_status, write_push_status
 from .reports import Counts, Reporter
 from .sink import Sink
+from .store import Intent
 
 #: Seconds after which pipelines are looked for again.
 _IDLE = 1.0
@@ -25,7 +26,7 @@ _log = logging.getLogger("heliod.reports")
 
 
 @dataclass
-class _Pushed:
+class _PushedPipeline:
     """A pipeline whose reports are pushed."""
 
     owner: Owner
@@ -38,7 +39,7 @@ class _Pushed:
     def close(self) -> None:
         self.reporter.close()
         self.sink.close()
-        take_down(self.owner.name)
+        remove_push_status(self.owner.name)
 
 
 class Pusher:
@@ -51,7 +52,7 @@ class Pusher:
     ) -> None:  # fmt: skip
         """`intents`: of a pipeline; `counts`: what their rules counted."""
         self._owners, self._intents, self._counts = owners, intents, counts
-        self._pushed: dict[int, _Pushed] = {}  # by the owner's identity
+        self._pushed: dict[int, _PushedPipeline] = {}  # by the owner's identity
         self._ended = threading.Event()
         self._posting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="reports", daemon=True)
@@ -80,13 +81,13 @@ class Pusher:
 
     def _look(self) -> None:
         """Which pipelines there are to push reports of."""
-        found: dict[int, _Pushed] = {}
+        found: dict[int, _PushedPipeline] = {}
         for owner in self._owners():
             settings = owner.loaded.reports
             if settings is None:
                 continue
             try:
-                found[id(owner)] = self._pushed.get(id(owner)) or _Pushed(
+                found[id(owner)] = self._pushed.get(id(owner)) or _PushedPipeline(
                     owner, settings, Reporter(owner),
                     Sink(owner.name, settings, tried=self._tried),
                     due=time.monotonic(),
@@ -97,7 +98,7 @@ class Pusher:
             self._pushed[owner_id].close()
         self._pushed = found
 
-    def _push(self, pushed: _Pushed) -> None:
+    def _push(self, pushed: _PushedPipeline) -> None:
         owner = pushed.owner
         try:
             intents = self._intents(owner.name)
@@ -110,7 +111,7 @@ class Pusher:
     def _post(self, sink: Sink) -> None:
         """Raises OSError."""
         with self._posting:
-            post(sink.pipeline, sink.pushed)
+            write_push_status(sink.pipeline, sink.pushed)
 
     def _tried(self, sink: Sink) -> None:
         """In the sink's thread."""

@@ -1,4 +1,4 @@
-"""What the traffic of intents came to, period by period."""
+"""Reports what the traffic of intents counted, period by period."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..kernel.handles import BpfError
 from ..kernel.programs import Program, count_runs
 from ..owner import host
 from ..owner.owner import Owner
-from .kept import Intent
+from .store import Intent
 
 Count = tuple[int, ...]
-"""Packets and octets of a rule since it was made, and packets by size if it counts those."""
+"""Packets and bytes of a rule since it was made, and packets by size if it counts those."""
 Counts = Mapping[Reference, Count]
 
 
@@ -151,6 +151,6 @@ class Reporter:
 
     def _sample(self) -> host.Sample:
         try:
-            return host.sample([port.interface for port in self.owner.loaded.wanted])
+            return host.sample([port.interface for port in self.owner.loaded.port_configs])
         except OSError:
             return host.Sample({}, {}, {})

@@ -1,7 +1,7 @@
-"""Where reports go: a bounded queue, and a thread that posts what is in it to a collector.
+"""Posts reports to a collector: a bounded queue, and a thread that sends what is in it.
 
-As OTLP 1.x says of HTTP: what a collector answers with 429, 502, 503 or 504, or not at all, is sent
-again, later each time, or when its Retry-After says; with anything else it is dropped.
+As OTLP 1.x requires of HTTP: what a collector answers with 429, 502, 503 or 504, or not at all, is
+sent again, later each time, or when its Retry-After says; after any other error it is dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..edge.push_settings import Push, endpoint
-from .pushed import OUTCOMES, Pushed
+from .push_status import OUTCOMES, PushStatus
 
 #: Reports that wait, the oldest of which gives way; bytes of one report, and of an answer.
 MOST, LONGEST, LONGEST_ANSWER = 64, 4 << 20, 64 << 10
@@ -84,21 +84,21 @@ class Sink:
 
     def put(self, content: Mapping[str, Any]) -> None:
         """One more. Does not wait for anything."""
-        octets = json.dumps(content, separators=(",", ":")).encode()
+        body = json.dumps(content, separators=(",", ":")).encode()
         with self._changed:
-            if len(octets) > LONGEST:
-                self._drop(f"a report has {len(octets):,} bytes")
+            if len(body) > LONGEST:
+                self._drop(f"a report has {len(body):,} bytes")
                 return
             if len(self._queue) >= self._most:
                 self._queue.popleft()
                 self._drop(f"{self._most} reports wait")
-            self._queue.append(octets)
+            self._queue.append(body)
             self._changed.notify_all()
 
     @property
-    def pushed(self) -> Pushed:
+    def pushed(self) -> PushStatus:
         with self._changed:
-            return Pushed(**self.counts, tried=self._last[0], why=self._last[1])
+            return PushStatus(**self.counts, tried=self._last[0], why=self._last[1])
 
     def close(self) -> None:
         """Reports that wait are dropped. May be called again."""
@@ -112,10 +112,10 @@ class Sink:
 
     def _run(self) -> None:
         attempts = 0
-        while (octets := self._next()) is not None:
+        while (body := self._next()) is not None:
             wait, done = 0.0, True
             try:
-                self._post(octets)
+                self._post(body)
                 self._count("sent", "")
                 self._reached()
                 attempts = 0
@@ -128,7 +128,7 @@ class Sink:
                     with self._changed:
                         self._drop(str(error))
             with self._changed:
-                if done and self._queue and self._queue[0] is octets:
+                if done and self._queue and self._queue[0] is body:
                     self._queue.popleft()
                 if not attempts and not self._queue:
                     self._caught_up()
@@ -159,8 +159,8 @@ class Sink:
 
     def _caught_up(self) -> None:
         if self._dropping:
-            said = "%s: reports are no longer dropped; dropped in the meantime: %d"
-            _log.warning(said, self.pipeline, self._dropping)
+            text = "%s: reports are no longer dropped; dropped in the meantime: %d"
+            _log.warning(text, self.pipeline, self._dropping)
         self._dropping = 0
 
     def _not_reached(self, why: str) -> None:
@@ -175,7 +175,7 @@ class Sink:
 
     # ---- HTTP -------------------------------------------------------------------------------
 
-    def _post(self, octets: bytes) -> None:
+    def _post(self, body: bytes) -> None:
         """Raises Failed."""
         late = threading.Event()
         alarm = threading.Timer(self._patience, self._hang_up, (late,))
@@ -184,10 +184,10 @@ class Sink:
             connection = self._connection = self._connected()
             alarm.start()
             path = urlsplit(self.settings.otlp)._replace(scheme="", netloc="").geturl() or "/"
-            connection.request("POST", path, octets, self._headers())
+            connection.request("POST", path, body, self._headers())
             answer = connection.getresponse()
             status, after = answer.status, _seconds(answer.getheader("Retry-After"))
-            said = answer.read(LONGEST_ANSWER)
+            text = answer.read(LONGEST_ANSWER)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Failed(_why(error)) from None
         finally:
@@ -197,7 +197,7 @@ class Sink:
             raise Failed(f"no whole answer within {self._patience:g} s")
         if not 200 <= status < 300:
             raise Failed(f"HTTP status {status}", status in _PASSING, after)
-        _rejected(self.pipeline, said)
+        _rejected(self.pipeline, text)
 
     def _connected(self) -> http.client.HTTPConnection:
         parts = endpoint(self.settings.otlp)
@@ -243,10 +243,10 @@ def _seconds(text: str | None) -> float:
     return min(LATEST, float(text)) if text and text.isascii() and text.isdigit() else 0.0
 
 
-def _rejected(pipeline: str, octets: bytes) -> None:
+def _rejected(pipeline: str, body: bytes) -> None:
     """A collector may take a part of a report only; what it says of that is logged."""
     with suppress(ValueError, AttributeError):
-        partial = json.loads(octets or b"{}").get("partialSuccess") or {}
+        partial = json.loads(body or b"{}").get("partialSuccess") or {}
         if int(partial.get("rejectedDataPoints") or 0):
-            said = str(partial.get("errorMessage"))[:200]
-            _log.warning("%s: the collector rejected data points: %s", pipeline, said)
+            text = str(partial.get("errorMessage"))[:200]
+            _log.warning("%s: the collector rejected data points: %s", pipeline, text)

@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..base.places import RUN
+from ..base.paths import RUN
 from . import sqlite_wal, state
 from .files import NONSENSE, Unsound, digest_of, read, write_whole
 from .log import Mark, begin
@@ -271,7 +271,7 @@ def _name(row: sqlite3.Row) -> str:
 
 
 def _intent(row: sqlite3.Row) -> str:
-    """As intents/kept.py reads it."""
+    """As intents/store.py reads it."""
     texts = "pipeline", "id", "name", "text", "state", "rules", "why"
     _need(row, int, "serial")
     _need(row, str, *texts)

@@ -17,8 +17,8 @@ from dataclasses import replace
 from ...lang.contract.rules.rules import Reference
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.outcome import Outcome
+from ..loading.any_loaded import AnyLoaded
 from ..loading.bundle import Bundle
-from ..loading.either import AnyLoaded
 from . import errors
 from .log import Log, Mark, open_new
 from .records import ALLOTTED, IES, NOTE, PACKED, Entry, with_allotted

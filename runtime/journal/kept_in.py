@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..base.places import RUN
+from ..base.paths import RUN
 
 
 class Noted(NamedTuple):

@@ -16,8 +16,8 @@ def statistics(interface: str) -> dict[str, int]:
     """By the driver's names for them; empty where it has none, or there is no such interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as endpoint:
 
-        def ask(head: bytes, room: int) -> bytes:
-            data = array("B", head + bytes(room))
+        def ask(head: bytes, space: int) -> bytes:
+            data = array("B", head + bytes(space))
             name = interface.encode()[:15].ljust(16, b"\0")
             request = struct.pack("=16sQ", name, data.buffer_info()[0]).ljust(40, b"\0")
             fcntl.ioctl(endpoint, _SIOCETHTOOL, request)

@@ -12,7 +12,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from . import system
-from .maps import Map, MapSpec, MapType
+from .map_spec import MapSpec, MapType
+from .maps import Map
 
 _ONLINE = "/sys/devices/system/cpu/online"
 _REALTIME = Path("/sys/kernel/realtime")

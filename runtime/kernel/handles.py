@@ -1,5 +1,4 @@
-"""The way into the kernel: an object file becomes programs and maps. Every owner class of a kernel
-resource can be imported from here."""
+"""Loads object files into programs and maps, and exports all owner classes of kernel resources."""
 
 from __future__ import annotations
 
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from . import libbpf
-from .apart import Apart
+from .isolated_loader import IsolatedObject
 from .libbpf import BpfError, LibbpfMissing
-from .maps import IncompatibleMap, Map, MapSpec, MapType
-from .objects import Opened, Raw
+from .map_spec import IncompatibleMap, MapSpec, MapType
+from .maps import Map
+from .objects import OpenObject, RawObject
 from .pins import Descriptor, Pin, duplicate_fd, ensure_bpffs
 from .programs import Link, LinkInfo, Program, ProgramInfo, RunResult, VerifierStats, XdpMode
 
@@ -46,13 +46,15 @@ class Object:
     pinned, attached or `duplicate`d survives.
     """
 
-    #: Whether objects are opened and loaded in processes of their own, so that one that libbpf does
-    #: not survive ends no other: for who serves others.
-    apart: ClassVar[bool] = False
+    #: Whether objects are opened and loaded by another process, so that one that crashes libbpf
+    #: does not end this one: for servers.
+    isolated: ClassVar[bool] = False
 
     def __init__(self, elf: bytes, name: str, log_level: int) -> None:
         self.name, self._log_level = name, log_level
-        self._opened: Opened | None = (Apart if self.apart else Raw)(elf, name)
+        self._opened: OpenObject | None = (IsolatedObject if self.isolated else RawObject)(
+            elf, name
+        )
         self._program_names = list(self._opened.programs)
         self._reused: set[str] = set()
         self._owned = ExitStack()
@@ -137,7 +139,7 @@ class Object:
         """The maps by name, owned by this object; internal ones (`.rodata`) included."""
         return dict(self._maps)
 
-    def _open(self) -> Opened:
+    def _open(self) -> OpenObject:
         if self._opened is None:
             raise ValueError(f"object `{self.name}` is loaded or closed: configure it before")
         return self._opened

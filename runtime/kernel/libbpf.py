@@ -1,7 +1,7 @@
-"""The C library's face: calls of libbpf 1.x, and one error type. No policy.
+"""Calls of libbpf 1.x with Python values, and one error type. No policy.
 
-Everything libbpf would print is captured and attached to the error it belongs to, so that none of
-its own text reaches a terminal. Functions return Python values and raise `BpfError`.
+Whatever libbpf would print is captured and attached to the error it belongs to, so that none of its
+text reaches a terminal. Functions return Python values and raise `BpfError`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LOG_BYTES = 0xFFFFFF  # the most that every kernel accepts; untouched pages cos
 class BpfError(Exception):
     """The kernel or libbpf refused `operation`.
 
-    `errno` is positive, `log` what the verifier (or else libbpf) said, `mend` what the user can do,
+    `errno` is positive, `log` what the verifier (or else libbpf) said, `fix` what the user can do,
     `program` the program that was refused, `map` the name of the map whose element was not taken,
     `damaged` that an object is none that can be loaded, and `done` the elements of a batch done
     before the error.
@@ -50,11 +50,11 @@ class BpfError(Exception):
 
     def __init__(
         self, operation: str, errno: int, log: str = "", *,
-        mend: str = "", program: str = "", map: str = "", damaged: bool = False,
+        fix: str = "", program: str = "", map: str = "", damaged: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(operation, errno, log)
         self.operation, self.errno, self.log = operation, errno, log
-        self.mend = mend or _mend_of(errno)
+        self.fix = fix or _fix_of(errno)
         self.program, self.map, self.damaged, self.done = program, map, damaged, 0
 
     @property
@@ -63,20 +63,20 @@ class BpfError(Exception):
         return "not supported by this kernel" if self.errno == ENOTSUPP else os.strerror(self.errno)
 
     def __str__(self) -> str:
-        return f"{self.operation}: {self.reason}" + (f"; {self.mend}" if self.mend else "")
+        return f"{self.operation}: {self.reason}" + (f"; {self.fix}" if self.fix else "")
 
 
 class LibbpfMissing(BpfError):
     """libbpf.so.1 is not installed or lacks a function this package calls."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__("load libbpf.so.1", 2, detail, mend="install it: apt-get install libbpf1")
+        super().__init__("load libbpf.so.1", 2, detail, fix="install it: apt-get install libbpf1")
 
     def __str__(self) -> str:
-        return f"{self.operation}: {self.log}; {self.mend}"
+        return f"{self.operation}: {self.log}; {self.fix}"
 
 
-def _mend_of(errno: int) -> str:
+def _fix_of(errno: int) -> str:
     return "run as root, or with CAP_BPF and CAP_NET_ADMIN" if errno == EPERM else ""
 
 
@@ -102,7 +102,7 @@ def lib() -> ctypes.CDLL:
 def fast() -> ctypes.PyDLL:
     """The calls for one element, made with the interpreter lock held, since giving it away costs
     more than they take: for maps where these never wait. They have no prototypes, which takes a
-    third off: give them nothing but octets, buffers, and numbers that fit an int. Raises
+    third off: give them nothing but bytes, buffers, and numbers that fit an int. Raises
     LibbpfMissing."""
     lib()
     return ctypes.PyDLL("libbpf.so.1")
@@ -115,24 +115,24 @@ def _with_prototypes(library: ctypes.CDLL, prototypes: dict[str, tuple[Any, ...]
     return library
 
 
-# What libbpf says
+# What libbpf prints
 
 
-class _Said(threading.local):
+class _PrintedLines(threading.local):
     def __init__(self) -> None:
         self.lines: list[str] | None = None
 
 
-_said = _Said()
+_printed = _PrintedLines()
 
 
 def _print(level: int, form: int, arguments: int) -> int:
     """libbpf's print function, called in the calling thread. Levels: 0 warning, 1 information,
     2 debugging (dropped unread)."""
-    if level < 2 and _said.lines is not None:
+    if level < 2 and _printed.lines is not None:
         text = ctypes.create_string_buffer(65536)
         libc().vsnprintf(text, len(text), c_void_p(form), c_void_p(arguments))
-        _said.lines.append(text.value.decode(errors="replace").rstrip().removeprefix("libbpf: "))
+        _printed.lines.append(text.value.decode(errors="replace").rstrip().removeprefix("libbpf: "))
     return 0
 
 
@@ -141,19 +141,19 @@ _capture = ctypes.CFUNCTYPE(c_int, c_int, c_void_p, c_void_p)(_print)
 
 @contextmanager
 def captured() -> Iterator[list[str]]:
-    """The lines that libbpf says in this thread meanwhile; outside of this they are dropped."""
-    outer, _said.lines = _said.lines, []
+    """Collects the lines that libbpf prints in this thread; without it they are dropped."""
+    outer, _printed.lines = _printed.lines, []
     try:
-        yield _said.lines
+        yield _printed.lines
     finally:
-        _said.lines = outer
+        _printed.lines = outer
 
 
 # Objects
 
 
 class LogBuffer:
-    """Room for one program's verifier log. Must stay open until the load is over."""
+    """Buffer for one program's verifier log. Must stay open until the load is over."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _LOG_BYTES)
@@ -170,11 +170,11 @@ class LogBuffer:
 def open_object(elf: bytes, name: str) -> int:
     """A `bpf_object *` made from an ELF file's bytes. `elf` need not outlive the call."""
     options = OpenOpts(sz=ctypes.sizeof(OpenOpts), object_name=name.encode())
-    with captured() as said:
+    with captured() as printed:
         pointer: int | None = lib().bpf_object__open_mem(elf, len(elf), byref(options))
         errno = ctypes.get_errno()
     if not pointer:
-        raise BpfError(f"read object `{name}`", errno, "\n".join(said), damaged=errno != ENOMEM)
+        raise BpfError(f"read object `{name}`", errno, "\n".join(printed), damaged=errno != ENOMEM)
     return pointer
 
 
@@ -203,9 +203,9 @@ def create_map(
 ) -> int:
     """A new map's descriptor. `sizes`: key bytes, value bytes, entries."""
     options = MapCreateOpts(sz=ctypes.sizeof(MapCreateOpts), map_flags=flags, inner_map_fd=inner_fd)
-    with captured() as said:
+    with captured() as printed:
         result = lib().bpf_map_create(kind, name.encode()[:15], *sizes, byref(options))
-    return check(result, f"create map `{name}`", "\n".join(said))
+    return check(result, f"create map `{name}`", "\n".join(printed))
 
 
 def address_of(data: bytes | bytearray | memoryview) -> Any:
@@ -257,9 +257,9 @@ class RunOutcome(NamedTuple):
     duration_ns: int
 
 
-def test_run(fd: int, data: bytes, room: int, repeat: int, context: XdpMd | None) -> RunOutcome:
-    """BPF_PROG_TEST_RUN on `data`, to which the program may add `room` bytes."""
-    out, left = (ctypes.c_char * (len(data) + room))(), XdpMd()
+def test_run(fd: int, data: bytes, space: int, repeat: int, context: XdpMd | None) -> RunOutcome:
+    """BPF_PROG_TEST_RUN on `data`, to which the program may add `space` bytes."""
+    out, left = (ctypes.c_char * (len(data) + space))(), XdpMd()
     run = RunOpts(
         sz=ctypes.sizeof(RunOpts), data_in=data, data_size_in=len(data), repeat=repeat,
         data_out=ctypes.addressof(out), data_size_out=len(out),

@@ -5,95 +5,24 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import IntEnum
 from errno import E2BIG, EEXIST, EINVAL, ENODEV, ENOENT, ENOSPC
 from pathlib import Path
 
 from . import libbpf
 from .libbpf import BpfError
+from .map_spec import BPF_F_MMAPABLE, IncompatibleMap, MapSpec, MapType
 from .pins import Descriptor, duplicate_fd, open_pin, require_kind
 from .structures import MapInfo
 from .system import ENOTSUPP
 
 Bytes = bytes | bytearray | memoryview
 BPF_ANY, BPF_NOEXIST, BPF_EXIST = 0, 1, 2  # flags of an update
-BPF_F_NO_PREALLOC, BPF_F_ZERO_SEED, BPF_F_RDONLY_PROG, BPF_F_MMAPABLE = 1, 64, 128, 1024
 _BATCH = 4096
-
-
-class MapType(IntEnum):
-    """enum bpf_map_type, as far as packet processing has use for it."""
-
-    HASH = 1
-    ARRAY = 2
-    PROG_ARRAY = 3
-    PERCPU_HASH = 5
-    PERCPU_ARRAY = 6
-    LRU_HASH = 9
-    LRU_PERCPU_HASH = 10
-    LPM_TRIE = 11
-    ARRAY_OF_MAPS = 12
-    HASH_OF_MAPS = 13
-    DEVMAP = 14
-    CPUMAP = 16
-    XSKMAP = 17
-    DEVMAP_HASH = 25
-    RINGBUF = 27
 
 
 _PER_CPU = {MapType.PERCPU_HASH, MapType.PERCPU_ARRAY, MapType.LRU_PERCPU_HASH}
 # The kernel waits for RCU, or patches code, when elements of these change.
 _WAITING = {MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS, MapType.HASH_OF_MAPS}
-_DEVMAPS = {MapType.DEVMAP, MapType.DEVMAP_HASH}
-_TRAITS = ("type", "key_size", "value_size", "max_entries", "flags")
-
-
-@dataclass(frozen=True)
-class MapSpec:
-    """What a map is: sizes in bytes, capacity in entries, `BPF_F_*` flags."""
-
-    type: int
-    key_size: int
-    value_size: int
-    max_entries: int
-    flags: int = 0
-    name: str = ""
-
-    def differences(self, other: MapSpec) -> list[str]:
-        """`key_size 4 instead of 8`, for each trait in which `other` is not like this one."""
-        mine, theirs = self._comparable(), other._comparable()
-        pairs = [(trait, getattr(mine, trait), getattr(theirs, trait)) for trait in _TRAITS]
-        return [f"{t} {_word(t, b)} instead of {_word(t, a)}" for t, a, b in pairs if a != b]
-
-    def _comparable(self) -> MapSpec:
-        # The kernel sets this flag on every devmap by itself.
-        extra = BPF_F_RDONLY_PROG if self.type in _DEVMAPS else 0
-        return replace(self, flags=self.flags & ~extra)
-
-    @property
-    def stride(self) -> int:
-        """Bytes from one value to the next in an mmapped array, and between per-CPU values."""
-        return (self.value_size + 7) & ~7
-
-
-def _word(trait: str, value: int) -> str:
-    if trait == "type":
-        return MapType(value).name if value in set(MapType) else f"number {value}"
-    return hex(value) if trait == "flags" else str(value)
-
-
-class IncompatibleMap(BpfError):
-    """A map is not what its user needs; `differences` says in what."""
-
-    def __init__(self, name: str, differences: list[str]) -> None:
-        super().__init__(
-            f"reuse map `{name}`", EINVAL, mend="unload the old pipeline, or keep its sizes"
-        )
-        self.differences = differences
-
-    def __str__(self) -> str:
-        return f"{self.operation}: it has {', '.join(self.differences)}; {self.mend}"
 
 
 class Map(Descriptor):
@@ -288,8 +217,8 @@ class Map(Descriptor):
         try:
             memory = mmap.mmap(self.fileno(), length, mmap.MAP_SHARED)
         except OSError as error:
-            mend = "" if self.spec.flags & BPF_F_MMAPABLE else "it is no BPF_F_MMAPABLE array"
-            raise BpfError(f"mmap map `{self.name}`", error.errno or EINVAL, mend=mend) from None
+            fix = "" if self.spec.flags & BPF_F_MMAPABLE else "it is no BPF_F_MMAPABLE array"
+            raise BpfError(f"mmap map `{self.name}`", error.errno or EINVAL, fix=fix) from None
         view = memoryview(memory)
         self._mappings.append((memory, view))
         return view
@@ -322,14 +251,14 @@ class Map(Descriptor):
         return ValueError(f"map `{self.name}` has {wanted}, given {given} bytes")
 
     def _error(self, verb: str, errno: int, done: int = 0) -> BpfError:
-        mends = {
+        fixes = {
             E2BIG: f"its capacity is {self.spec.max_entries}",
             EEXIST: "the key is there already",
             ENOENT: "there is no such key",
             ENODEV: "there is no such interface",
         }
         what = f"{verb} map `{self.name}`"
-        error = BpfError(what, errno, mend=mends.get(errno, ""), map=self.name)
+        error = BpfError(what, errno, fix=fixes.get(errno, ""), map=self.name)
         error.done = done
         return error
 

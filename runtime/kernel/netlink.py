@@ -21,7 +21,7 @@ _NTF_USE = 1
 _SCOPE_LINK = 253
 _LINK_NETNSID, _TARGET_NETNSID = 37, 46
 _NATIVE = (1, 4)  # XDP_ATTACHED_DRV, XDP_ATTACHED_MULTI
-_FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by octets of an address
+_FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by bytes of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
 _CONFIGURED = 0x40 | 0x80  # noarp permanent
 XDP_REDIRECTED = 4  # NETDEV_XDP_ACT_NDO_XMIT: the driver sends frames that programs redirect
@@ -78,7 +78,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Address:
-    """An address of the host, 4 or 16 octets; `broadcast` empty where its prefix has none.
+    """An address of the host, 4 or 16 bytes; `broadcast` empty where its prefix has none.
     `link`: good on its own link only (RFC 4291 section 2.5.6)."""
 
     index: int
@@ -134,7 +134,7 @@ class Netlink:
         return found
 
     def neighbours(self) -> dict[tuple[int, bytes], bytes]:
-        """MAC addresses by interface and address (4 or 16 octets), of neighbours that can be sent
+        """MAC addresses by interface and address (4 or 16 bytes), of neighbours that can be sent
         to."""
         found = {}
         for family in _FAMILIES.values():

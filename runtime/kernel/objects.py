@@ -1,7 +1,7 @@
-"""An object file in libbpf's hands: opened, configured, loaded; its parts are bare descriptors.
+"""Opens, configures and loads an object file by libbpf; the result is bare descriptors.
 
-`handles.Object` owns what comes of it. libbpf 1.1 does not survive every file that is damaged, so
-that apart.py does the same in a process of its own.
+`handles.Object` owns them. libbpf 1.1 crashes on some damaged files, so isolated_loader.py does the
+same in another process.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import NamedTuple, Protocol
 from . import libbpf
 from .libbpf import BpfError
 
-#: Type, octets of a key and of a value, entries, flags.
+#: Type, bytes of a key and of a value, entries, flags.
 Spec = tuple[int, int, int, int, int]
 
 
-class Parts(NamedTuple):
-    """Descriptors, which are the receiver's to close: of programs, each with the verifier's log,
-    and of maps."""
+class LoadedParts(NamedTuple):
+    """Descriptors, which the receiver closes: of programs, each with the verifier's log, and of
+    maps."""
 
     programs: dict[str, tuple[int, str]]
     maps: dict[str, int]
 
 
-class Opened(Protocol):
+class OpenObject(Protocol):
     """An object that is open. Every method raises BpfError."""
 
     programs: list[str]
@@ -38,12 +38,12 @@ class Opened(Protocol):
     def reuse(self, name: str, existing: int) -> None: ...
     def skip(self, program: str) -> None: ...
     def bind(self, programs: Mapping[str, int]) -> None: ...
-    def load(self, log_level: int) -> Parts: ...
+    def load(self, log_level: int) -> LoadedParts: ...
     def close(self) -> None: ...
 
 
-class Raw:
-    """In this process."""
+class RawObject:
+    """`OpenObject` in this process."""
 
     def __init__(self, elf: bytes, name: str) -> None:
         self.name, self._pointer = name, libbpf.open_object(elf, name)
@@ -79,9 +79,9 @@ class Raw:
         libbpf.check(result, f"set the inner map of `{name}`")
 
     def reuse(self, name: str, existing: int) -> None:
-        with libbpf.captured() as said:
+        with libbpf.captured() as printed:
             result = libbpf.lib().bpf_map__reuse_fd(self._map(name), existing)
-        libbpf.check(result, f"reuse map `{name}`", "\n".join(said))
+        libbpf.check(result, f"reuse map `{name}`", "\n".join(printed))
 
     def skip(self, program: str) -> None:
         if program not in self._programs:
@@ -101,40 +101,40 @@ class Raw:
         for name, pointer in self._maps.items():
             libbpf.check(lib.bpf_map__set_ifindex(pointer, card), f"bind map `{name}` to a card")
 
-    def load(self, log_level: int) -> Parts:
-        """All, or none. Some hundred kilobytes of libbpf's go then."""
+    def load(self, log_level: int) -> LoadedParts:
+        """All, or none. Frees libbpf's memory, some hundred kilobytes."""
         logs = {name: libbpf.LogBuffer() for name in self._programs if name not in self._skipped}
         lib = libbpf.lib()
         for name, buffer in logs.items():
             pointer = self._programs[name]
             lib.bpf_program__set_log_buf(pointer, buffer.address, buffer.size)
             lib.bpf_program__set_log_level(pointer, log_level)
-        with libbpf.captured() as said:
+        with libbpf.captured() as printed:
             result = lib.bpf_object__load(self._pointer)
         texts = {name: buffer.take() for name, buffer in logs.items()}
         try:
             if result < 0:
-                raise _load_error(self.name, -result, said, texts)
+                raise _load_error(self.name, -result, printed, texts)
             return self._parts(texts)
         finally:
             self.close()
 
-    def _parts(self, logs: Mapping[str, str]) -> Parts:
+    def _parts(self, logs: Mapping[str, str]) -> LoadedParts:
         lib = libbpf.lib()
         programs = {n: (os.dup(lib.bpf_program__fd(self._programs[n])), logs[n]) for n in logs}
         maps = {name: lib.bpf_map__fd(pointer) for name, pointer in self._maps.items()}
-        return Parts(programs, {name: os.dup(fd) for name, fd in maps.items() if fd >= 0})
+        return LoadedParts(programs, {name: os.dup(fd) for name, fd in maps.items() if fd >= 0})
 
     def _map(self, name: str) -> int:
         if name not in self._maps:
             raise BpfError(f"find map `{name}` in object `{self.name}`", ENOENT,
-                           mend=f"it has {', '.join(self._maps)}")  # fmt: skip
+                           fix=f"it has {', '.join(self._maps)}")  # fmt: skip
         return self._maps[name]
 
 
-def _load_error(name: str, errno: int, said: list[str], logs: Mapping[str, str]) -> BpfError:
+def _load_error(name: str, errno: int, printed: list[str], logs: Mapping[str, str]) -> BpfError:
     """Names the program that libbpf could not load, and quotes its verifier log or else libbpf."""
-    text = "\n".join(said)
+    text = "\n".join(printed)
     refused = re.search(r"prog '([^']+)': (?:BPF program load failed|failed to load)", text)
     if not refused:
         return BpfError(f"load object `{name}`", errno, text)

@@ -74,7 +74,7 @@ def require_kind(fd: int, kind: str) -> None:
     """Raises BpfError where `fd` is no BPF `map`, `prog` or `link`."""
     target = str(Path(f"/proc/self/fd/{fd}").readlink())
     if target.replace("_", "-") != f"anon-inode:bpf-{kind}":
-        raise BpfError(f"open a BPF {kind}", EINVAL, mend=f"this is {target.partition(':')[2]}")
+        raise BpfError(f"open a BPF {kind}", EINVAL, fix=f"this is {target.partition(':')[2]}")
 
 
 def duplicate_fd(fd: int) -> int:
@@ -130,28 +130,28 @@ class Pin:
 
 
 def _pin(fd: int, path: Path) -> None:
-    with libbpf.captured() as said:
+    with libbpf.captured() as printed:
         result = libbpf.lib().bpf_obj_pin(fd, os.fsencode(path))
     if result < 0:
-        raise _not_pinned(path, -result, "\n".join(said))
+        raise _not_pinned(path, -result, "\n".join(printed))
 
 
 def _not_pinned(path: Path, errno: int, log: str) -> BpfError:
-    what, directory, mend = f"pin at `{path}`", path.parent, ""
+    what, directory, fix = f"pin at `{path}`", path.parent, ""
     if not directory.is_dir():
-        mend = f"the directory `{directory}` does not exist"
+        fix = f"the directory `{directory}` does not exist"
     elif not is_bpffs(directory):  # the kernel says EPERM, as to a missing privilege
-        errno, mend = ENOTDIR, f"`{directory}` is not in a bpf file system: {MOUNT}"
-    return BpfError(what, errno, log, mend=mend)
+        errno, fix = ENOTDIR, f"`{directory}` is not in a bpf file system: {MOUNT}"
+    return BpfError(what, errno, log, fix=fix)
 
 
 def open_pin(path: Path) -> int:
     """A descriptor of whatever is pinned at `path`. Raises BpfError."""
-    mends = {ENOENT: "nothing is pinned there", EPERM: "pins are opened as root, or with CAP_BPF"}
-    with libbpf.captured() as said:
+    fixes = {ENOENT: "nothing is pinned there", EPERM: "pins are opened as root, or with CAP_BPF"}
+    with libbpf.captured() as printed:
         result = libbpf.lib().bpf_obj_get(os.fsencode(path))
     what = f"open the pin `{path}`"
-    return libbpf.check(result, what, "\n".join(said), mend=mends.get(-result, ""))
+    return libbpf.check(result, what, "\n".join(printed), fix=fixes.get(-result, ""))
 
 
 def identity(path: Path) -> str:
@@ -159,17 +159,17 @@ def identity(path: Path) -> str:
     BpfError."""
     descriptor = open_pin(path)
     try:
-        said = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+        about = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
     finally:
         os.close(descriptor)
-    found = re.search(r"^(map|prog|link)_id:\s*(\d+)$", said, re.MULTILINE)
+    found = re.search(r"^(map|prog|link)_id:\s*(\d+)$", about, re.MULTILINE)
     return " ".join(found.groups()) if found is not None else ""
 
 
 def check_name(path: Path) -> None:
     """The kernel keeps names with a dot in bpffs for itself. Raises BpfError."""
     if "." in path.name:
-        raise BpfError(f"pin at `{path}`", EPERM, mend="a name in bpffs may not contain a dot")
+        raise BpfError(f"pin at `{path}`", EPERM, fix="a name in bpffs may not contain a dot")
 
 
 def is_bpffs(path: Path) -> bool:
@@ -201,7 +201,7 @@ def _make_directories(path: Path) -> None:
     try:
         if filesystem_magic(str(there)) != BPFFS_MAGIC:
             what = f"use `{path}`, which is not in a bpf file system"
-            raise BpfError(what, ENOTDIR, mend=MOUNT)
+            raise BpfError(what, ENOTDIR, fix=MOUNT)
         for part in reversed(missing):
             part.mkdir(mode=0o700, exist_ok=True)
             give_to_owner(part)

@@ -1,7 +1,7 @@
-"""What the agent may do to its host: a few capabilities, and no way to more.
+"""Drops all but a few capabilities for good.
 
-A thread has capabilities of its own, which threads that it starts inherit. So they are given up
-before there is a second thread, which is before anything large is imported.
+Capabilities are a thread's own, and threads that it starts inherit them. So they are dropped before
+there is a second thread, that is before anything large is imported.
 """
 
 from __future__ import annotations
@@ -84,6 +84,6 @@ def permitted() -> int:
 
 
 def port_of(address: str) -> int:
-    """That of HOST:PORT; a high one where it says none, which is complained about elsewhere."""
+    """The port of HOST:PORT; a high one where there is none, which is reported elsewhere."""
     port = address.rpartition(":")[2]
     return int(port) if port.isdecimal() else FIRST_OPEN_PORT

@@ -133,7 +133,7 @@ class Program(Descriptor):
             raise BpfError(
                 f"run program `{self.name}` on {len(data)} bytes",
                 EINVAL,
-                mend=f"a test packet has at least an Ethernet header: {_ETH_HLEN} bytes",
+                fix=f"a test packet has at least an Ethernet header: {_ETH_HLEN} bytes",
             )
         packet, context = metadata + data, None
         if self.info.type == _PROG_TYPE_XDP:
@@ -143,8 +143,8 @@ class Program(Descriptor):
             # Before 5.15 XDP test runs took no context: the packet came by the loopback.
             run = libbpf.test_run(self.fileno(), packet, _ROOM, repeat, None)
         absent = f"there is no interface {ingress_ifindex} in this network namespace"
-        mend = absent if run.result == -ENODEV else ""
-        libbpf.check(run.result, f"run program `{self.name}`", mend=mend)
+        fix = absent if run.result == -ENODEV else ""
+        libbpf.check(run.result, f"run program `{self.name}`", fix=fix)
         start = run.metadata_length
         return RunResult(run.retval, run.data[start:], run.duration_ns, run.data[:start])
 
@@ -202,9 +202,9 @@ class Link(Descriptor):
         if result >= 0:
             return cls(result)
         interface = _interface_name(ifindex)
-        mend = _attach_mend(-result, mode) if interface else _ABSENT
+        fix = _attach_fix(-result, mode) if interface else _ABSENT
         what = f"attach `{program.name}` to interface {interface or ifindex}"
-        raise BpfError(what, -result, mend=mend)
+        raise BpfError(what, -result, fix=fix)
 
     @classmethod
     def open_pinned(cls, path: Path) -> Link:
@@ -236,11 +236,11 @@ class Link(Descriptor):
         `expected`, only if that one is attached. Raises BpfError."""
         expected_fd = expected.fileno() if expected else None
         result = libbpf.update_link(self.fileno(), program.fileno(), expected_fd)
-        mends = {
+        fixes = {
             EPERM: "another program is attached than was expected, or the privilege is missing",
             ENOLINK: "its interface is gone",
         }
-        libbpf.check(result, f"switch a link to `{program.name}`", mend=mends.get(-result, ""))
+        libbpf.check(result, f"switch a link to `{program.name}`", fix=fixes.get(-result, ""))
 
     def detach(self) -> None:
         """Take the program off the interface at once, whoever else holds the link; its pins stay as
@@ -256,7 +256,7 @@ def _interface_name(ifindex: int) -> str:
         return ""
 
 
-def _attach_mend(errno: int, mode: XdpMode) -> str:
+def _attach_fix(errno: int, mode: XdpMode) -> str:
     another = "another XDP program is attached to it: detach that one first"
     unsupported = "its driver has no native XDP: use the generic mode"
     return {

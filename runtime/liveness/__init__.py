@@ -1,6 +1,6 @@
-"""Overlays that are probed: which of them work, how well, and what packets are spared that do not.
+"""Probes overlays, reports their quality, and keeps packets from dead ones.
 
-A layer over the rules: what was asked for stays as it is, in the rule book, the journal and every
-listing. Only in the records that packets read a spread leaves out the members that lead to a dead
+A layer over the rules: requested rules stay as they are, in the rule book, the journal and every
+listing. Only the records that programs read exclude a spread's members that lead to a dead
 overlay.
 """

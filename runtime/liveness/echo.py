@@ -1,8 +1,8 @@
-"""Probes: ICMP echoes (RFC 792) within GRE (RFC 2784, 2890), and what comes back of them.
+"""Sends probes, ICMP echoes (RFC 792) within GRE (RFC 2784, 2890), and receives the answers.
 
 A probe leaves as the overlay's packets do: between its ends, by its port, with its key. Any peer
-opens it, and its kernel answers; whether through the tunnel or beside it is a matter of its routes.
-What comes through a known overlay and is the host's own is opened by the data path, so that answers
+decapsulates it, and its kernel answers, through the tunnel or beside it, as its routes have it. The
+data path decapsulates what comes through a known overlay for the host itself, so that answers on
 either way come to one ICMP socket.
 """
 
@@ -31,7 +31,7 @@ _TIMESPEC = struct.Struct("=qq")
 
 @dataclass(frozen=True)
 class Path:
-    """Where an overlay's probes go. Addresses are 4 octets each; `key`: None without one."""
+    """Where an overlay's probes go. Addresses are 4 bytes each; `key`: None without one."""
 
     ifindex: int
     local: bytes
@@ -79,28 +79,28 @@ class Echoes:
     def send(self, path: Path, which: int, number: int) -> None:
         """Send a probe of the overlay that the caller calls `which`. Raises OSError."""
         payload = _PAYLOAD.pack(self._token, which, number, time.monotonic_ns())
-        octets = packet(path, self._id, number & 0xFFFF, payload)
+        data = packet(path, self._id, number & 0xFFFF, payload)
         info = _PKTINFO.pack(path.ifindex, path.local, bytes(4))
         to = socket.inet_ntoa(path.remote), 0
-        self._out.sendmsg([octets], [(socket.IPPROTO_IP, _IP_PKTINFO, info)], 0, to)
+        self._out.sendmsg([data], [(socket.IPPROTO_IP, _IP_PKTINFO, info)], 0, to)
 
     def answers(self) -> Iterator[Answer]:
         """Those that have come; does not wait."""
         while True:
             try:
-                octets, about, _, _ = self._in.recvmsg(2048, 64)
+                data, about, _, _ = self._in.recvmsg(2048, 64)
             except OSError as error:
                 if error.errno in (EAGAIN, EINTR):
                     return
                 raise
-            if found := self._read(octets, about):
+            if found := self._read(data, about):
                 yield found
 
-    def _read(self, octets: bytes, about: list[tuple[int, int, bytes]]) -> Answer | None:
-        at = (octets[0] & 15) * 4 + _ICMP.size if octets else 0
-        if len(octets) < at + _PAYLOAD.size:
+    def _read(self, data: bytes, about: list[tuple[int, int, bytes]]) -> Answer | None:
+        at = (data[0] & 15) * 4 + _ICMP.size if data else 0
+        if len(data) < at + _PAYLOAD.size:
             return None
-        token, which, number, sent = _PAYLOAD.unpack_from(octets, at)
+        token, which, number, sent = _PAYLOAD.unpack_from(data, at)
         if not secrets.compare_digest(token, self._token):
             return None
         came = time.monotonic_ns()
@@ -130,10 +130,10 @@ def _ip(protocol: int, source: bytes, target: bytes, content: bytes) -> bytes:
     return _IPV4.pack(*parts) + content
 
 
-def _sum(octets: bytes) -> int:
+def _sum(data: bytes) -> int:
     """The Internet checksum (RFC 1071)."""
-    octets += bytes(len(octets) % 2)
-    total = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return int(~total & 0xFFFF)

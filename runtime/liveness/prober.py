@@ -1,7 +1,7 @@
-"""The thread that probes overlays, and has their owners leave out the dead ones.
+"""The thread that probes overlays, and has their owners exclude the dead ones.
 
-It sleeps until a probe is due or an answer comes. Before it judges it takes all answers that have
-come, so that a machine that stood still finds nobody dead for that.
+It sleeps until a probe is due or an answer comes. It reads all answers before it judges, so that
+after a stall of the machine no overlay counts as dead for that.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ipaddress import IPv4Address
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.logs import text as log_text
-from ..base.moments import told
+from ..base.wall_clock import wall_time
 from ..edge.liveness_settings import Liveness, Shape, shape_of
-from ..edge.overlay_board import EVERY, Posted, post, take_down
 from ..edge.overlay_health import Health, Quality
-from ..loading.absence import overlays_of
+from ..edge.overlay_status import EVERY, OverlayStatus, remove_overlay_status, write_overlay_status
+from ..loading.excluded_members import overlays_of
 from ..loading.loader import Loaded
 from ..owner.owner import Owner
 from .echo import Echoes, Path
@@ -38,7 +38,7 @@ _log = logging.getLogger("heliod.liveness")
 
 @dataclass
 class _Probed:
-    """An overlay. `number`: by which its answers are told apart."""
+    """An overlay. `number`: identifies its answers."""
 
     number: int
     rule: Rule
@@ -55,7 +55,7 @@ class _Pipeline:
     revision: int = -1
     overlays: dict[Reference, _Probed] = field(default_factory=dict)
     late: bool = True  # what is dead may not be what its records leave out
-    news: list[_Probed] = field(default_factory=list)  # nobody was told so far
+    news: list[_Probed] = field(default_factory=list)  # changes not reported so far
 
 
 class Prober:
@@ -63,13 +63,13 @@ class Prober:
 
     def __init__(
         self, owners: Callable[[], Iterable[Owner]],
-        told: Callable[[str, int, Rule, Quality], None] = lambda *_: None,
+        on_change: Callable[[str, int, Rule, Quality], None] = lambda *_: None,
     ) -> None:  # fmt: skip
-        """`told` of each overlay that came into another state: pipeline, revision, rule."""
-        self._owners, self._told = owners, told
+        """`on_change` of each overlay that came into another state: pipeline, revision, rule."""
+        self._owners, self._on_change = owners, on_change
         self._pipelines: dict[str, _Pipeline] = {}
         self._by_number: dict[int, Health] = {}
-        self._next, self._stirred = 0, True
+        self._next, self._changed_owners = 0, True
         self._look_at = self._post_at = 0.0
         self._fault: Diagnostic | None = None
         self._ended = threading.Event()
@@ -80,9 +80,9 @@ class Prober:
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._thread.start()
 
-    def stir(self) -> None:
-        """There is another pipeline. From any thread."""
-        self._stirred = True
+    def wake(self) -> None:
+        """Look for new pipelines. From any thread."""
+        self._changed_owners = True
         if self._woken >= 0:
             os.eventfd_write(self._woken, 1)
 
@@ -90,7 +90,7 @@ class Prober:
         """May be called again, also where it was never started."""
         self._ended.set()
         if self._woken >= 0:
-            self.stir()
+            self.wake()
             if self._thread.is_alive():
                 self._thread.join()
             os.close(self._woken)
@@ -114,7 +114,7 @@ class Prober:
         poll.register(self._woken, select.POLLIN)
         try:
             while not self._ended.is_set():
-                if self._stirred or time.monotonic() >= self._look_at:
+                if self._changed_owners or time.monotonic() >= self._look_at:
                     self._look()
                     if self._by_number and echoes is None and (echoes := self._open()):
                         poll.register(echoes, select.POLLIN)
@@ -127,12 +127,12 @@ class Prober:
                     os.eventfd_read(self._woken)
         finally:
             for name in self._pipelines:
-                take_down(name)
+                remove_overlay_status(name)
             if echoes is not None:
                 echoes.close()
 
     def _open(self) -> Echoes | None:
-        """None where we may not; it is tried again."""
+        """None where we may not; it is retried."""
         try:
             echoes = Echoes()
         except OSError as error:
@@ -146,10 +146,10 @@ class Prober:
 
     def _look(self) -> None:
         """Find out which overlays there are to probe."""
-        self._stirred = False
+        self._changed_owners = False
         owners = {owner.name: owner for owner in self._owners()}
         for name in [n for n, p in self._pipelines.items() if owners.get(n) is not p.owner]:
-            take_down(name)
+            remove_overlay_status(name)
             for probed in self._pipelines.pop(name).overlays.values():
                 self._by_number.pop(probed.number, None)
         for name, owner in owners.items():
@@ -197,21 +197,23 @@ class Prober:
         pipeline.late = pipeline.late or bool(loaded.writer.absent) or any(
             not p.health.alive for p in overlays.values())  # fmt: skip
 
-    def _hear(self, echoes: Echoes) -> None:
+    def _read_answers(self, echoes: Echoes) -> None:
         for answer in echoes.answers():
             health = self._by_number.get(answer.which)
             if health is not None:
                 health.answer(answer.number, answer.delay, time.monotonic())
 
     def _probe(self, echoes: Echoes) -> float:
-        """Hear, judge, and send what is due. Returns when the next probe is."""
-        self._hear(echoes)
+        """Read answers, judge, and send what is due. Returns when the next probe is due."""
+        self._read_answers(echoes)
         next_ = time.monotonic() + _IDLE
         for pipeline in list(self._pipelines.values()):
             for probed in pipeline.overlays.values():
                 now = time.monotonic()
                 if now >= probed.due:
-                    self._hear(echoes)  # all that came in time, however long ago the last look was
+                    self._read_answers(
+                        echoes
+                    )  # all that came in time, however long ago the last look was
                     if probed.health.judge(now):
                         self._changed(pipeline, probed)
                     number = probed.health.probed(now)
@@ -226,15 +228,17 @@ class Prober:
         return next_
 
     def _post(self) -> None:
-        """Tell who reads beside the agent."""
+        """Publish the state of the overlays."""
         now = time.monotonic()
         if now < self._post_at:
             return
         self._post_at = now + EVERY
         for name, pipeline in self._pipelines.items():
             each = pipeline.overlays.values()
-            with suppress(OSError):  # they do without
-                post(name, [Posted(p.rule.kind, p.rule.name, quality_of(p)) for p in each])
+            with suppress(OSError):  # metrics lack it then
+                write_overlay_status(
+                    name, [OverlayStatus(p.rule.kind, p.rule.name, quality_of(p)) for p in each]
+                )
 
     def _changed(self, pipeline: _Pipeline, probed: _Probed) -> None:
         probed.since = time.monotonic()
@@ -247,7 +251,7 @@ class Prober:
         dead = {to for to, p in pipeline.overlays.items() if not p.health.alive}
         pipeline.late = False
         try:
-            changed, revision = pipeline.owner.leave_out(dead)
+            changed, revision = pipeline.owner.exclude_members(dead)
         except Refused as error:
             pipeline.revision = -1  # then it is tried again at the next look
             if pipeline.owner.ended:
@@ -259,14 +263,14 @@ class Prober:
             _log.info("%s: %d spreads changed", pipeline.owner.name, changed)
         news, pipeline.news = pipeline.news, []
         for probed in news:
-            self._told(pipeline.owner.name, revision, probed.rule, quality_of(probed))
+            self._on_change(pipeline.owner.name, revision, probed.rule, quality_of(probed))
 
 
 def quality_of(probed: _Probed) -> Quality:
     health = probed.health
     return Quality(
         health.state, health.loss, health.delay, health.jitter, health.sent, health.answered,
-        told(probed.since),
+        wall_time(probed.since),
     )  # fmt: skip
 
 

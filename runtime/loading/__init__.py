@@ -1,1 +1,1 @@
-"""A bundle becomes a loaded pipeline: files, pins, ports, links."""
+"""Loads, upgrades and opens pipelines: bundles, pins, links, releases, cards."""

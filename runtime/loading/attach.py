@@ -1,4 +1,4 @@
-"""Programs on interfaces: what must hold before, then one pinned link for each port."""
+"""Attaches programs to interfaces: preconditions, then a pinned link for each port."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def check(
     spans: Spans,
     forwards: bool = True,
 ) -> None:
-    """What would keep a port from working, before anything is attached. `forwards`: packets leave
-    by other ports than they came in by. Raises `Refused`."""
+    """Check what a port needs to work, before anything is attached. `forwards`: packets leave by
+    other ports than they arrive by. Raises `Refused`."""
     by_index = {link.index: link for link in links}
     found: list[Diagnostic] = []
     for port in ports:
         link, span = by_index[port.ifindex], spans.get(port.number)
         if link.program:
-            held = holder_of(link.program)
-            called = "" if held else _name_of(link.program)
-            found.append(another_program(link.name, link.program, span, held, called))
+            pipeline = holder_of(link.program)
+            called = "" if pipeline else _name_of(link.program)
+            found.append(another_program(link.name, link.program, span, pipeline, called))
         elif mode is XdpMode.NATIVE:
             found += unfit(port, link, span, forwards)
     if found:
@@ -45,7 +45,7 @@ def check(
 
 
 def _name_of(program: int) -> str:
-    """Empty where we may not know it, or it is gone by now."""
+    """The program's name; empty where we may not read it, or it is gone by now."""
     with suppress(BpfError), Program.open_id(program) as found:
         return found.name
     return ""
@@ -69,7 +69,7 @@ def unfit(port: Port, link: Interface, span: Span | None, forwards: bool) -> lis
 def warnings(
     manifest: Manifest, ports: Iterable[Port], netlink: Netlink, mode: XdpMode, spans: Spans
 ) -> Iterator[Diagnostic]:
-    """About ports that are attached, and on which not all works that the pipeline does."""
+    """Of attached ports on which a part of the pipeline does not work."""
     ports = list(ports)
     if manifest.forwards:
         yield from _not_routing(ports, spans)
@@ -79,8 +79,8 @@ def warnings(
 
 
 def _not_answering(ports: Iterable[Port], netlink: Netlink, spans: Spans) -> Iterator[Diagnostic]:
-    """A veth delivers what is sent back by it (XDP_TX) only where its other end has a native XDP
-    program (veth_xdp_flush in drivers/net/veth.c)."""
+    """A veth delivers packets of XDP_TX only where its other end has a native XDP program
+    (veth_xdp_flush in drivers/net/veth.c)."""
     links = {link.index: link for link in netlink.links()}
     for port in ports:
         link = links.get(port.ifindex)
@@ -128,7 +128,7 @@ def _error(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Dia
         return _no_native(port.interface, span, "its driver has none")
     if error.errno in (EPERM, EACCES):
         return errors.no_privilege(f"attach to `{port.interface}`")
-    return _not_attached(port.interface, span, error.reason, error.mend)
+    return _not_attached(port.interface, span, error.reason, error.fix)
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -215,8 +215,8 @@ def _within(other: Interface | None) -> str:
     return " in its network namespace" if other is not None and other.other_in is not None else ""
 
 
-def _not_attached(interface: str, span: Span | None, why: str, mend: str) -> Diagnostic:
-    return Diagnostic("H0727", f"cannot attach to `{interface}`: {why}", _at(span), mend)
+def _not_attached(interface: str, span: Span | None, why: str, fix: str) -> Diagnostic:
+    return Diagnostic("H0727", f"cannot attach to `{interface}`: {why}", _at(span), fix)
 
 
 def _not_routing_error(interface: str, span: Span | None) -> Diagnostic:

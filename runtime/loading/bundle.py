@@ -1,4 +1,4 @@
-"""A bundle on disk: the directory that `helioc compile` writes, read and checked."""
+"""Reads and checks a bundle, the directory that `helioc compile` writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _LARGEST = 64 << 20
 
 @dataclass(frozen=True)
 class Bundle:
-    """What the runtime needs of a bundle; `traced` is None where it was compiled without."""
+    """The parts of a bundle that the runtime needs; `traced` is None where there is no traced
+    build."""
 
     manifest: Manifest
     object: bytes
@@ -53,14 +54,14 @@ def make_bundle(
     if not name.isidentifier():
         raise errors.refused(_bad_manifest(path, f"`{name}` is no pipeline's name"))
     file = directory / f"{name}.bpf.o"
-    octets = content(file)
-    if hashlib.sha256(octets).hexdigest() != manifest.digest:
+    data = content(file)
+    if hashlib.sha256(data).hexdigest() != manifest.digest:
         raise errors.refused(_wrong_digest(file))
     if traced is not None:
         found = traced.schema.plain, traced.schema.digest
         if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
             raise errors.refused(_wrong_digest(directory / traced_file(name)))
-    return Bundle(manifest, octets, traced)
+    return Bundle(manifest, data, traced)
 
 
 def unpack_traced(packed: bytes) -> TracedBuild | None:

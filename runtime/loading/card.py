@@ -1,7 +1,7 @@
-"""A pipeline on a card: its bundle loaded for the ports' devices, filled, attached, opened again.
+"""A pipeline on a network card: loaded for the ports' devices, filled, attached, opened again.
 
-What stands in bpffs is as on the host (loading/releases.py), but the maps lie on the card; beside
-them are images of the rules, on the host.
+Pins in bpffs are as on the host (loading/releases.py), but the maps lie on the card; images of the
+rules are kept on the host beside them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ...lang.contract.rules.meanwhile import NONE, Pause
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
 from ..base import errors as common
+from ..base.paths import this_namespace
 from ..edge.config import Config
 from ..kernel import libbpf
 from ..kernel.handles import (
@@ -31,19 +32,27 @@ from ..kernel.handles import (
     XdpMode,
     ensure_bpffs,
 )
-from ..kernel.maps import BPF_F_MMAPABLE
+from ..kernel.map_spec import BPF_F_MMAPABLE
 from ..kernel.netlink import Netlink
-from ..ports.ports import DEFAULT_VERDICTS, Neighbourhood, Port, find_ports, local_addresses, put
+from ..ports.ports import (
+    DEFAULT_VERDICTS,
+    NextHopCache,
+    Port,
+    find_ports,
+    local_addresses,
+    sync_map,
+)
 from . import attach
 from . import card_errors as errors
 from . import card_snapshot as snapshot
 from .bundle import Bundle
 from .card_images import Images, maps_of
 from .card_writer import CardWriter
+from .integrity import with_objects
 from .loader import Configured, Content, released_on_failure
 from .lock import Lock
 from .pinned import Pinned
-from .refresh import Refreshed, Surroundings
+from .refresh import HostState, Refreshed
 from .releases import (
     ROOT,
     about_of,
@@ -54,10 +63,8 @@ from .releases import (
     put_in_force,
     read_about,
     remove_pinned,
-    this_namespace,
     write_about,
 )
-from .soundness import recorded
 from .upgrade_errors import not_on_card
 
 #: r0 = XDP_PASS, exit.
@@ -74,17 +81,17 @@ class LoadedCard(Pinned):
         super().__init__(name, about, owned, lock)
         self.netlink = owned.enter_context(Netlink())
         links, addresses = self.netlink.links(), self.netlink.addresses()
-        self.ports = find_ports(self.wanted, links, addresses)
-        self.neighbourhood = Neighbourhood(self.netlink, ())  # nothing is forwarded to anybody
+        self.ports = find_ports(self.port_configs, links, addresses)
+        self.next_hops = NextHopCache(self.netlink, ())  # nothing is forwarded to anybody
 
-    # ---- from nothing -----------------------------------------------------------------------
+    # ---- loading -----------------------------------------------------------------------
 
     @classmethod
     def load(
         cls, bundle: Bundle, config: Config, name: str = "", content: Content | None = None
     ) -> LoadedCard:
-        """Load, fill (with the configuration's rules or other `content`), attach. Raises `Refused`;
-        then nothing of it is left."""
+        """Load, fill (with the configuration's rules or other `content`), attach. Raises `Refused`
+        with nothing left of it."""
         name = name or bundle.manifest.pipeline
         need_name(name)
         need_privilege()
@@ -115,16 +122,16 @@ class LoadedCard(Pinned):
         loaded.maps.open(loaded.directory, owned)
         content.prepare(loaded.maps)
         loaded._begin(fresh=True)
-        loaded.write_surroundings()
+        loaded.write_host_state()
         content.fill(loaded)
         loaded._attach(config)
-        loaded.about = recorded(loaded.about, loaded.directory, loaded.manifest)
+        loaded.about = with_objects(loaded.about, loaded.directory, loaded.manifest)
         write_about(loaded.directory, loaded.about)
         put_in_force(name, loaded.release)
         return loaded
 
     def _install(self, bundle: Bundle) -> None:
-        """The object onto the card, its maps pinned, and the host's maps beside them."""
+        """Load the object onto the card; pin its maps, and the host's beside them."""
         bound = self._bound(bundle.manifest)
         ensure_bpffs(self.directory / "maps")
         try:
@@ -147,7 +154,7 @@ class LoadedCard(Pinned):
         """The port of each role that has one. Raises `Refused` where one has several, or its
         interface is not there."""
         here, found = {port.number for port in self.ports}, dict[str, Port]()
-        for port in (port for port in self.wanted if port.number not in here):
+        for port in (port for port in self.port_configs if port.number not in here):
             raise common.refused(errors.no_card(port.interface, "there is no such interface"))
         for number, role in enumerate(self.manifest.roles):
             ports = [port for port in self.ports if port.role == number]
@@ -182,8 +189,8 @@ class LoadedCard(Pinned):
             raise common.refused(errors.other_rules(self.name))
 
     def replace(self, bundle: Bundle) -> None:
-        """Put other programs in the place of these, whose rules and counters stay; every packet
-        meets one of the two. Raises `Refused` where the rules are kept otherwise."""
+        """Replace the programs; rules and counters stay, and every packet meets one of the two.
+        Raises `Refused` where the new build stores rules in another way."""
         self.need_fit(bundle)
         try:
             self._replace(bundle)
@@ -204,7 +211,7 @@ class LoadedCard(Pinned):
                 Pin.create(program, self._entry(role), replace=True)
         self.about["manifest"], self.manifest = bundle.manifest.to_json(), bundle.manifest
         (self.directory / "about").unlink()
-        self.about = recorded(self.about, self.directory, self.manifest)
+        self.about = with_objects(self.about, self.directory, self.manifest)
         write_about(self.directory, self.about)
         put_in_force(self.name, self.release)
 
@@ -212,7 +219,7 @@ class LoadedCard(Pinned):
         return self.directory / f"entry_{role}"
 
     def _switch(self, fresh: Mapping[str, Program]) -> None:
-        """Each port to its role's program; where one fails all to those of before."""
+        """Switch each port to its role's program; where one fails, all back to the old ones."""
         switched = []
         try:
             for role, port in self._by_role().items():
@@ -250,7 +257,7 @@ class LoadedCard(Pinned):
             return loaded
 
     def _begin(self, fresh: bool = False) -> None:
-        """Know the rules that are there; on a card that is `fresh`, put them there."""
+        """Read the rules in force; write them to a card that is `fresh`."""
         if any(name not in self.maps for name, _, _ in maps_of(self.manifest)):
             why = "its rules are kept as another release of Helio keeps them"
             raise common.refused(common.damaged(self.name, why))
@@ -263,7 +270,7 @@ class LoadedCard(Pinned):
         self.book.restore(self.writer.restore(fresh))
 
     def _leave(self) -> None:
-        """Whoever asks for the revision from now on is told the last one."""
+        """Settle and close the maps; `revision` stays the last one."""
         self.images.close()
         self.writer.broken = True
 
@@ -286,32 +293,32 @@ class LoadedCard(Pinned):
     def snapshot(self) -> list[bytes]:
         return snapshot.take(self.images, self.manifest)
 
-    # ---- surroundings -----------------------------------------------------------------------
+    # ---- the host ---------------------------------------------------------------------------
 
-    def write_surroundings(self, host: Collection[bytes] | None = None) -> None:
+    def write_host_state(self, host: Collection[bytes] | None = None) -> None:
         """The host's addresses, where a stage asks for them, and the default verdict."""
         local = local_addresses(self.netlink.addresses()) if host is None else host
         for name, size in (("local", 4), ("local6", 16)):
             if name in self.maps:
-                put(self.maps[name], {a: b"\1" for a in local if len(a) == size})
+                sync_map(self.maps[name], {a: b"\1" for a in local if len(a) == size})
         self.writer.set_default(DEFAULT_VERDICTS[self.default])
 
-    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
-        """Bring the host's addresses to what the kernel says now (or was seen to say)."""
+    def refresh(self, seen: HostState | None = None) -> Refreshed:
+        """Write the host's addresses as they are now, or as `seen`."""
         if seen is None:
             addresses = self.netlink.addresses()
-            self.ports = find_ports(self.wanted, self.netlink.links(), addresses)
-            self.write_surroundings(local_addresses(addresses))
+            self.ports = find_ports(self.port_configs, self.netlink.links(), addresses)
+            self.write_host_state(local_addresses(addresses))
         else:
             self.ports, self.seen = list(seen.ports), seen
-            self.write_surroundings(seen.local)
+            self.write_host_state(seen.local)
         here = {port.number for port in self.ports}
-        return Refreshed(0, (), tuple(p.name for p in self.wanted if p.number not in here))
+        return Refreshed(0, (), tuple(p.name for p in self.port_configs if p.number not in here))
 
 
 def need_cards(ports: Iterable[Port]) -> None:
-    """Raises `Refused` where an interface takes no program: said before what is missing for maps,
-    which nobody needs then."""
+    """Raises `Refused` where an interface takes no program: reported before what maps need, which
+    would not help then."""
     for port in ports:
         try:
             fd = libbpf.load_for_device("probe", _PASS, port.ifindex)
@@ -321,12 +328,12 @@ def need_cards(ports: Iterable[Port]) -> None:
 
 
 def _kept(manifest: Manifest) -> list[object]:
-    """What the octets of rules depend on."""
+    """All that the stored bytes of rules depend on."""
     elements = [(e.name, e.type, e.width, e.references, e.most) for e in manifest.elements]
     return [manifest.rules, elements]
 
 
 def _why(error: BpfError) -> str:
-    """The driver's own words, where it said some."""
-    said = [line.strip() for line in error.log.splitlines() if "[nfp]" in line]
-    return said[0] if said else f"{error.operation}: {error.reason}"
+    """The driver's own message, if it has one."""
+    messages = [line.strip() for line in error.log.splitlines() if "[nfp]" in line]
+    return messages[0] if messages else f"{error.operation}: {error.reason}"

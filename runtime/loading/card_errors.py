@@ -1,4 +1,4 @@
-"""Errors of loading for a network card."""
+"""Errors of loading a pipeline onto a network card."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A card's rules on the host, in maps that outlive this process: two images of each.
+"""Images of a card's rules in maps on the host, which outlive this process: two for each cell.
 
-A cell's word says in which of its two slots the image is that is in force from a revision on; until
-then the other one is. So a request is in force with one store, of its revision, however the card
-takes it, rule by rule: where a writer died before that, or could not take back what it had begun,
-the next one puts the card right by these images.
+A cell's word says which of its two slots is in force from a revision on; until then the other one
+is. So a request takes effect by one store of its revision, although the card takes it rule by rule:
+where a writer died before that, or could not undo what it had begun, the next one repairs the card
+from these images.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Array = npt.NDArray[Any]
 
 
 def stride_of(kind: RuleKind) -> int:
-    """Octets from one image to the next."""
+    """Bytes from one image to the next."""
     return (kind.image_size + 7) & ~7
 
 
 def maps_of(manifest: Manifest) -> list[tuple[str, int, int]]:
-    """(name, octets, entries) of the maps."""
+    """(name, bytes, entries) of the maps."""
     images = [(f"{k.prefix}_images", stride_of(k), 2 * k.cells) for k in manifest.rules]
     return [*images, *((f"{k.prefix}_cells", 8, k.cells) for k in manifest.rules), (REVISION, 8, 1)]
 
 
 def slots_at(kind: RuleKind, words: Array, images: Array, revision: int) -> Array:
     """By cell the slot of its rule's image at a revision, 0 where it has no rule. `images`: [slot,
-    octet]."""
+    byte]."""
     later = words >> np.uint64(1) > revision
     slots = 2 * np.arange(kind.cells) + ((words & np.uint64(1)) ^ later).astype(np.int64)
     found: Array = np.where(of_heads("flags", images, slots) == LIVE, slots, 0)
@@ -45,7 +45,7 @@ def slots_at(kind: RuleKind, words: Array, images: Array, revision: int) -> Arra
 
 
 class KindImages:
-    """One kind's."""
+    """The images of one rule kind."""
 
     def __init__(
         self, manifest: Manifest, kind: RuleKind, images: memoryview, words: memoryview
@@ -75,11 +75,11 @@ class KindImages:
         words[cell] = revision << 1 | which
 
     def staged(self, revision: int) -> bool:
-        """Whether there is anything for later revisions."""
+        """Whether something is staged for later revisions."""
         return bool((self.words >> np.uint64(1) > revision).any())
 
     def take_back(self, revision: int) -> None:
-        """Forget it."""
+        """Undo what is staged for later revisions."""
         words = self.words
         staged = np.flatnonzero(words >> np.uint64(1) > revision)
         words[staged] = np.uint64(revision << 1) | (words[staged] & np.uint64(1)) ^ np.uint64(1)
@@ -92,14 +92,14 @@ class KindImages:
             yield cell, self.codec.rule_of(self._octets[at : at + self._stride])[0]
 
     def put(self, cells: Array, images: Array, revision: int) -> None:
-        """Fill what is fresh: rules that are in force at a revision."""
-        octets = images.reshape(len(cells), self.kind.image_size)
-        self.images[2 * cells, : self.kind.image_size] = octets
+        """Fill fresh images with rules that are in force at a revision."""
+        values = images.reshape(len(cells), self.kind.image_size)
+        self.images[2 * cells, : self.kind.image_size] = values
         self.words[cells] = revision << 1
 
 
 class Images:
-    """A pipeline's."""
+    """The images of all rules of a pipeline."""
 
     def __init__(self, manifest: Manifest, memory: Mapping[str, memoryview]) -> None:
         """`memory`: of the maps of `maps_of`, by name."""
@@ -117,7 +117,7 @@ class Images:
 
     @classmethod
     def in_memory(cls, manifest: Manifest) -> Images:
-        """Of this process alone."""
+        """In this process's memory only."""
         sizes = ((name, size * entries) for name, size, entries in maps_of(manifest))
         return cls(manifest, {name: memoryview(bytearray(size)) for name, size in sizes})
 
@@ -131,6 +131,6 @@ class Images:
         self.revisions[0] = number
 
     def close(self) -> None:
-        """Give the maps back; `revision` is told as it is now. May be called again."""
+        """Give the maps back; `revision` stays as it is now. May be called again."""
         revisions, self.revisions = self.revisions, memoryview(bytes(self.revisions)).cast("Q")
         revisions.release()

@@ -1,4 +1,4 @@
-"""The masks under which a card looks for the rules of a kind, as many as are in use."""
+"""The masks in use of a rule kind, under which a card looks rules up."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Masks:
         self._written = 0
 
     def begin(self) -> None:
-        """A transaction: until the next one each mask that it asks for keeps its number."""
+        """Begin a transaction: each mask that it requests keeps its number until the next one."""
         self._asked.clear()
 
     def number(self, mask: int) -> int:
-        """A mask's, which is given one if it has none. Raises DirectoryFull with nothing done."""
+        """The number of a mask, allotted if it has none. Raises DirectoryFull with nothing done."""
         self._asked.add(mask)
         if mask not in self._masks:
             self._give_number(mask)
@@ -46,7 +46,7 @@ class Masks:
         self._rules.append(0)
 
     def take(self, key: bytes, new: bool) -> None:
-        """A rule is about to be found under the mask of its key. Raises BpfError."""
+        """Count a rule under the mask of its key, before the rule is written. Raises BpfError."""
         number = int.from_bytes(key[-2:], "big")
         while self._written < number:
             self.table.update(_U32.pack(self._written), self._element(self._written))
@@ -54,7 +54,7 @@ class Masks:
         self._rules[number - 1] += new
 
     def give(self, key: bytes) -> None:
-        """A rule is found no more. Raises BpfError."""
+        """Uncount a rule that was removed. Raises BpfError."""
         self._rules[int.from_bytes(key[-2:], "big") - 1] -= 1
         while self._rules and not self._rules[-1]:
             self._masks.pop()
@@ -63,7 +63,7 @@ class Masks:
             self.table.update(_U32.pack(len(self._masks)), bytes(self.table.element_size))
 
     def read(self) -> None:
-        """As they lie on the card. Raises BpfError."""
+        """Read the masks from the card. Raises BpfError."""
         size, self._masks = self.kind.key_size, []
         for at in range(self.kind.tuples):
             element = self.table.lookup(_U32.pack(at)) or b""
@@ -73,7 +73,7 @@ class Masks:
         self._rules, self._written = [0] * len(self._masks), len(self._masks)
 
     def _element(self, at: int) -> bytes:
-        """As the program has it: the mask, and the number as it ends the key."""
+        """The map element: the mask, and its number as the key ends with it."""
         size = self.kind.key_size
         padding = bytes(-size % 8)
         number = ((at + 1).to_bytes(size, "big") + padding)[-8:]

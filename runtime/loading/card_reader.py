@@ -1,4 +1,4 @@
-"""What a pipeline on a card counted, and its rules: `Reader` for the card's maps."""
+"""Reads the counters and rules of a pipeline on a card: `Reader` for the card's maps."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ class CardReader(Reader):
     def events(self) -> list[tuple[Counter, int]]:
         events, found = self.map("events"), []
         for counter in self.manifest.counters:
-            octets = events.lookup(counter.index.to_bytes(4, "little")) or bytes(8)
-            found.append((counter, int.from_bytes(octets, "little")))
+            data = events.lookup(counter.index.to_bytes(4, "little")) or bytes(8)
+            found.append((counter, int.from_bytes(data, "little")))
         return found
 
-    def moment(self, kinds: Collection[str] = ()) -> Moment:
-        return self._moment(self.revision, self._memory, kinds)
+    def snapshot(self, kinds: Collection[str] = ()) -> Moment:
+        return self._snapshot(self.revision, self._memory, kinds)
 
-    def moment_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
-        """That of a memory file of `CardWriter.copies`."""
-        octets, at = memoryview(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)), 8
+    def snapshot_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
+        """Of a memory file of `CardWriter.copies`."""
+        data, at = memoryview(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)), 8
         copies: dict[str, memoryview] = {}
         for kind in self.manifest.rules:
             for name, size in ("cells", 8), ("images", 2 * stride_of(kind)):
-                copies[f"{kind.prefix}_{name}"] = octets[at : at + size * kind.cells]
+                copies[f"{kind.prefix}_{name}"] = data[at : at + size * kind.cells]
                 at += size * kind.cells
-        revision = int.from_bytes(octets[:8], "little")
-        return self._moment(revision, copies.__getitem__, kinds)
+        revision = int.from_bytes(data[:8], "little")
+        return self._snapshot(revision, copies.__getitem__, kinds)
 
-    def _moment(
+    def _snapshot(
         self, revision: int, memory: Callable[[str], memoryview], kinds: Collection[str]
     ) -> Moment:
         read = partial(self._rules_in, memory, revision)
@@ -76,7 +76,7 @@ class CardReader(Reader):
 
 
 def _arrays(memory: Callable[[str], memoryview], kind: RuleKind) -> tuple[Array, Array]:
-    """Words and images, [slot, octet]."""
+    """Words and images, [slot, byte]."""
     words = np.frombuffer(memory(f"{kind.prefix}_cells"), "<u8")
     images = np.frombuffer(memory(f"{kind.prefix}_images"), np.uint8)
     return words, images.reshape(-1, stride_of(kind))

@@ -1,4 +1,4 @@
-"""The rules of a pipeline on a card as octets (../snapshot.py): cells, and an image of each."""
+"""The rules of a pipeline on a card as bytes (rules/snapshot.py): cells, and an image of each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def take(images: Images, manifest: Manifest) -> list[bytes]:
 
 
 def _arrays(kind: KindImages, revision: int) -> Iterator[tuple[str, Array]]:
-    octets = kind.images
-    slots = slots_at(kind.kind, kind.words, octets, revision)
+    images = kind.images
+    slots = slots_at(kind.kind, kind.words, images, revision)
     cells = np.flatnonzero(slots)
     yield "cells", cells.astype("<u4")
-    yield "images", octets[slots[cells], : kind.kind.image_size]
+    yield "images", images[slots[cells], : kind.kind.image_size]
 
 
 def put(content: bytes, revision: int, maps: Mapping[str, Map], manifest: Manifest) -> None:

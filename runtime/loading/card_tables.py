@@ -1,6 +1,6 @@
 """The maps of a card's rules, one kind at a time: see `Offload` of the manifest.
 
-A rule takes effect by itself: one element is inserted, replaced or deleted. Counters are written
+A rule takes effect by itself: one element is inserted, replaced or deleted. Counters are reset
 before their rule can be found, and never while it is there.
 """
 
@@ -52,7 +52,7 @@ class CardTable:
         self.keys: dict[bytes, int] = {}
         self.free = Pool(kind.name, "cells", kind.cells)
 
-    # ---- octets -----------------------------------------------------------------------------
+    # ---- bytes -----------------------------------------------------------------------------
 
     def key(self, rule: Rule) -> Key | None:
         """None where nothing finds the kind, or the rule contradicts itself. Raises
@@ -78,14 +78,14 @@ class CardTable:
 
     def value(self, rule: Rule, cell: int, whole: bytes, rank: int, cell_of: CellOf) -> bytes:
         """The value of the rule's element."""
-        octets = bytearray(self.how.size)
-        self.codec.record(memoryview(octets), 0, rule, cell_of, lambda port, address: bytes(24))
+        data = bytearray(self.how.size)
+        self.codec.record(memoryview(data), 0, rule, cell_of, lambda port, address: bytes(24))
         if self.how.rank_at is not None:
-            _U64.pack_into(octets, self.how.rank_at, rank)
-        _U32.pack_into(octets, self.how.cell_at, cell)
+            _U64.pack_into(data, self.how.rank_at, rank)
+        _U32.pack_into(data, self.how.cell_at, cell)
         if self.how.key_at is not None:
-            octets[self.how.key_at : self.how.key_at + len(whole)] = whole
-        return bytes(octets)
+            data[self.how.key_at : self.how.key_at + len(whole)] = whole
+        return bytes(data)
 
     # ---- memory -----------------------------------------------------------------------------
 
@@ -100,12 +100,12 @@ class CardTable:
         self.cells[rule.sequence], self.ids[rule.id] = cell, cell
 
     def move(self, old: Rule, new: Rule) -> None:
-        """The cell of one is another's from now on."""
+        """Give the cell of `old` to `new`."""
         cell = self._leave(old)
         self.cells[new.sequence], self.ids[new.id] = cell, cell
 
     def forget(self, rule: Rule) -> None:
-        """It is gone: its cell may be another's."""
+        """Free the cell of a removed rule."""
         self.free.give(self._leave(rule))
 
     def _leave(self, rule: Rule) -> int:
@@ -116,8 +116,8 @@ class CardTable:
 
     def stage(self, rule: Rule, revision: int, gone: bool = False) -> None:
         """Its image from a revision on. Raises TooLong."""
-        octets = b"" if gone else self.matches.of(rule).image
-        self.images.stage(self.cells[rule.sequence], revision, None if gone else rule, octets)
+        data = b"" if gone else self.matches.of(rule).image
+        self.images.stage(self.cells[rule.sequence], revision, None if gone else rule, data)
 
     # ---- the card ---------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class CardTable:
             self.keys[key] = rule.sequence
 
     def withdraw(self, rule: Rule) -> None:
-        """Nobody finds the rule by that match any more. Raises BpfError."""
+        """Delete the rule's element from the card. Raises BpfError."""
         found = self.key(rule)
         if found is not None and self.keys.get(found[1]) == rule.sequence:
             self._clear(found[1])
@@ -152,14 +152,14 @@ class CardTable:
             self.entries.delete(key)
 
     def count_anew(self, rule: Rule) -> None:
-        """Whatever its cell counted before. Raises BpfError."""
+        """Reset the counters of the rule's cell. Raises BpfError."""
         if self.counts is not None:
             self.counts.update(_U32.pack(self.cells[rule.sequence]), bytes(_COUNTS.size))
 
     # ---- opened again -----------------------------------------------------------------------
 
     def restore(self, revision: int) -> list[Rule]:
-        """The rules of a revision, into memory."""
+        """Read the rules of a revision into memory."""
         found = []
         if self.masks is not None:
             self.masks.read()
@@ -174,16 +174,16 @@ class CardTable:
         return found
 
     def clear_all_but(self, rules: Collection[Rule]) -> None:
-        """Take off the card what is none of these rules'. Raises BpfError."""
+        """Delete all elements of other rules from the card. Raises BpfError."""
         kept = {found[1] for rule in rules if (found := self.key(rule))}
         for key in () if self.entries is None else list(self.entries.keys()):
             if key not in kept:
                 self._clear(key)
 
     def counted(self, cell: int) -> tuple[int, int]:
-        """Packets and octets."""
-        octets = self.counts.lookup(_U32.pack(cell)) if self.counts is not None else None
-        return _COUNTS.unpack(octets) if octets is not None else (0, 0)
+        """Packets and bytes."""
+        data = self.counts.lookup(_U32.pack(cell)) if self.counts is not None else None
+        return _COUNTS.unpack(data) if data is not None else (0, 0)
 
     def arrays(self) -> Iterator[Map]:
         """Maps whose every slot has to be written before a program is loaded."""

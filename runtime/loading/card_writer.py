@@ -1,4 +1,4 @@
-"""Requests onto a card: rule by rule, each at once. A request that fails halfway is taken back."""
+"""Applies requests to a card rule by rule; one that fails halfway is undone."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .card_tables import CardTable
 
 @dataclass(frozen=True)
 class _Work:
-    """A plan as a card takes it: of `changed` the cell stays, so that who refers to the rule still
-    does; where it is made `anew` under its id, with other counters."""
+    """A plan as a card takes it. `changed` rules keep their cell, so that references to them stay
+    valid; `replaced` ones are created again under their id, with new counters."""
 
     created: Sequence[Rule]
     changed: Sequence[Change]
-    anew: Sequence[Change]
+    replaced: Sequence[Change]
     removed: Sequence[Rule]
 
     @property
     def pairs(self) -> list[Change]:
-        return [*self.changed, *self.anew]
+        return [*self.changed, *self.replaced]
 
     @property
     def coming(self) -> list[Rule]:
@@ -53,7 +53,7 @@ class CardWriter:
             for kind in manifest.rules
         }
         self.maps, self.manifest, self.images = maps, manifest, images
-        #: What had been begun could not be taken back: open the pipeline anew.
+        #: A failed plan could not be undone: open the pipeline again.
         self.broken = False
 
     def fill(self) -> None:
@@ -87,13 +87,13 @@ class CardWriter:
     # ---- for somebody else to read ------------------------------------------------------------
 
     def hold(self) -> None:
-        """Nothing to hold: who reads has copies."""
+        """Does nothing: readers have copies."""
 
     def let_go(self) -> bool:
         return True
 
     def copies(self) -> Iterator[bytes | memoryview]:
-        """The rules of this moment: see `CardReader.moment_in`."""
+        """The rules as they are now: see `CardReader.snapshot_in`."""
         yield self.images.revision.to_bytes(8, "little")
         for table in self.tables.values():
             yield table.images.words.data
@@ -172,14 +172,14 @@ class CardWriter:
         for old, new in work.pairs:
             if old.match != new.match:
                 self.tables[old.kind].withdraw(old)
-        for rule in (*work.created, *(new for _, new in work.anew)):
+        for rule in (*work.created, *(new for _, new in work.replaced)):
             self.tables[rule.kind].count_anew(rule)
         for rule in self._referred_first(work.coming):
             self._write(rule)
 
     def _take_back(self, work: _Work) -> None:
-        """What was begun, whatever was done of it. What the card does not take now is left to who
-        opens it next: the images still say that something was begun."""
+        """Undo a plan, however much of it was done. What the card refuses now is left to whoever
+        opens it next: the images still show the unfinished plan."""
         self.broken = True
         moved = [new for old, new in work.pairs if old.match != new.match]
         with suppress(BpfError):

@@ -1,4 +1,4 @@
-"""A bundle into the kernel, all or nothing; a pinned pipeline opened again; and its end."""
+"""Loads a bundle into the kernel, all or nothing; opens and unloads pinned pipelines."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from ...lang.contract.rules.meanwhile import NONE, Pause
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
 from ..base import errors
+from ..base.paths import this_namespace
 from ..edge.config import Config
 from ..edge.liveness_settings import from_json as liveness_of
-from ..edge.rules import also_wrong
+from ..edge.rule_errors import more_errors
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map, Program, XdpMode
 from ..kernel.netlink import Netlink
 from ..ports.ports import (
     DEFAULT_VERDICTS,
-    Neighbourhood,
+    NextHopCache,
     Port,
     find_ports,
     local_addresses,
@@ -36,12 +37,13 @@ from ..rules.recovery import recover
 from ..rules.transaction import Writer
 from . import attach
 from .bundle import Bundle
+from .install import install
+from .integrity import with_objects
 from .lock import Lock
 from .pinned import Pinned
 from .releases import (
     ROOT,
     about_of,
-    install,
     need_capabilities,
     need_name,
     need_privilege,
@@ -52,18 +54,16 @@ from .releases import (
     release_of,
     releases_of,
     remove_pinned,
-    this_namespace,
     write_about,
 )
-from .soundness import recorded
 
 if TYPE_CHECKING:
-    from .either import AnyLoaded
-    from .refresh import Refreshed, Surroundings
+    from .any_loaded import AnyLoaded
+    from .refresh import HostState, Refreshed
 
 
 class Content(Protocol):
-    """What a pipeline is to hold before it is attached. May raise `Refused` and BpfError."""
+    """What fills a pipeline before it is attached. May raise `Refused` and BpfError."""
 
     def prepare(self, maps: Mapping[str, Map]) -> None:
         """Fill fresh maps before there is a writer."""
@@ -74,7 +74,7 @@ class Content(Protocol):
 
 @dataclass(frozen=True)
 class Configured:
-    """The rules of a configuration."""
+    """Fills a pipeline with the rules of a configuration."""
 
     config: Config
 
@@ -87,7 +87,7 @@ class Configured:
             try:
                 loaded.warnings = (*loaded.warnings, *loaded.apply(request).warnings)
             except Refused as refused:
-                more = also_wrong(loaded.book, requests)
+                more = more_errors(loaded.book, requests)
                 raise Refused([*refused.diagnostics, *more]) from None
 
 
@@ -96,7 +96,7 @@ class Loaded(Pinned):
 
     netlink: Netlink
     grace: Callable[[], None]
-    neighbourhood: Neighbourhood
+    next_hops: NextHopCache
     writer: Writer
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
@@ -151,13 +151,13 @@ class Loaded(Pinned):
             loaded.read_book()
             if config.icmp is not None:
                 write_icmp_limit(loaded.maps, config.icmp)
-            loaded.write_surroundings()
+            loaded.write_host_state()
             content.fill(loaded)
             with loaded.entry_programs() as entries:
                 attach.attach(ports, entries, mode, name, config.spans)
             doubts = attach.warnings(bundle.manifest, ports, netlink, mode, config.spans)
             loaded.warnings = (*loaded.warnings, *full, *doubts)
-            loaded.about = recorded(about, loaded.directory, loaded.manifest)
+            loaded.about = with_objects(about, loaded.directory, loaded.manifest)
             write_about(loaded.directory, loaded.about)
             put_in_force(name, loaded.release)
         except BaseException:
@@ -203,9 +203,9 @@ class Loaded(Pinned):
         prepare(loaded.maps)
         loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()
-        loaded.neighbourhood = Neighbourhood(netlink, loaded.ports)
+        loaded.next_hops = NextHopCache(netlink, loaded.ports)
         try:
-            loaded.writer = Writer(loaded.manifest, loaded.maps, loaded.neighbourhood, grace)
+            loaded.writer = Writer(loaded.manifest, loaded.maps, loaded.next_hops, grace)
         except ManifestError as error:
             raise errors.refused(errors.damaged(name, str(error))) from None
         owned.callback(loaded.writer.close)
@@ -217,9 +217,9 @@ class Loaded(Pinned):
         self.book = self._empty_book()
         keep(self.book, self.writer)
         if self.liveness is not None:
-            from .absence import left_out
+            from .excluded_members import excluded_members
 
-            self.writer.absent = left_out(self)
+            self.writer.absent = excluded_members(self)
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -241,9 +241,9 @@ class Loaded(Pinned):
             plan = plan._replace(revision=self.book.revision)
         self.book.commit(plan)
 
-    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
-        """Bring ports, addresses, neighbours and the next hops in rules to what the kernel says
-        now (or was seen to say), and attach to interfaces that have come back. Raises `Refused`."""
+    def refresh(self, seen: HostState | None = None) -> Refreshed:
+        """Update ports, addresses, neighbours and the next hops in rules to the host's state now,
+        or as `seen`, and attach to interfaces that are back. Raises `Refused`."""
         from .refresh import refresh
 
         return refresh(self, seen)
@@ -252,9 +252,9 @@ class Loaded(Pinned):
 
     def find_ports(self) -> list[Port]:
         """The ports as their interfaces are now."""
-        return find_ports(self.wanted, self.netlink.links(), self.netlink.addresses())
+        return find_ports(self.port_configs, self.netlink.links(), self.netlink.addresses())
 
-    def write_surroundings(self, host: Collection[bytes] | None = None) -> None:
+    def write_host_state(self, host: Collection[bytes] | None = None) -> None:
         """Ports, the default verdict, the host's addresses and neighbours into the maps. `host`:
         the addresses, where they are known."""
         self.writer.control[1] = DEFAULT_VERDICTS[self.default]
@@ -266,7 +266,7 @@ class Loaded(Pinned):
 
             local.add(ip_address(self.control[1]).packed)
         write_local(self.maps, local)
-        write_neighbours(self.maps, self.ports, self.neighbourhood.by_port())
+        write_neighbours(self.maps, self.ports, self.next_hops.by_port())
 
     @contextmanager
     def entry_programs(self) -> Iterator[dict[int, Program]]:
@@ -291,7 +291,7 @@ def unload(name: str) -> None:
 
 @contextmanager
 def released_on_failure() -> Iterator[ExitStack]:
-    """A stack that is left alone when all went well."""
+    """An ExitStack that is unwound only where the block raises."""
     owned = ExitStack()
     try:
         yield owned

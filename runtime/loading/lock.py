@@ -1,7 +1,7 @@
-"""One writer a pipeline: a lock that ends with its process, however that ends.
+"""Allows one writer of a pipeline: a lock that ends with its process, however that ends.
 
-Who comes second waits a while: writers are done in milliseconds, so that commands that a script
-starts side by side are all carried out. Linux's flock takes no timeout; asking again every few
+A second writer waits a while: writers are done in milliseconds, so that commands that a script
+starts side by side all succeed. Linux's flock takes no timeout; asking again every few
 milliseconds costs next to nothing, and works in threads, where an alarm would not.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
-from ..base.places import RUN
+from ..base.paths import RUN
 from ..kernel.system import give_to_owner
 
 #: Seconds: how long a second writer waits, and between two of its attempts.

@@ -1,4 +1,4 @@
-"""What a loaded pipeline is to the process that has it open, on the host as on a card."""
+"""The interface of an open pipeline, on the host or on a card."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..edge.congestion_settings import from_json as congestion_of
 from ..edge.push_settings import from_json as push_of
-from ..ports.ports import Port, Wanted
+from ..ports.ports import Port, PortConfig
 from .lock import Lock
 from .pinned_maps import PinnedMaps
 from .releases import release_of, remove_pinned
 
 if TYPE_CHECKING:
-    from .refresh import Refreshed, Surroundings
+    from .refresh import HostState, Refreshed
 
 
 class Pinned(ABC):
@@ -31,7 +31,7 @@ class Pinned(ABC):
 
     book: RuleBook
     ports: list[Port]
-    seen: Surroundings | None = None  # what it was last brought up to date with
+    seen: HostState | None = None  # of the last refresh
     warnings: Sequence[Diagnostic] = ()  # about rules and ports that it was loaded with
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
@@ -42,7 +42,7 @@ class Pinned(ABC):
         self.maps = PinnedMaps(name)
         try:
             self.manifest = from_json(about["manifest"])
-            self.wanted = tuple(Wanted(**port) for port in about["ports"])
+            self.port_configs = tuple(PortConfig(**port) for port in about["ports"])
             self.default = about["default"] or self.manifest.default
             self.mode = about["mode"]
             self.congestion = congestion_of(about.get("congestion"))
@@ -52,12 +52,12 @@ class Pinned(ABC):
 
     def _empty_book(self) -> RuleBook:
         ifindexes = {port.number: port.ifindex for port in self.ports}
-        roles = {port.number: self.manifest.roles[port.role] for port in self.wanted}
+        roles = {port.number: self.manifest.roles[port.role] for port in self.port_configs}
         return RuleBook(self.manifest, self.port_numbers, ifindexes, roles)
 
     @property
     def port_numbers(self) -> dict[str, int]:
-        return {port.name: port.number for port in self.wanted}
+        return {port.name: port.number for port in self.port_configs}
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -72,12 +72,12 @@ class Pinned(ABC):
 
     @abstractmethod
     def snapshot(self) -> list[bytes]:
-        """The rules as octets."""
+        """The rules as bytes."""
 
     def apply(
         self, wanted: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
     ) -> Plan:
-        """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
+        """Make a request's changes, or create packed rules, in one transaction. Raises `Refused`
         with nothing changed. `again`: see `RuleBook.plan`."""
         plan = self.plan(wanted, again)
         self.apply_plan(plan)
@@ -86,7 +86,7 @@ class Pinned(ABC):
     def plan(
         self, wanted: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
     ) -> Plan:
-        """What it comes to. Raises `Refused`; changes nothing."""
+        """Plan a request. Raises `Refused`; changes nothing."""
         if isinstance(wanted, Request):
             return self.book.plan(wanted, again)
         return self.book.plan_columns(wanted)
@@ -95,20 +95,19 @@ class Pinned(ABC):
     def apply_plan(
         self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
     ) -> None:
-        """Make a plan of `book`. `ready` and `pause`: see `Writer.apply`; what is changed in pauses
-        must be nothing that the plan rests on."""
+        """Carry out a plan of `book`. `ready` and `pause`: see `Writer.apply`; what is changed in
+        pauses must be nothing that the plan rests on."""
 
-    # ---- surroundings -----------------------------------------------------------------------
+    # ---- the host ---------------------------------------------------------------------------
 
     @abstractmethod
-    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
-        """Bring what the kernel says of the host into the maps, as it is now or was seen to be.
-        Raises `Refused`."""
+    def refresh(self, seen: HostState | None = None) -> Refreshed:
+        """Update the maps to the host's state as it is now, or as `seen`. Raises `Refused`."""
 
     # ---- the end ----------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Settle and let go; the pipeline runs on. May be called again."""
+        """Settle and release; the pipeline runs on. May be called again."""
         self._owned.close()
 
     @property

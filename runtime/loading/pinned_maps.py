@@ -1,4 +1,4 @@
-"""The maps of a pipeline that are pinned."""
+"""Opens the pinned maps of a pipeline."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..kernel.handles import BpfError, Map
 
 
 def why_not(error: BpfError) -> str:
-    """Why a pin could not be opened, in words."""
+    """Why a pin could not be opened, as text."""
     if error.errno == ENOENT:
         return "it has no pin"
     return "something else is pinned there" if error.errno == EINVAL else error.reason
 
 
 class PinGone(Refused):
-    """Something removed a pin (H0710)."""
+    """A pin was removed (H0710)."""
 
     def __init__(self, pipeline: str, why: str) -> None:
         super().__init__([errors.damaged(pipeline, why)])
@@ -38,7 +38,7 @@ class PinnedMaps(dict[str, Map]):
         self, directory: Path, owned: ExitStack, objects: Mapping[str, Any] | None = None
     ) -> None:
         """All that are pinned below a release's directory. `objects`: of its `about`, see
-        soundness.py. Raises `PinGone`, BpfError."""
+        integrity.py. Raises `PinGone`, BpfError."""
         try:
             paths = sorted((directory / "maps").iterdir())
         except OSError:

@@ -1,4 +1,4 @@
-"""A loaded pipeline seen from outside, while whoever writes it goes on."""
+"""Reads rules, counters and states of a loaded pipeline while its writer goes on."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from ...lang.contract.rules.ie_values import spell
 from ...lang.contract.rules.rules import Rule
 from ..base import errors
 from ..base.agent_errors import overtaken
+from ..base.paths import this_namespace
 from ..kernel.handles import BpfError, Map
-from ..ports.ports import Wanted
+from ..ports.ports import PortConfig
 from ..rules.bulk import rows
 from ..rules.images import LIVE, ImageCodec, of_heads
 from ..rules.moment import Counted, Moment, Rules, slots_at
@@ -37,7 +38,7 @@ from ..rules.report import Entry
 from ..rules.sums import before_of, read_sums
 from ..rules.tables import EPOCHS, SLOT
 from .pinned_maps import PinGone, PinnedMaps
-from .releases import about_id, pick, read_about, release_of, this_namespace
+from .releases import about_id, pick, read_about, release_of
 
 _ATTEMPTS = 100
 _FEW = 32  # elements that are better read one by one
@@ -58,7 +59,7 @@ class Reader:
         try:
             self._open(release)
             self.manifest: Manifest = from_json(self.about["manifest"])
-            self.ports = tuple(Wanted(**port) for port in self.about["ports"])
+            self.ports = tuple(PortConfig(**port) for port in self.about["ports"])
             self.port_numbers = {port.name: port.number for port in self.ports}
             self.interfaces = {port.name: port.interface for port in self.ports}
             self.incarnation: str = self.about["incarnation"]
@@ -124,9 +125,9 @@ class Reader:
 
     def rules(self) -> list[Counted]:
         """Every rule of one moment between two transactions, by kind and id, with its counters."""
-        return list(self.moment())
+        return list(self.snapshot())
 
-    def moment(self, kinds: Collection[str] = ()) -> Moment:
+    def snapshot(self, kinds: Collection[str] = ()) -> Moment:
         """A moment's rules, of these kinds (default: of all), while the writer goes on. Raises
         `Refused` where it is too fast."""
         control = self.map("control").mmap().cast("Q")
@@ -134,31 +135,31 @@ class Reader:
             for _ in range(_ATTEMPTS):
                 epoch = control[0]
                 cells = {kind.name: self._cells(kind) for kind in self.manifest.rules}
-                found = self.moment_of(epoch, cells, kinds).detach()
+                found = self.snapshot_of(epoch, cells, kinds).detach()
                 if control[0] == epoch:
                     return found
             raise errors.refused(overtaken())
         finally:
             control.release()
 
-    def moment_of(
+    def snapshot_of(
         self, epoch: int, cells: Mapping[str, Array], kinds: Collection[str] = ()
     ) -> Moment:
-        """That of an epoch, by the cells as they were then. Its images may be overwritten."""
+        """Of an epoch, by the cells as they were then. Its images may be overwritten."""
 
         def read(kind: RuleKind) -> Rules:
             return self._rules(kind, slots_at(cells[kind.name], epoch))
 
         return Moment(self.manifest, epoch, self.port_numbers, read, kinds)
 
-    def moment_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
-        """That of a memory file of `Writer.copies`. Its images may be overwritten."""
+    def snapshot_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
+        """Of a memory file of `Writer.copies`. Its images may be overwritten."""
         words = np.frombuffer(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ), "<u8")
         cells, at = dict[str, Array](), 1
         for kind in self.manifest.rules:
             cells[kind.name] = words[at : at + kind.cells]
             at += kind.cells
-        return self.moment_of(int(words[0]), cells, kinds)
+        return self.snapshot_of(int(words[0]), cells, kinds)
 
     def _rules(self, kind: RuleKind, slots: Array) -> Rules:
         live = np.flatnonzero(slots)
@@ -174,14 +175,15 @@ class Reader:
         return self._rules(kind, slots_at(self._cells(kind), epoch))
 
     def counts(self, kind: RuleKind, cells: Array) -> Array:
-        """Packets and octets of so many cells, with what builds before this one counted."""
+        """Packets and bytes of so many cells, with what builds before this one counted."""
         sums = self._counts(kind, cells)[:, :2]
         if (before := before_of(f"{kind.prefix}_counts")) in self._maps:
             sums = sums + np.frombuffer(self._memory(before), "<u8").reshape(-1, 2)[cells]
         return sums
 
     def tallies(self, kind: RuleKind, cells: Array) -> Array:
-        """The same, and behind it packets by size, if the kind counts those: of this build."""
+        """As `counts`, followed by packets by size if the kind counts those (of this build
+        only)."""
         sums = self.counts(kind, cells)
         if "sizes" not in kind.counts:
             return sums
@@ -191,7 +193,7 @@ class Reader:
         return np.hstack((sums, sizes, above))
 
     def _counts(self, kind: RuleKind, cells: Array) -> Array:
-        """The words of so many cells: packets, octets, packets by size."""
+        """The words of so many cells: packets, bytes, packets by size."""
         counters = self.map(f"{kind.prefix}_counts")
         words = counters.spec.stride // 8
         if not len(cells):
@@ -264,17 +266,19 @@ class Reader:
             slots = [(s, key[s.offset : s.offset + s.size], False) for s in state.match]
             slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
             seen = int.from_bytes(entry[:SEEN], "little")
-            values = tuple((s.name, self._shown(s, octets, held)) for s, octets, held in slots)
+            values = tuple(
+                (s.name, self._shown(s, octets, host_order)) for s, octets, host_order in slots
+            )
             found.append(Entry(values, (now - seen) / 1e9 if state.ages else None))
         return sorted(found)
 
-    def _shown(self, slot: Slot, octets: bytes, held: bool) -> str:
-        """`held`: of what an entry holds, where a port's number is in host order."""
+    def _shown(self, slot: Slot, data: bytes, host_order: bool) -> str:
+        """`host_order`: of what an entry holds, where a port's number is in host order."""
         if slot.type == "port":
-            number = int.from_bytes(octets, sys.byteorder if held else "big")
+            number = int.from_bytes(data, sys.byteorder if host_order else "big")
             names = {number: name for name, number in self.port_numbers.items()}
             return names.get(number, f"port.{number}")
-        return spell(slot.type, int.from_bytes(octets, "big"))
+        return spell(slot.type, int.from_bytes(data, "big"))
 
     def _memory(self, name: str) -> memoryview:
         if name not in self._views:

@@ -1,4 +1,4 @@
-"""What the kernel owns, brought up to date in a loaded pipeline."""
+"""Updates a loaded pipeline to the host's interfaces, addresses, routes and neighbours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..rules.tables import SLOT, Table
 from . import attach
 
 if TYPE_CHECKING:
-    from .either import AnyLoaded
+    from .any_loaded import AnyLoaded
     from .loader import Loaded
 
 
@@ -31,9 +31,9 @@ Routes = Mapping[tuple[int, bytes], "bytes | None"]
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the kernel says, as far as it concerns a pipeline's ports. `routes`: of next hops in
-    use; `bare`: numbers of the ports that have no XDP program."""
+class HostState:
+    """The host's state as far as a pipeline's ports need it. `routes`: of next hops in use; `bare`:
+    numbers of the ports that have no XDP program."""
 
     ports: tuple[Port, ...]
     local: frozenset[bytes]
@@ -54,43 +54,43 @@ class Refreshed:
     findings: tuple[Diagnostic, ...] = ()
 
 
-def look(netlink: Netlink, loaded: AnyLoaded, routes: Routes | None = None) -> Surroundings:
-    """Ask the kernel; for the routes only where they are not given. From any thread."""
+def observe_host(netlink: Netlink, loaded: AnyLoaded, routes: Routes | None = None) -> HostState:
+    """Query the kernel; for routes only where they are not given. From any thread."""
     links, addresses = netlink.links(), netlink.addresses()
-    ports = find_ports(loaded.wanted, links, addresses)
+    ports = find_ports(loaded.port_configs, links, addresses)
     above = {port.number: port.neighbours_of for port in ports}
     neighbours = netlink.neighbours()
     if routes is None:
-        asked = [(above[n], to) for n, to in loaded.neighbourhood.asked() if n in above]
+        asked = [(above[n], to) for n, to in loaded.next_hops.asked() if n in above]
         routes = {(index, to): netlink.next_hop(index, to) for index, to in set(asked)}
     programs = {link.index: link.program for link in links}
-    return Surroundings(
+    return HostState(
         tuple(ports), frozenset(local_addresses(addresses)),
         {key: mac for key, mac in neighbours.items() if key[0] in above.values()},
         routes, frozenset(p.number for p in ports if not programs[p.ifindex]), tuple(links),
     )  # fmt: skip
 
 
-def refresh(loaded: Loaded, seen: Surroundings | None = None) -> Refreshed:
-    """Ports, the host's addresses, neighbours; then the rules whose next hop is another one now, in
-    one transaction; then links, for an interface takes its XDP link along when it goes, and one
-    that is back gets a new one. Raises `Refused`."""
+def refresh(loaded: Loaded, seen: HostState | None = None) -> Refreshed:
+    """Update ports, addresses and neighbours; then, in one transaction, the rules whose next hop
+    changed; then links: an interface that went took its XDP link along, and gets a new one when it
+    is back. Raises `Refused`."""
     if seen is None:
-        seen = look(loaded.netlink, loaded)
+        seen = observe_host(loaded.netlink, loaded)
     _renumber(loaded, seen.ports)
-    stale = loaded.neighbourhood.refresh(seen.ports, seen.neighbours, seen.routes)
-    loaded.write_surroundings(seen.local)
+    stale = loaded.next_hops.refresh(seen.ports, seen.neighbours, seen.routes)
+    loaded.write_host_state(seen.local)
     rules = refresh_rules(loaded, stale)
     loaded.seen = seen
     attached, findings = _attach_again(loaded, seen)
     here = {port.number for port in loaded.ports}
-    gone = tuple(port.name for port in loaded.wanted if port.number not in here)
+    gone = tuple(port.name for port in loaded.port_configs if port.number not in here)
     return Refreshed(rules, attached, gone, tuple(findings))
 
 
 def _renumber(loaded: Loaded, ports: Iterable[Port]) -> None:
-    """The ports from now on. Requests may name interfaces by their kernel numbers: if those change
-    the revision does, so that a journal tells which request meant which."""
+    """Set the ports. Requests may name interfaces by kernel numbers: if these change so does the
+    revision, so that a journal shows which numbers a request meant."""
     loaded.ports = list(ports)
     ifindexes = {port.number: port.ifindex for port in loaded.ports}
     if ifindexes != loaded.book.ifindexes:
@@ -98,8 +98,8 @@ def _renumber(loaded: Loaded, ports: Iterable[Port]) -> None:
         loaded.writer.skip_to(loaded.revision + 1)
 
 
-def _attach_again(loaded: Loaded, seen: Surroundings) -> tuple[tuple[str, ...], list[Diagnostic]]:
-    """Names of the ports that got a new link, and why others did not."""
+def _attach_again(loaded: Loaded, seen: HostState) -> tuple[tuple[str, ...], list[Diagnostic]]:
+    """Names of the ports that got a new link, and why others got none."""
     bare = [port for port in loaded.ports if not _is_attached(loaded, port)]
     attached, findings = list[str](), list[Diagnostic]()
     if not bare:
@@ -135,7 +135,7 @@ def refresh_rules(loaded: Loaded, stale: frozenset[bytes] | None = None) -> int:
                     found.append((rule, rule))
     if found:
         writer.try_apply(Changes(changed=found))
-    loaded.neighbourhood.complete = True
+    loaded.next_hops.complete = True
     return len(found)
 
 
@@ -148,8 +148,8 @@ def _having(table: Table, stale: frozenset[bytes]) -> list[int]:
     hit = np.zeros(len(live), np.bool_)
     for member in table.kind.record:
         if member.kind == "next_hop":
-            octets = records[slots[live], member.offset : member.offset + member.size].tobytes()
-            starts = range(0, len(octets), member.size)
-            hit |= np.array([octets[at : at + member.size] in stale for at in starts], np.bool_)
+            data = records[slots[live], member.offset : member.offset + member.size].tobytes()
+            starts = range(0, len(data), member.size)
+            hit |= np.array([data[at : at + member.size] in stale for at in starts], np.bool_)
     cells: list[int] = live[hit].tolist()
     return cells

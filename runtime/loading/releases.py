@@ -1,4 +1,4 @@
-"""What a pipeline consists of in bpffs: its links, and one release that they lead to.
+"""The layout of a pipeline in bpffs: its links, and the release that they lead to.
 
     /sys/fs/bpf/helio/NAME/about            the release in force: the `about` of its folder
                           /link_PORT        a link a port; an upgrade leads it to another release
@@ -9,9 +9,9 @@
                                             and entry programs
                                     /…      its PROG_ARRAYs and entry programs
 
-A release is whole by itself. NAME/about comes last: with it a pipeline counts as loaded. A folder
-of a higher number is an upgrade that never came into force; one of a lower number was in force
-before, and upgrade.py has not yet done away with it.
+A release is complete by itself. NAME/about is pinned last: with it a pipeline counts as loaded. A
+folder of a higher number is an upgrade that never came into force; one of a lower number was in
+force before, and upgrade.py has not removed it yet.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.diagnostics import Refused
 from ..base import errors
-from ..base.places import PINNED
+from ..base.paths import PINNED, this_namespace
 from ..edge.config import Config
 from ..kernel.handles import (
     BpfError,
@@ -38,17 +37,12 @@ from ..kernel.handles import (
     Map,
     MapSpec,
     MapType,
-    Object,
     Pin,
     Program,
-    ensure_bpffs,
 )
-from ..kernel.libbpf import possible_cpus
 from ..kernel.pins import BPFFS, MOUNT, is_bpffs, remove_directory
 from ..kernel.privileges import CARDS, LOADING, NUMBERS, permitted
-from ..ports.ports import Wanted
-from .bundle import Bundle
-from .room import load_object
+from ..ports.ports import PortConfig
 
 ROOT = PINNED
 FIRST = 1
@@ -64,17 +58,12 @@ def loaded_names(namespace: int = 0) -> list[str]:
     return [n for n in names if not namespace or _namespace_of(n) == namespace]
 
 
-def remains() -> list[str]:
-    """Pipelines that are not whole: being loaded, or left by a load that was killed."""
+def incomplete_names() -> list[str]:
+    """Incomplete pipelines: being loaded, or left by a load that was killed."""
     try:
         return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not (p / "about").exists())
     except OSError:
         return []
-
-
-def this_namespace() -> int:
-    """The network namespace that this thread is in."""
-    return os.stat("/proc/thread-self/ns/net").st_ino
 
 
 def _namespace_of(name: str) -> int:
@@ -85,7 +74,7 @@ def _namespace_of(name: str) -> int:
 
 
 def pick(name: str, everywhere: bool = True) -> str:
-    """The loaded pipeline that is meant: where none is named, the only one of this network
+    """The loaded pipeline by a name; without one, the only one of this network
     namespace. `everywhere`: a name may also be that of one in another. Raises `Refused`."""
     have = loaded_names(0 if name and everywhere else this_namespace())
     if not name and len(have) == 1:
@@ -101,8 +90,8 @@ def pick(name: str, everywhere: bool = True) -> str:
 
 
 def pick_to_remove(name: str) -> str:
-    """The same for `unload`, which also takes what is not whole."""
-    left = remains()
+    """As `pick`, for `unload`, which also takes incomplete pipelines."""
+    left = incomplete_names()
     if name in left:
         return name
     if name or not left or loaded_names(this_namespace()):
@@ -122,68 +111,6 @@ def releases_of(name: str) -> list[int]:
     an upgrade is on its way, or was killed."""
     folders = (ROOT / name).glob("release-*")
     return sorted(int(path.name.removeprefix("release-")) for path in folders)
-
-
-def install(
-    bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None
-) -> list[Diagnostic]:
-    """Load a bundle's object and pin it in a release's folder, its stages joined. `reuse`: maps, by
-    their names in the object, that are not made anew. Returns warnings. Raises `Refused`,
-    BpfError."""
-    manifest = bundle.manifest
-    ensure_bpffs(release / "maps")
-    with Object.open(bundle.object, name=manifest.pipeline) as loaded:
-        prepare_object(manifest, loaded)
-        for name, table in (reuse or {}).items():
-            loaded.reuse(name, table)
-        found = load_object(manifest, loaded)
-        maps, programs = loaded.maps(), loaded.programs()
-        join_stages(manifest, maps, programs)
-        for name, table in maps.items():
-            if "." not in name:  # .rodata and its like stay with their programs
-                stages = table.spec.type == MapType.PROG_ARRAY
-                Pin.create(table, (release if stages else release / "maps") / name)
-        for role in manifest.roles:
-            Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
-    if bundle.traced is not None:
-        write_octets(release / "traced", bundle.traced.pack())
-    return found
-
-
-def join_stages(
-    manifest: Manifest, maps: Mapping[str, Map], programs: Mapping[str, Program]
-) -> None:
-    """Put each stage's program where the one before looks for it."""
-    for program in manifest.programs:
-        if program.slot is not None:
-            descriptor = programs[program.name].fileno().to_bytes(4, "little")
-            maps[f"{program.role}_stages"].update(program.slot.to_bytes(4, "little"), descriptor)
-
-
-def prepare_object(manifest: Manifest, found: Object) -> None:
-    """Check it, and size what depends on this machine. Raises `Refused`."""
-    check_object(manifest, found)
-    if manifest.scratch.steered is not None:
-        found.set_max_entries("cpus", possible_cpus())
-
-
-def check_object(manifest: Manifest, found: Object) -> None:
-    """The object has what the manifest promises. Raises `Refused`."""
-    specs, programs = found.map_specs(), set(found.program_names())
-    missing = [p.name for p in manifest.programs if p.name not in programs]
-    missing += [name for name in ("control", "ports", "egress", "events") if name not in specs]
-    for kind in manifest.rules:
-        sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records),
-                 "images": (kind.image_size, kind.records)}  # fmt: skip
-        if kind.filter:
-            sizes["filter"] = kind.filter // 8, 1
-        for suffix, (size, entries) in sizes.items():
-            spec = specs.get(f"{kind.prefix}_{suffix}")
-            if spec is None or (spec.value_size, spec.max_entries) != (size, entries):
-                missing.append(f"{kind.prefix}_{suffix}")
-    if missing:
-        path = Path(f"{manifest.pipeline}.bpf.o")
-        raise errors.refused(errors.foreign_object(path, f"no {', '.join(missing)}"))
 
 
 def need_name(name: str) -> None:
@@ -212,19 +139,19 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
 
 
 def write_about(directory: Path, about: dict[str, Any]) -> None:
-    """The last pin of a release's folder: it is whole."""
-    write_octets(directory / "about", zlib.compress(json.dumps(about).encode()))
+    """The last pin of a release's folder, which makes it complete."""
+    write_bytes(directory / "about", zlib.compress(json.dumps(about).encode()))
 
 
-def write_octets(path: Path, octets: bytes) -> None:
+def write_bytes(path: Path, data: bytes) -> None:
     """Into a one-element map."""
-    size = (len(octets) + 8 + 7) & ~7
+    size = (len(data) + 8 + 7) & ~7
     with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name=path.name)) as table:
-        table.update(bytes(4), (len(octets).to_bytes(8, "little") + octets).ljust(size, b"\0"))
+        table.update(bytes(4), (len(data).to_bytes(8, "little") + data).ljust(size, b"\0"))
         Pin.create(table, path)
 
 
-def _read_octets(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     with Map.open_pinned(path) as table:
         content = table.lookup(bytes(4)) or b""
     return content[8 : 8 + int.from_bytes(content[:8], "little")]
@@ -233,7 +160,7 @@ def _read_octets(path: Path) -> bytes:
 def read_traced(release: Path) -> bytes:
     """A release's packed traced build; empty if it has none. Raises BpfError."""
     path = release / "traced"
-    return _read_octets(path) if path.exists() else b""
+    return _read_bytes(path) if path.exists() else b""
 
 
 def put_in_force(name: str, release: int) -> None:
@@ -245,11 +172,11 @@ def put_in_force(name: str, release: int) -> None:
 
 
 def read_about(name: str, release: int = 0) -> dict[str, Any]:
-    """What is in force, or what a release wrote about itself. Raises `Refused`, BpfError."""
+    """The `about` of the release in force, or of another one. Raises `Refused`, BpfError."""
     directory = release_of(name, release) if release else ROOT / name
-    octets = _read_octets(directory / "about")
+    data = _read_bytes(directory / "about")
     try:
-        about = json.loads(zlib.decompress(octets))
+        about = json.loads(zlib.decompress(data))
     except (ValueError, zlib.error):
         raise errors.refused(errors.damaged(name, "it cannot be read")) from None
     if why := _damage(about):
@@ -267,13 +194,13 @@ def on_card(name: str) -> bool:
 
 
 def about_id(name: str) -> int:
-    """What is in force, told apart from what was. Raises BpfError."""
+    """An id of the release in force, which no other has. Raises BpfError."""
     with Map.open_pinned(ROOT / name / "about") as table:
         return table.id
 
 
 def _damage(about: Any) -> str:
-    """What is wrong with what was read, in words; empty if nothing is."""
+    """What is wrong with an `about`, as text; empty if nothing is."""
     if not isinstance(about, dict):
         return "it is no record"
     control = about.get("control")
@@ -296,14 +223,14 @@ def _damage(about: Any) -> str:
 
 
 def _is_record(objects: Any) -> bool:
-    """See soundness.py."""
+    """See integrity.py."""
     return isinstance(objects, dict) and all(
         isinstance(objects.get(name), dict) for name in ("pins", "stages")
     )
 
 
 def _is_port(port: Any) -> bool:
-    wanted = {field.name: int if field.type == "int" else str for field in fields(Wanted)}
+    wanted = {field.name: int if field.type == "int" else str for field in fields(PortConfig)}
     return (
         isinstance(port, dict)
         and port.keys() == wanted.keys()
@@ -343,8 +270,8 @@ def holder_of(program: int) -> str:
 
 
 def need_capabilities() -> None:
-    """Raises `Refused` where we lack what the kernel wants of who loads programs: said by it, that
-    may sound like a fault in them."""
+    """Raises `Refused` where we lack a capability to load programs; the kernel's own message could
+    read like an error in them."""
     have = permitted()
     lacking = [name for name in LOADING if not have >> NUMBERS[name] & 1]
     if lacking and not have >> NUMBERS["CAP_SYS_ADMIN"] & 1:
@@ -352,7 +279,7 @@ def need_capabilities() -> None:
 
 
 def need_to_bind() -> None:
-    """The same of who binds maps to a device."""
+    """As `need_capabilities`, to bind maps to a device."""
     if not permitted() >> NUMBERS[CARDS] & 1:
         raise errors.refused(errors.no_card_privilege(CARDS))
 

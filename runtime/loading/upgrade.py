@@ -1,14 +1,14 @@
-"""A new build in the place of a running one: no packet is lost, none meets a part of both.
+"""Replaces a running build by a new one: no packet is lost, and each meets one of the two.
 
-A release is built beside the one in force: rule kinds and states whose octets mean the same take
-their maps over as they are, other rules are written anew. Then it comes into force, which is one
-pin, and the ports are switched one after the other, each by one link update. Until that pin a
-failure or a kill leaves the running release as it was; from then on whoever opens the pipeline next
-ends what was begun (`finish`).
+A release is built beside the one in force: rule kinds and states whose bytes mean the same reuse
+their maps, other rules are written again. Then it is put in force by one pin, and the ports are
+switched one after the other, each by one link update. Until that pin, a failure or a kill leaves
+the running release as it was; from then on whoever opens the pipeline next completes the upgrade
+(`finish`).
 
-A packet meets one release from its arrival to its verdict: that to which the link of its port
-leads. While ports are being switched some have the new release already and some the old one; both
-have the same rules, and those of kinds and states that are kept in the same maps.
+A packet meets one release from its arrival to its verdict: the one that the link of its port leads
+to. While ports are being switched some have the new release already and some the old one; both have
+the same rules, and those of kinds and states that are kept in the same maps.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ from ..base import errors as runtime_errors
 from ..kernel.handles import BpfError, Link, Map, Pin, Program
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
-from ..ports.ports import Wanted
+from ..ports.ports import PortConfig
 from ..rules.plans import Changes
 from ..rules.sums import before_of
 from . import attach
 from . import upgrade_errors as errors
 from .bundle import Bundle
-from .carry import carry, make_before
-from .compare import compare
+from .carry_counters import carry_counters, create_before
+from .compare_builds import compare
+from .convert_rules import convert_rules, usage_of
+from .install import install
+from .integrity import drop_foreign_links, with_objects
 from .loader import Loaded, released_on_failure
-from .mapping import read_mapping
+from .mapping_file import read_mapping
 from .reader import Reader
-from .releases import install, put_in_force, release_of, releases_of, write_about
-from .schema import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
-from .soundness import drop_foreign_links, recorded
-from .translate import translate, usage_of
+from .releases import put_in_force, release_of, releases_of, write_about
+from .schema_change import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
 
 _MAPS = ("cells", "records", "images", "tuples", "entries", "filter", "counts", "before")
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """What an upgrade will do: `rules` are those that are written anew."""
+class UpgradePlan:
+    """What an upgrade will do: `rules` are those that are written again."""
 
     bundle: Bundle
     change: SchemaChange
@@ -62,10 +63,12 @@ class Weighed:
         return errors.difference(self.change, self.usage)
 
 
-def weigh(running: Loaded, bundle: Bundle, answers: Answers | Source | None = None) -> Weighed:
-    """What an upgrade of a running pipeline comes to; `answers`: those of a mapping file, or its
-    text. Raises `Refused` where the new build has no place for something that is in force. Changes
-    nothing."""
+def plan_upgrade(
+    running: Loaded, bundle: Bundle, answers: Answers | Source | None = None
+) -> UpgradePlan:
+    """Plan an upgrade of a running pipeline, and change nothing. `answers`: those of a mapping
+    file, or its text. Raises `Refused` where the new build cannot hold something that is in
+    force."""
     if isinstance(answers, Source):
         builds = running.manifest, bundle.manifest
         answers = read_mapping(answers, *builds, running.port_numbers)
@@ -74,7 +77,7 @@ def weigh(running: Loaded, bundle: Bundle, answers: Answers | Source | None = No
     if change.obstacles(usage):
         raise runtime_errors.refused(errors.incompatible(change, usage))
     moved = (rule for k in change.kinds.values() if not k.kept for rule in _rules(running, k))
-    made = translate(change, moved, running.port_numbers)
+    made = convert_rules(change, moved, running.port_numbers)
     if made.faults:
         raise Refused(errors.untranslatable(made.faults))
     if bundle.manifest.forwards and not running.manifest.forwards and running.mode == "native":
@@ -82,7 +85,7 @@ def weigh(running: Loaded, bundle: Bundle, answers: Answers | Source | None = No
         unfit = [d for p in running.ports for d in attach.unfit(p, links[p.ifindex], None, True)]
         if unfit:
             raise Refused(unfit)
-    return Weighed(bundle, change, usage, tuple(made.rules))
+    return UpgradePlan(bundle, change, usage, tuple(made.rules))
 
 
 def _rules(running: Loaded, kind: KindChange) -> Iterator[Rule]:
@@ -94,25 +97,25 @@ def _usage(running: Loaded, change: SchemaChange) -> Iterator[tuple[Concern, int
         yield (name, ""), running.book.count(name)
         if any(d.concern and d.concern[0] == name and d.concern[1] for d in change.differences):
             yield from usage_of(_rules(running, kind)).items()
-    roles = [running.manifest.roles[port.role] for port in running.wanted]
+    roles = [running.manifest.roles[port.role] for port in running.port_configs]
     yield from ((("port", role), roles.count(role)) for role in set(roles))
-    yield ("port", ""), max((port.number for port in running.wanted), default=0)
+    yield ("port", ""), max((port.number for port in running.port_configs), default=0)
     yield ALWAYS, 1
 
 
-def upgrade(running: Loaded, weighed: Weighed) -> Loaded:
-    """Carry out what was weighed, with nothing applied since; returns the pipeline as it is then,
+def upgrade(running: Loaded, plan: UpgradePlan) -> Loaded:
+    """Carry out a plan, with nothing applied since; returns the pipeline as it is then,
     and closes `running`. Raises `Refused` with the running release in force as before and `running`
-    open. If it fails after the switch `running` is closed: open the pipeline anew."""
+    open. If it fails after the switch `running` is closed: open the pipeline again."""
     running.writer.settle()
     with ExitStack() as owned:
-        upgraded = owned.enter_context(closing(_built(running, weighed)))
+        upgraded = owned.enter_context(closing(_built(running, plan)))
         try:
             put_in_force(running.name, upgraded.release)
             finish(running.name, upgraded.about, running.grace)
         except _NotSwitched as error:
             _put_back(running, upgraded)
-            raise runtime_errors.refused(_put_back_error(error.reason, error.mend)) from error
+            raise runtime_errors.refused(_put_back_error(error.reason, error.fix)) from error
         except BaseException as error:
             running.close()
             if isinstance(error, BpfError):
@@ -129,10 +132,10 @@ def _refused(error: BpfError, running: Loaded) -> Refused:
 
 
 def repair(running: Loaded, bundle: Bundle) -> Loaded:
-    """The same build beside the running one, which may have lost any of its pins, as `upgrade`; its
-    links lead to it wherever they led."""
+    """Upgrade to the same build, where the running one may have lost any of its pins; links lead to
+    the new release wherever they led."""
     drop_foreign_links(running)
-    upgraded = upgrade(running, weigh(running, bundle))
+    upgraded = upgrade(running, plan_upgrade(running, bundle))
     with suppress(_NotSwitched):  # it leads elsewhere still, which is found again
         _switch(running.name, upgraded.about)
     return upgraded
@@ -141,12 +144,12 @@ def repair(running: Loaded, bundle: Bundle) -> Loaded:
 # ---- the new release, before it is in force -------------------------------------------------
 
 
-def _built(running: Loaded, weighed: Weighed) -> Loaded:
-    """Raises `Refused` with nothing left of it."""
+def _built(running: Loaded, plan: UpgradePlan) -> Loaded:
+    """The new release. Raises `Refused` with nothing left of it."""
     folder = release_of(running.name, running.release + 1)
     try:
         remove_directory(folder)
-        return _build(running, weighed)
+        return _build(running, plan)
     except BaseException as error:
         remove_directory(folder)
         if isinstance(error, BpfError):
@@ -154,42 +157,42 @@ def _built(running: Loaded, weighed: Weighed) -> Loaded:
         raise
 
 
-def _build(running: Loaded, weighed: Weighed) -> Loaded:
-    """Whole, with all rules, and what was counted so far."""
-    change = weighed.change
+def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
+    """Build the release with all rules, and what was counted so far."""
+    change = plan.change
     kept = _maps(running, change)
     about = _about(running, change)
     folder = release_of(running.name, about["release"])
-    install(weighed.bundle, folder, {new: m for new, m in kept.items() if not _is_before(new)})
+    install(plan.bundle, folder, {new: m for new, m in kept.items() if not _is_before(new)})
     for name, table in kept.items():
         if _is_before(name):
             Pin.create(table, folder / "maps" / name)
     for name in about["carried"]["kinds"]:
         kind = change.new.rule(name)
-        make_before(folder / "maps", f"{kind.prefix}_counts", 16, kind.cells)
+        create_before(folder / "maps", f"{kind.prefix}_counts", 16, kind.cells)
     if not change.events_kept:
-        make_before(folder / "maps", "events", 8, len(change.new.counters))
+        create_before(folder / "maps", "events", 8, len(change.new.counters))
     _same_epoch(running, folder)
     with released_on_failure() as owned:
         lock = owned.enter_context(closing(running.lock.duplicate()))
         netlink = owned.enter_context(Netlink())
         upgraded = Loaded.opened(running.name, about, owned, lock, netlink, running.grace)
-        upgraded.write_surroundings()
-        if weighed.rules:
+        upgraded.write_host_state()
+        if plan.rules:
             upgraded.writer.absent = running.writer.absent
-            upgraded.writer.try_apply(Changes(created=weighed.rules))
+            upgraded.writer.try_apply(Changes(created=plan.rules))
             upgraded.writer.settle()
         upgraded.read_book()
-        upgraded.about = recorded(about, folder, upgraded.manifest)
+        upgraded.about = with_objects(about, folder, upgraded.manifest)
         write_about(folder, upgraded.about)
         _carry(running.name, running.release, about)
     return upgraded
 
 
 def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
-    ports = [replace(port, role=change.roles[port.role]) for port in running.wanted]
+    ports = [replace(port, role=change.roles[port.role]) for port in running.port_configs]
     return {
-        **{name: said for name, said in running.about.items() if name != "objects"},
+        **{name: value for name, value in running.about.items() if name != "objects"},
         "release": running.release + 1,
         "manifest": change.new.to_json(),
         "ports": [asdict(port) for port in ports],
@@ -202,7 +205,7 @@ def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
 
 
 def _carried(change: SchemaChange) -> dict[str, str]:
-    """The kinds of the new build that have other maps for what they counted, and what they were."""
+    """Kinds of the new build with new maps for their counters, and their old names."""
     return {
         kind.new.name: kind.old.name
         for kind in change.kinds.values()
@@ -211,7 +214,7 @@ def _carried(change: SchemaChange) -> dict[str, str]:
 
 
 def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
-    """The maps that are taken over, by their names in the new build."""
+    """The maps that are reused, by their names in the new build."""
     pairs = [("events", "events"), (before_of("events"),) * 2] if change.events_kept else []
     for kind in change.kinds.values():
         pairs += _pairs(kind) if kind.kept else []
@@ -235,7 +238,7 @@ def _is_before(name: str) -> bool:
 
 
 def _same_epoch(running: Loaded, folder: Path) -> None:
-    """Cells that are taken over compare their epochs with it; and it is the rules' revision."""
+    """Copy the epoch, which reused cells compare theirs with, and which is the rules' revision."""
     with Map.open_pinned(folder / "maps" / "control") as control:
         control.mmap().cast("Q")[0] = running.writer.epoch
 
@@ -246,15 +249,15 @@ def _same_epoch(running: Loaded, folder: Path) -> None:
 class _NotSwitched(Exception):
     """A port's link takes no other program."""
 
-    def __init__(self, reason: str, mend: str) -> None:
+    def __init__(self, reason: str, fix: str) -> None:
         super().__init__(reason)
-        self.reason, self.mend = reason, mend
+        self.reason, self.fix = reason, fix
 
 
 def finish(name: str, about: dict[str, Any], grace: Callable[[], None]) -> None:
-    """Bring a pipeline to the release in force, whatever an upgrade was in the middle of: switch
-    the ports that are not, then take what older releases counted and remove them. May be
-    interrupted, and begun again. The pipeline is locked."""
+    """Complete an upgrade at whatever point it stopped: switch the remaining ports to the release
+    in force, then carry the counters of older releases and remove these. May be interrupted and
+    called again. The pipeline is locked."""
     now = about["release"]
     others = [number for number in releases_of(name) if number != now]
     for number in (n for n in others if n > now):
@@ -267,12 +270,12 @@ def finish(name: str, about: dict[str, Any], grace: Callable[[], None]) -> None:
         folder = release_of(name, number)
         if (folder / "about").exists():
             _carry(name, number, about)
-            (folder / "about").unlink()  # the rest of it says nothing any more
+            (folder / "about").unlink()  # so the rest counts as removed
         remove_directory(folder)
 
 
 def _put_back(running: Loaded, upgraded: Loaded) -> None:
-    """The release before is in force again, on all ports."""
+    """Put the old release in force again, on all ports."""
     put_in_force(running.name, running.release)
     with suppress(_NotSwitched):
         _switch(running.name, running.about)
@@ -282,7 +285,7 @@ def _put_back(running: Loaded, upgraded: Loaded) -> None:
 
 
 def _switch(name: str, about: dict[str, Any]) -> None:
-    """Lead every port's link to the release in force. A port whose interface is gone is left to
+    """Switch every port's link to the release in force. A port whose interface is gone is left to
     `refresh`. Raises `_NotSwitched`."""
     folder, manifest = release_of(name, about["release"]), from_json(about["manifest"])
     with ExitStack() as owned:
@@ -290,28 +293,28 @@ def _switch(name: str, about: dict[str, Any]) -> None:
             owned.enter_context(Program.open_pinned(folder / f"entry_{role}"))
             for role in manifest.roles
         ]
-        for port in (Wanted(**port) for port in about["ports"]):
+        for port in (PortConfig(**port) for port in about["ports"]):
             try:
                 with Link.open_pinned(attach.link_of(name, port.number)) as link:
                     if link.info().program_id != entries[port.role].id:
                         link.update(entries[port.role])
             except BpfError as error:
                 if error.errno not in (ENOENT, ENOLINK):
-                    raise _NotSwitched(error.reason, error.mend) from error
+                    raise _NotSwitched(error.reason, error.fix) from error
 
 
 def _carry(name: str, old: int, about: dict[str, Any]) -> None:
-    """What release `old` counted so far, into the one that `about` is of."""
+    """Carry what release `old` counted into the release of `about`."""
     if not any(about["carried"].values()):
         return
     with Reader(name, old) as source, Reader(name, about["release"]) as into:
-        carry(source, into, **about["carried"])
+        carry_counters(source, into, **about["carried"])
 
 
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _put_back_error(reason: str, mend: str) -> Diagnostic:
+def _put_back_error(reason: str, fix: str) -> Diagnostic:
     title = f"a port cannot be switched to the new build: {reason}"
     back = "the running build is in force again, on all ports"
-    return Diagnostic("H0792", title, (), f"{mend}; {back}" if mend else back)
+    return Diagnostic("H0792", title, (), f"{fix}; {back}" if fix else back)

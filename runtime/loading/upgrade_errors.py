@@ -1,4 +1,4 @@
-"""What can stand against an upgrade."""
+"""Errors that prevent an upgrade."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...lang.contract.rules.ie_values import Fault
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic
 from ..rules.report import table
-from .schema import SchemaChange, Usage
+from .schema_change import SchemaChange, Usage
 
 _HEAD = ("what", "running", "new build", "rules")
 _MOST_SHOWN = 8
@@ -40,8 +40,8 @@ def _mapping(answers: Iterable[tuple[str, str]]) -> Iterator[str]:
     for section, entry in answers:
         sections.setdefault(section, []).append(entry)
     for section, entries in sections.items():
-        said = ", ".join(dict.fromkeys(entries))
-        yield f"{section}: {said}" if section == "pipeline" else f"{section}: {{{said}}}"
+        joined = ", ".join(dict.fromkeys(entries))
+        yield f"{section}: {joined}" if section == "pipeline" else f"{section}: {{{joined}}}"
 
 
 def untranslatable(faults: Sequence[tuple[Rule, Fault]]) -> list[Diagnostic]:

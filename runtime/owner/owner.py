@@ -22,25 +22,25 @@ from ...lang.contract.rules.wire import Codecs, decode
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
 from ..base import agent_errors as faults
-from ..base.collecting import no_collecting
 from ..base.errors import not_loaded, not_repairable, refused
-from ..base.outcome import MovedOn, Outcome, outcome_of
-from ..base.tally import Tally
+from ..base.gc_pause import gc_paused
+from ..base.latency_stats import LatencyStats
+from ..base.outcome import Outcome, RevisionConflict, outcome_of
 from ..base.waits import SLOW, SlowRequests, Waits
 from ..journal import errors as store_faults
 from ..journal.journal import Journal, build_of, config_of
 from ..journal.state import Build
 from ..journal.store import Snapshot
-from ..loading.absence import leave_out
+from ..loading.any_loaded import AnyLoaded, open_loaded
 from ..loading.bundle import Bundle
 from ..loading.card import LoadedCard
 from ..loading.card_errors import for_a_card
-from ..loading.either import AnyLoaded, open_loaded
+from ..loading.excluded_members import exclude_members
+from ..loading.integrity import defects, link_defects, record_objects
 from ..loading.loader import Loaded
-from ..loading.refresh import Refreshed, Surroundings
-from ..loading.soundness import links_wrong, record, wrong
-from ..loading.upgrade import repair, upgrade, weigh
-from ..ports.ports import Port, as_wanted
+from ..loading.refresh import HostState, Refreshed
+from ..loading.upgrade import plan_upgrade, repair, upgrade
+from ..ports.ports import Port, all_configured
 from .answers import Answers
 from .events import NAMED, Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .held import Held
@@ -130,7 +130,7 @@ class Owner:
         self._ended: Diagnostic | None = None
         self._answers = Answers(journal.answered() if journal is not None else OrderedDict())
         self._take(loaded)
-        self.tally, self._slow = Tally(self.name), SlowRequests(self.name)
+        self.tally, self._slow = LatencyStats(self.name), SlowRequests(self.name)
 
     def _take(self, loaded: AnyLoaded) -> None:
         self.loaded = loaded
@@ -165,7 +165,7 @@ class Owner:
             if len(wish.content) < FEWEST:
                 outcome = self._refusing(wish, until)
             else:
-                with no_collecting():
+                with gc_paused():
                     outcome = self._refusing(wish, until)
         except Refused:
             self.tally.refused()
@@ -301,15 +301,15 @@ class Owner:
             return done, self.revision
 
     def refresh(
-        self, until: float | None = None, seen: Surroundings | None = None
+        self, until: float | None = None, seen: HostState | None = None
     ) -> tuple[Refreshed, int]:
         """Bring next hops, addresses and ports up to date, with what was seen or what is to be
         seen now."""
 
         def work(loaded: AnyLoaded) -> tuple[Refreshed, tuple[Port, ...]]:
-            before = as_wanted(loaded.wanted, loaded.ports)
+            before = all_configured(loaded.port_configs, loaded.ports)
             done = loaded.refresh(seen)
-            now = as_wanted(loaded.wanted, loaded.ports)
+            now = all_configured(loaded.port_configs, loaded.ports)
             return done, tuple(p for p, was in zip(now, before, strict=True) if p != was)
 
         (done, changed), revision = self.change(work, until)
@@ -318,11 +318,11 @@ class Owner:
             self.events.tell(Event(self.name, revision, PortChanged(port, roles[port.role])))
         return done, revision
 
-    def leave_out(self, dead: Collection[Reference]) -> tuple[int, int]:
+    def exclude_members(self, dead: Collection[Reference]) -> tuple[int, int]:
         """Let spreads leave out the members that lead to one of these rules, and no others."""
 
         def work(loaded: AnyLoaded) -> int:
-            return leave_out(loaded, dead) if isinstance(loaded, Loaded) else 0
+            return exclude_members(loaded, dead) if isinstance(loaded, Loaded) else 0
 
         return self.change(work)
 
@@ -346,7 +346,7 @@ class Owner:
 
     def expect(self, revision: int | None) -> None:
         if revision is not None and revision != self.revision:
-            raise MovedOn(self.revision, revision)
+            raise RevisionConflict(self.revision, revision)
 
     # ---- upgrades ---------------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ class Owner:
             elif bundle.manifest.target != "host":
                 raise refused(for_a_card(bundle.manifest.pipeline))
             else:
-                weighed = weigh(running, bundle, mapping)
+                weighed = plan_upgrade(running, bundle, mapping)
                 difference, written = weighed.difference, len(weighed.rules)
                 work = partial(self._replace, running, partial(upgrade, running, weighed))
             if not dry_run:
@@ -379,7 +379,7 @@ class Owner:
         the build that runs. `bundle`: that of the journal."""
         with self._no_snapshot(until), self.turn(until):
             running = self.loaded
-            found = [*wrong(running), *links_wrong(running)]
+            found = [*defects(running), *link_defects(running)]
             if not found:
                 return []
             if isinstance(running, LoadedCard):
@@ -396,7 +396,7 @@ class Owner:
         """Know its kernel objects, if an older Helio loaded it."""
         with self.turn(None):
             if "objects" not in self.loaded.about:
-                record(self.loaded)
+                record_objects(self.loaded)
 
     def _replace_on_card(self, running: LoadedCard, bundle: Bundle) -> None:
         running.replace(bundle)

@@ -22,9 +22,9 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.errors import of_kernel
 from ..base.logs import text as log_text
 from ..kernel.handles import BpfError
-from ..kernel.monitor import EVERYTHING, Monitor, Topic
+from ..kernel.net_monitor import EVERYTHING, Monitor, Topic
 from ..kernel.netlink import Netlink
-from ..loading.refresh import Surroundings, look
+from ..loading.refresh import HostState, observe_host
 from .owner import Owner
 
 #: Seconds: in which changes gather; after which what could not be done is tried again; after which
@@ -118,11 +118,11 @@ class Surveyor:
             known = owner.loaded.seen
             if topics or known is None or self.findings(owner.name):
                 routes = known.routes if known and topics == _NEIGHBOURS else None
-                seen = look(netlink, owner.loaded, routes)
+                seen = observe_host(netlink, owner.loaded, routes)
                 if seen != known or self.findings(owner.name):
                     self._follow(owner, seen)
 
-    def _follow(self, owner: Owner, seen: Surroundings) -> None:
+    def _follow(self, owner: Owner, seen: HostState) -> None:
         """Bring a pipeline up to date with what was seen."""
         try:
             done, _ = owner.refresh(seen=seen)
@@ -148,7 +148,7 @@ class Surveyor:
         """Ports that have no interface any more, and those that have theirs again."""
         known, now = self._gone.get(owner, frozenset()), frozenset(gone)
         self._gone[owner] = now
-        for port in owner.loaded.wanted:
+        for port in owner.loaded.port_configs:
             if port.name in now - known:
                 said = "%s: the port %s has no interface: there is no %s"
                 _log.warning(said, owner.name, port.name, port.interface)
@@ -160,6 +160,6 @@ class Surveyor:
         """Let the kernel verify the neighbours that next hops lead to, and look for those that are
         missing."""
         for owner in self._owners():
-            vias = owner.loaded.neighbourhood.vias()
-            for index, address in random.sample(vias, min(len(vias), _MOST)):
+            gateways = owner.loaded.next_hops.gateways()
+            for index, address in random.sample(gateways, min(len(gateways), _MOST)):
                 netlink.probe(index, address)

@@ -1,4 +1,5 @@
-"""Ports of a loaded pipeline: what the data path knows of each interface and of the host."""
+"""Writes a loaded pipeline's ports into its maps: what programs need of each interface and the
+host."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from ..kernel.netlink import Address, Link, Netlink
 DEFAULT_VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 _PORT = struct.Struct("<IHH6sBB4sI16s")
 _NEXT_HOP = struct.Struct("<IHH6s6sB3x")
-_KEYS = {4: struct.Struct("<I4s"), 16: struct.Struct("<I4x16s")}  # by octets of an address
+_KEYS = {4: struct.Struct("<I4s"), 16: struct.Struct("<I4x16s")}  # by bytes of an address
 _NAMES = {4: "", 16: "6"}  # what the maps' names end with
 _NO_MAC = bytes(6)
 _BUDGET = struct.Struct("<QQQ")
@@ -46,7 +47,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PortConfig:
     """A port as configured."""
 
     number: int
@@ -57,9 +58,9 @@ class Wanted:
 
 
 def find_ports(
-    wanted: Iterable[Wanted], links: Iterable[Link], addresses: Iterable[Address]
+    wanted: Iterable[PortConfig], links: Iterable[Link], addresses: Iterable[Address]
 ) -> list[Port]:
-    """The ports as their interfaces are now; those whose interface is gone are left out."""
+    """The ports as their interfaces are now, without those whose interface is missing."""
     links = list(links)
     by_name = {link.name: link for link in links}
     first: dict[tuple[int, int], int] = {}
@@ -94,7 +95,7 @@ def local_addresses(addresses: Iterable[Address]) -> set[bytes]:
     return {address for address in found if any(address)}
 
 
-def next_hop_octets(port: Port, mac: bytes | None) -> bytes:
+def next_hop_bytes(port: Port, mac: bytes | None) -> bytes:
     """`struct next_hop` by a port, to a neighbour's MAC address if it is known."""
     to, own = (mac, port.mac) if mac is not None else (_NO_MAC, _NO_MAC)
     return _NEXT_HOP.pack(port.number, port.mtu, port.vlan, to, own, mac is not None)
@@ -108,14 +109,16 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0)
     stride = maps["ports"].spec.stride
     for number in range(maps["ports"].spec.max_entries):
         port = by_number.get(number)
-        table[number * stride : number * stride + _PORT.size] = _octets(port) if port else _EMPTY
+        table[number * stride : number * stride + _PORT.size] = (
+            _port_bytes(port) if port else _EMPTY
+        )
         if port is not None:
             way_out = (egress or port.ifindex).to_bytes(4, "little")
             maps["egress"].update(number.to_bytes(4, "little"), way_out)
     wanted = {
         p.ifindex.to_bytes(4, "little"): n.to_bytes(4, "little") for n, p in by_number.items()
     }
-    put(maps["port_numbers"], wanted)
+    sync_map(maps["port_numbers"], wanted)
     write_port_slots(maps, {port.ifindex: number for number, port in by_number.items()})
 
 
@@ -129,7 +132,7 @@ def write_port_slots(maps: Mapping[str, Map], numbers: Mapping[int, int]) -> Non
             slots[at] = wanted.get(at, 0)
 
 
-def _octets(port: Port) -> bytes:
+def _port_bytes(port: Port) -> bytes:
     return _PORT.pack(
         port.ifindex, port.mtu, port.vlan, port.mac, port.role, 1,
         port.address.to_bytes(4, "big"), port.neighbours_of, port.address6.to_bytes(16, "big"),
@@ -164,7 +167,7 @@ def write_icmp_limit(maps: Mapping[str, Map], limit: Limit | None) -> None:
 def write_local(maps: Mapping[str, Map], addresses: Collection[bytes]) -> None:
     """Fill `local` and `local6`."""
     for size, suffix in _NAMES.items():
-        put(maps[f"local{suffix}"], {a: b"\1" for a in addresses if len(a) == size})
+        sync_map(maps[f"local{suffix}"], {a: b"\1" for a in addresses if len(a) == size})
 
 
 def write_neighbours(
@@ -173,19 +176,19 @@ def write_neighbours(
     """Fill `neighbours` and `neighbours6` from MAC addresses by port number and address."""
     by_number = {port.number: port for port in ports}
     for size, suffix in _NAMES.items():
-        put(
+        sync_map(
             maps[f"neighbours{suffix}"],
             {
-                _KEYS[size].pack(number, address): next_hop_octets(by_number[number], mac)
+                _KEYS[size].pack(number, address): next_hop_bytes(by_number[number], mac)
                 for (number, address), mac in known.items()
                 if number in by_number and len(address) == size
             },
         )
 
 
-def put(into: Map, wanted: Mapping[bytes, bytes]) -> None:
-    """Make a HASH hold exactly this; what is right already is left alone. A value that differs is
-    deleted and inserted: replacing one hides other keys for a moment."""
+def sync_map(into: Map, wanted: Mapping[bytes, bytes]) -> None:
+    """Make a HASH hold exactly this, with as few writes as possible. A value that differs is
+    deleted and inserted, since replacing one hides other keys for a moment."""
     found = dict(into.items())
     stale = [key for key, value in found.items() if wanted.get(key) != value]
     for key in stale:
@@ -198,7 +201,7 @@ def put(into: Map, wanted: Mapping[bytes, bytes]) -> None:
             into.update(key, value)
 
 
-class Neighbourhood:
+class NextHopCache:
     """Next hops out of the kernel's routes and neighbour table, remembered until `refresh`.
     `complete`: all that rules have are among those that were given."""
 
@@ -227,7 +230,7 @@ class Neighbourhood:
         """Ports and addresses that next hops were given for. From any thread."""
         return list(self._given)
 
-    def vias(self) -> list[tuple[int, bytes]]:
+    def gateways(self) -> list[tuple[int, bytes]]:
         """The neighbours that next hops lead to, by interface and address. From any thread."""
         routes = list(self._routes.items())
         return list({(index, via) for (index, _), via in routes if via is not None})
@@ -259,11 +262,11 @@ class Neighbourhood:
         mac = self._known.get((index, via)) if via is not None else None
         if mac is None and via is not None:
             self._netlink.probe(index, via)
-        return next_hop_octets(found, mac)
+        return next_hop_bytes(found, mac)
 
 
-def as_wanted(wanted: Iterable[Wanted], ports: Iterable[Port]) -> tuple[Port, ...]:
-    """All ports that are wanted; those whose interface is missing have the ifindex 0."""
+def all_configured(wanted: Iterable[PortConfig], ports: Iterable[Port]) -> tuple[Port, ...]:
+    """All configured ports; those whose interface is missing have the ifindex 0."""
     here = {port.number: port for port in ports}
     return tuple(
         here.get(w.number)

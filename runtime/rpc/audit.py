@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 
 from ..base import logs
 from ..base.logfmt import cut, escaped, logfmt
-from ..base.sources import Bucket
+from ..base.source_limits import Bucket
 
 #: Lines at once, and a second after that: of a client, of all. With what is counted it is less than
 #: systemd's journal takes of a service (RateLimitBurst=10000 in 30 s).
@@ -69,7 +69,7 @@ class Entry:
 class Audit:
     """May be used by any thread; `close` writes what was not written yet."""
 
-    def __init__(self, room: Callable[[], bool] = logs.room) -> None:
+    def __init__(self, room: Callable[[], bool] = logs.has_space) -> None:
         """`room`: whether the log takes a line now."""
         self._room = room
         self._lock, self._some, self._ended = Lock(), Event(), Event()

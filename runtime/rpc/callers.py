@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from ..base.certs import Role, role_of
-from ..base.sources import source_of
+from ..base.identity import Role, role_of
+from ..base.source_limits import source_of
 from ..front.listener import Peer
 from .audit import Entry, Fields
 
@@ -25,7 +25,7 @@ class Caller(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where its calls wait for each other: a source (base/sources.py)."""
+        """Where its calls wait for each other: a source (base/source_limits.py)."""
         return source_of(self.host) if self.host else self.name
 
     @property

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from ...lang.contract.request.request import IE, Request, RuleItem
 from ...lang.text.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.text.source import PACKED, REQUEST, Row, Source, Span
-from ..base.collecting import no_collecting
+from ..base.gc_pause import gc_paused
 from ..http2.codes import Code
 from . import control_pb2 as pb
 
@@ -102,7 +102,7 @@ class _Texts:
         if id(source) not in self._read:
             request = None
             long = len(source.text) > _LONG
-            with no_collecting() if long else nullcontext(), suppress(Refused):
+            with gc_paused() if long else nullcontext(), suppress(Refused):
                 request = parse_request(source)
             self._read[id(source)] = source, request
         return self._read[id(source)][1]

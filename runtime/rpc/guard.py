@@ -24,9 +24,9 @@ from grpc_reflection.v1alpha import reflection_pb2
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.ending import diagnosed
 from ..base import agent_errors as faults
-from ..base.certs import ROLES, Role
 from ..base.errors import refused
-from ..base.outcome import MovedOn
+from ..base.identity import ROLES, Role
+from ..base.outcome import RevisionConflict
 from ..base.revoked import Revoked
 from ..front import calls
 from ..front.calls import Failed, Gone, bare
@@ -556,7 +556,7 @@ def need_client(context: Context) -> None:
 
 def failure_of(error: Exception) -> pb.Failure:
     """What is told of an error."""
-    revision = error.revision if isinstance(error, MovedOn) else 0
+    revision = error.revision if isinstance(error, RevisionConflict) else 0
     return failure(diagnosed(error, "heliod"), revision)
 
 

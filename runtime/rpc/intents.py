@@ -15,8 +15,8 @@ from ..agent.agent import Agent
 from ..base import agent_errors as agent_faults
 from ..base.errors import refused
 from ..intents.document import LONGEST
-from ..intents.kept import Intent
 from ..intents.reports import Count, Counts, Report, Reporter, Reports
+from ..intents.store import Intent
 from ..owner.owner import Owner
 from ..rules.moment import SIZES
 from . import control_pb2 as pb
@@ -47,7 +47,7 @@ class IntentMethods:
 
     def ListIntents(self, request: pb.ListIntentsRequest, context: Context) -> pb.ListIntentsReply:
         self.agent.intents.need(request.pipeline, request.ids)
-        found = self.agent.intents.told(request.pipeline, request.ids)
+        found = self.agent.intents.find(request.pipeline, request.ids)
         return pb.ListIntentsReply(intents=map(message, found))
 
     def RemoveIntent(self, request: pb.RemoveIntentRequest, context: Context) -> pb.Intent:
@@ -68,7 +68,7 @@ class IntentMethods:
         with closing(Reporter(owner)) as reporter:
             due = time.monotonic()
             while True:
-                intents = self.agent.intents.told(owner.name, request.ids)
+                intents = self.agent.intents.find(owner.name, request.ids)
                 yield reports(reporter.report(intents, self.counts(owner, intents)))
                 due += period
                 if ended.wait(max(0.0, due - time.monotonic())):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...lang.contract.rules.rules import Rule
 from ..base.outcome import Outcome
-from ..intents.pushed import Pushed, posted_reports
-from ..looking.port_sample import PortSample, port_samples
+from ..intents.push_status import PushStatus, read_push_status
+from ..observe.port_sample import PortSample, port_samples
 from ..owner import events
 from . import control_pb2 as pb
 from .failures import finding, findings
@@ -101,7 +101,9 @@ def _congestion(found: Congestion | None) -> pb.Congestion | None:
 def _reports(pipeline: str, settings: Push | None) -> pb.PushedReports | None:
     if settings is None:
         return None
-    return pb.PushedReports(otlp=settings.otlp, **asdict(posted_reports(pipeline) or Pushed()))
+    return pb.PushedReports(
+        otlp=settings.otlp, **asdict(read_push_status(pipeline) or PushStatus())
+    )
 
 
 def event(told: events.Event) -> pb.Event:

@@ -79,7 +79,7 @@ def main() -> None:
         os.nice(10)
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
     for descriptor in map(int, sys.argv[2:]):
-        from ..looking.metrics_server import MetricsServer  # without --metrics nobody needs it
+        from ..observe.metrics_server import MetricsServer  # without --metrics nobody needs it
 
         MetricsServer(socket.socket(fileno=descriptor))
     with socket.socket(fileno=int(sys.argv[1])) as control:
@@ -181,7 +181,7 @@ class _Call:
     def _moment(self, reader: Reader, digest: str, wanted: listing.Wanted) -> Moment:
         if reader.manifest.digest != digest:
             raise refused(faults.other_build())
-        return reader.moment_in(self._cells, wanted.within)
+        return reader.snapshot_in(self._cells, wanted.within)
 
 
 def _octets(part: Message | bytes) -> bytes:

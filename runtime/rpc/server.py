@@ -12,11 +12,12 @@ from typing import Any
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base import agent_errors as faults
-from ..base.certs import ending_soon
 from ..base.errors import refused
-from ..base.identity_check import Endings, check_identity
+from ..base.identity import expiring_soon
+from ..base.identity_check import Expiries, check_identity
 from ..base.listening import listen, listen_unix
 from ..base.logs import text as log_text
+from ..base.published import publish_agent
 from ..base.revoked import NAME as REVOKED
 from ..base.revoked import Revoked
 from ..front import calls
@@ -24,7 +25,6 @@ from ..front.budget import Budget
 from ..front.calls import Call
 from ..front.server import Server as Front
 from ..http2 import nghttp2
-from ..loading.posted import post
 from .audit import Audit
 from .callers import Caller, Refusal, caller_of
 from .failures import status_codes
@@ -78,10 +78,10 @@ class Server:
         self._watching = Thread(target=self._watch_revoked, name="revoked", daemon=True)
 
     def listen_tcp(self, address: str, identity: Path) -> None:
-        """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`, with
+        """At `HOST:PORT` for clients with certificates. `identity`: see `base/identity.py`, with
         `revoked` beside it; the files are read again when they have changed. Raises `Refused`."""
         check_identity(identity)
-        self._service.certificates = Endings(identity)
+        self._service.certificates = Expiries(identity)
         self._guard.revoked = self._revoked = Revoked(identity.parent / REVOKED)
         self._front.listen(listen(address), identity)
 
@@ -112,7 +112,7 @@ class Server:
         self._health.end()
         self._front.stop(grace)
         self._audit.close()
-        post("certificates", [])
+        publish_agent("certificates", [])
         self._path.unlink(missing_ok=True)
 
     def _methods(self) -> Mapping[bytes, calls.Method]:
@@ -152,9 +152,9 @@ class Server:
     def _see_certificates(self, warn: bool) -> None:
         """Post when they end; `warn` of those that have, will soon, or cannot be read."""
         certificates, wrong = self._service.certificates_now()
-        post("certificates", certificates)
+        publish_agent("certificates", certificates)
         if warn:
-            for found in [*wrong, *ending_soon(certificates, time.time())]:
+            for found in [*wrong, *expiring_soon(certificates, time.time())]:
                 _log.warning("%s", log_text(found))
 
 

@@ -15,9 +15,9 @@ from ...lang.text.given_up import unless
 from ...lang.text.source import Source
 from ..agent.agent import Agent, PipelineStatus, status_of
 from ..base import agent_errors as faults
-from ..base.certs import Ending
 from ..base.errors import refused
-from ..base.identity_check import Endings
+from ..base.identity import CertificateExpiry
+from ..base.identity_check import Expiries
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
@@ -46,7 +46,7 @@ class Service(IntentMethods):
         self.agent, self.readers = agent, Readers(metrics)
         #: Of the server's: how many clients there are, and the certificates that it shows by TCP.
         self.clients: Callable[[], int] = lambda: 0
-        self.certificates: Endings | None = None
+        self.certificates: Expiries | None = None
         #: And why nobody is let in by TLS.
         self.locked_out: Callable[[], Iterable[Diagnostic]] = lambda: ()
         #: Of the server's: the health service is to look at the journal.
@@ -196,7 +196,7 @@ class Service(IntentMethods):
             self.agent.restore_backup(received, first.replace)
         self.losses_changed()
         found = [messages.status(each) for each in self.agent.status()]
-        return pb.RestoreReply(pipelines=found, intents=len(self.agent.intents.told()))
+        return pb.RestoreReply(pipelines=found, intents=len(self.agent.intents.find()))
 
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
         store = self.agent.store
@@ -235,7 +235,7 @@ class Service(IntentMethods):
         self.losses_changed()
         return pb.AcceptLossReply(accepted=findings(accepted), left=findings(left))
 
-    def certificates_now(self) -> tuple[list[Ending], list[Diagnostic]]:
+    def certificates_now(self) -> tuple[list[CertificateExpiry], list[Diagnostic]]:
         """Those the agent shows and knows; and what is wrong with their files."""
         try:
             return self.certificates.now() if self.certificates is not None else [], []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast, get_args
 
-from ..base.certs import Ending
+from ..base.identity import CertificateExpiry
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality, State
-from ..intents.pushed import Pushed
+from ..intents.push_status import PushStatus
 from ..kernel.netlink import Counts
-from ..looking.port_sample import PortSample, PortState
-from ..looking.status import (
+from ..observe.port_sample import PortSample, PortState
+from ..observe.status import (
     AgentView,
     IntentState,
     JournalView,
@@ -42,7 +42,9 @@ def view_of(reply: pb.StatusReply, intents: Iterable[pb.Intent]) -> StatusView:
         journal = JournalView(
             found.directory, found.size, found.synced, found.writable, found.losses
         )
-    certificates = [Ending(each.name, each.subject, each.ends) for each in reply.certificates]
+    certificates = [
+        CertificateExpiry(each.name, each.subject, each.ends) for each in reply.certificates
+    ]
     there = list(intents)
     views = [
         _pipeline(each, [i for i in there if i.pipeline == each.pipeline])
@@ -72,7 +74,7 @@ def _reports(found: pb.PipelineStatus) -> PushState | None:
     if not found.HasField("reports"):
         return None
     r = found.reports
-    return PushState(r.otlp, Pushed(r.sent, r.dropped, r.failed, r.tried, r.why))
+    return PushState(r.otlp, PushStatus(r.sent, r.dropped, r.failed, r.tried, r.why))
 
 
 def overlays_of(found: pb.PipelineStatus) -> list[Overlay]:

@@ -13,7 +13,7 @@ _ENOENT = -2  # of a batch: that was the end
 
 
 def before_of(name: str) -> str:
-    """The map with what the map `name` of builds before held: `loading/carry.py`."""
+    """The map with what the map `name` of builds before held: `loading/carry_counters.py`."""
     return f"{name.removesuffix('_counts')}_before"
 
 

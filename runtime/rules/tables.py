@@ -125,7 +125,7 @@ class Table:
         self.image_stride = maps[f"{prefix}_images"].spec.stride
         self.entries = maps.get(f"{prefix}_entries")
         self.counts = maps.get(f"{prefix}_counts")
-        self.before = maps.get(f"{prefix}_before")  # of builds before: loading/carry.py
+        self.before = maps.get(f"{prefix}_before")  # of builds before: loading/carry_counters.py
         self.directory: Directory | None = None
         self.filter: Filter | None = None
         if self.entries is not None:

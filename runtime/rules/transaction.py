@@ -362,7 +362,7 @@ class Writer:
         return whole
 
     def copies(self) -> Iterator[bytes | memoryview]:
-        """The epoch, u64, and behind it all cells of each kind: see `Reader.moment_in`."""
+        """The epoch, u64, and behind it all cells of each kind: see `Reader.snapshot_in`."""
         yield self.epoch.to_bytes(8, "little")
         for table in self.tables.values():
             yield table.cells

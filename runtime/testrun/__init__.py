@@ -1,1 +1,1 @@
-"""A pipeline that is loaded for itself, to try packets on it."""
+"""Runs packets through privately loaded pipelines, by BPF_PROG_TEST_RUN."""

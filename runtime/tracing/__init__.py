@@ -1,1 +1,2 @@
-"""Watching a loaded pipeline's packets: the traced build in place of the plain one, for a while."""
+"""Traces a loaded pipeline's packets by its traced build, which replaces the plain one
+meanwhile."""

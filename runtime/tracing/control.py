@@ -1,4 +1,4 @@
-"""What the traced programs are told: `struct trace_control` of helio.trace.h."""
+"""Writes the control map of traced programs: `struct trace_control` of helio.trace.h."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ALWAYS = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
-class Probe:
-    """Of a field of node number `node`: `octets` (1 to 16) from octet `at` of its header. Under
-    `mask` its lowest eight octets lie in `low` to `low + span`, and under `high_mask` the others
+class FieldTest:
+    """Of a field of node number `node`: `size` (1 to 16) from byte `at` of its header. Under
+    `mask` its lowest eight bytes lie in `low` to `low + span`, and under `high_mask` the others
     are `high`; with `otherwise`, they do not."""
 
     node: int
     at: int
-    octets: int
+    size: int
     mask: int
     low: int
     span: int
@@ -33,13 +33,13 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TraceFilter:
     """Which packets: those that arrive by a port (0: any), one of `sample`, for which one of the
     `terms` holds: the tests that it asks for (a bit each) come to what it wants. No terms: all."""
 
     port: int = 0
     sample: int = 1
-    tests: tuple[Probe, ...] = ()
+    tests: tuple[FieldTest, ...] = ()
     terms: tuple[tuple[int, int], ...] = ()
 
 
@@ -50,24 +50,24 @@ class Control:
         self._memory = control.mmap()
         self._until = self._memory.cast("Q")
 
-    def ask(self, asked: Asked, seconds: float | None = None) -> None:
+    def ask(self, asked: TraceFilter, seconds: float | None = None) -> None:
         """From now on, for so long (None: for ever)."""
         self._until[0] = 0  # no packet meets half of it: those on their way are told of no more
         tests = [
             _PROBE.pack(
-                t.node, t.at, t.octets, t.otherwise, 0, t.mask, t.low, t.span, t.high_mask, t.high
+                t.node, t.at, t.size, t.otherwise, 0, t.mask, t.low, t.span, t.high_mask, t.high
             )
             for t in asked.tests
         ]
         terms = [_TERM.pack(*term) for term in asked.terms]
         head = _HEAD.pack(0, asked.port, asked.sample, len(tests), len(terms))
-        room = b"".join(terms).ljust(TERMS * _TERM.size, b"\0")
-        room += b"".join(tests).ljust(TESTS * _PROBE.size, b"\0")
-        self._memory[: len(head) + len(room)] = head + room
-        self.go_on(seconds)
+        tables = b"".join(terms).ljust(TERMS * _TERM.size, b"\0")
+        tables += b"".join(tests).ljust(TESTS * _PROBE.size, b"\0")
+        self._memory[: len(head) + len(tables)] = head + tables
+        self.extend(seconds)
 
-    def go_on(self, seconds: float | None = None) -> None:
-        """Packets are told of for so long from now on, or for ever."""
+    def extend(self, seconds: float | None = None) -> None:
+        """Packets are recorded for so long from now on, or for ever."""
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         self._until[0] = _ALWAYS if seconds is None else now + int(seconds * 1e9)
 

@@ -1,4 +1,4 @@
-"""A BPF ring buffer, read where the kernel writes it."""
+"""Reads a BPF ring buffer in the memory where the kernel writes it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Ring:
         self._poll.poll(seconds * 1000)
 
     def records(self) -> Iterator[bytes]:
-        """Those that are there now; each gives up its room when the next is asked for."""
+        """The records that are there now; each is freed when the next one is requested."""
         while (at := self._position[0]) < self._produced[0]:
             start = _PAGE + at % self._size
             head = int.from_bytes(self._memory[start : start + 4], "little")

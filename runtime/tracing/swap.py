@@ -1,9 +1,9 @@
-"""The traced build in place of the plain one: the same maps, and a link update for each port.
+"""Replaces the plain build by the traced one: the same maps, and a link update for each port.
 
     /sys/fs/bpf/helio/NAME/release-N/trace/…    the traced entry programs and PROG_ARRAYs
 
-These are pinned so that packets lose nothing where a trace is killed: its programs then go on like
-the plain ones (they tell nothing once nobody listens), until `mend` puts the plain ones back.
+These are pinned so that no packet is lost where a trace is killed: its programs then work like the
+plain ones (they record nothing once nobody reads), until `restore_plain_builds` replaces them.
 """
 
 from __future__ import annotations
@@ -18,24 +18,16 @@ from ...lang.contract.manifest.manifest import Manifest, from_json
 from ...lang.contract.trace.schema import Schema, SchemaError, TracedBuild, unpack
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base import errors as general
-from ..base.places import RUN
+from ..base.paths import RUN, this_namespace
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
 from ..kernel.pins import remove_directory
 from ..loading.attach import link_of
+from ..loading.install import join_stages, prepare_object
 from ..loading.lock import Exclusive
-from ..loading.releases import (
-    ROOT,
-    join_stages,
-    pick,
-    prepare_object,
-    read_about,
-    read_traced,
-    release_of,
-    this_namespace,
-)
-from ..loading.room import load_object
-from .left import traces_left
+from ..loading.releases import ROOT, pick, read_about, read_traced, release_of
+from ..loading.table_memory import load_object
+from .stale_traces import stale_traces
 from .tracer import Tracer
 
 
@@ -64,7 +56,7 @@ class Tracing:
 @contextmanager
 def tracing(name: str) -> Iterator[Tracing]:
     """Puts the traced build of a loaded pipeline in place (without a name, of the only one) and
-    the plain one back in the end. It tells nothing before it is asked. Raises `Refused`."""
+    the plain one back in the end. It records nothing before a filter is set. Raises `Refused`."""
     name = pick(name)
     with ExitStack() as owned:
         try:
@@ -87,10 +79,10 @@ def tracing(name: str) -> Iterator[Tracing]:
         yield Tracing(name, tracer, traced.schema, ports, release / "trace")
 
 
-def mend() -> list[str]:
+def restore_plain_builds() -> list[str]:
     """Put the plain build back wherever a trace was killed. Returns the names of the pipelines."""
     mended = []
-    for folder in traces_left():
+    for folder in stale_traces():
         name = folder.parts[-3]
         with suppress(BpfError, Refused), _alone(name):
             _restore(name, folder.parent)
@@ -213,18 +205,18 @@ def _alone(name: str) -> Iterator[None]:
     however that ends."""
     try:
         RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
-        held = Exclusive(RUN / f"{name}.trace")
+        lock = Exclusive(RUN / f"{name}.trace")
     except BlockingIOError:
         raise general.refused(_traced_already(name)) from None
     except OSError as error:
         what = f"trace the pipeline `{name}`: {error.strerror}"
         raise general.refused(general.no_privilege(what)) from None
-    with held:
+    with lock:
         try:
             yield
         finally:
             if not (ROOT / name / "about").exists():  # it was unloaded meanwhile
-                held.remove()
+                lock.remove()
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Traces out of the maps of a traced build."""
+"""Sets the filter of a traced build, and reads its records as traces."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...lang.contract.trace.schema import Schema
 from ..kernel.handles import Map
 from ..rules.images import ImageCodec
 from ..rules.sums import read_sums
-from .control import Asked, Control
+from .control import Control, TraceFilter
 from .ring import Ring
 
 
 class Tracer:
-    """Asks a traced build's programs for packets, and reads what they tell. Close it."""
+    """Has a traced build's programs record packets, and reads the records. Close it."""
 
     def __init__(self, schema: Schema, manifest: Manifest, maps: Mapping[str, Map]) -> None:
         """`maps` by whole name, the caller's. Raises BpfError."""
@@ -25,25 +25,25 @@ class Tracer:
         self._codecs = {kind.name: ImageCodec(manifest, kind) for kind in manifest.rules}
         self._decoder = Decoder(schema, manifest, self._name_of)
 
-    def ask(self, asked: Asked, seconds: float | None = None) -> None:
-        """Which packets are told of, from now on, for so long (None: for ever)."""
+    def ask(self, asked: TraceFilter, seconds: float | None = None) -> None:
+        """Which packets are recorded, from now on, for so long (None: for ever)."""
         self._control.ask(asked, seconds)
 
-    def go_on(self, seconds: float) -> None:
+    def extend(self, seconds: float) -> None:
         """For so long from now on."""
-        self._control.go_on(seconds)
+        self._control.extend(seconds)
 
     def wait(self, seconds: float) -> None:
-        """Until a packet was told of, or so long."""
+        """Until a packet was recorded, or so long."""
         self._ring.wait(seconds)
 
     def recorded(self) -> Iterator[Recorded]:
-        """What was told since the last time."""
+        """The traces since the last call."""
         return map(self._decoder.decode, self._ring.records())
 
     @property
     def lost(self) -> int:
-        """Packets that were asked for, but came too fast."""
+        """How many packets were selected, but came too fast."""
         return int(read_sums(self._maps["trace_lost"], 1)[0, 0])
 
     def _name_of(self, kind: str, slot: int, sequence: int) -> str:

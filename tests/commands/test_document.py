@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helioc.commands import report
+from helioc.commands import files
 from helioc.commands.helioc import cli
 from helioc.compiler.driver import check_file
 
@@ -27,7 +27,7 @@ def test_a_page_is_kept_fresh(
 ) -> None:
     update = request.config.getoption("--update-golden")
     out = (PAGES if update else tmp_path) / f"{pipeline.stem}.md"
-    text, written = report.write_page(check_file(pipeline), out)
+    text, written = files.write_page(check_file(pipeline), out)
     again = f"write it with: helioc doc {pipeline.name} -o docs/pipelines/{out.name}"
     kept = PAGES / out.name
     assert kept.exists() and kept.read_text() == text, again
@@ -61,7 +61,7 @@ def test_html_has_its_picture_within(tmp_path: Path) -> None:
 def test_without_graphviz_the_graph_is_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "_found", lambda name: None)
+    monkeypatch.setattr(files, "_found", lambda name: None)
     run(GUARD, "-o", str(tmp_path / "a.html"))
     run(GUARD, "-o", str(tmp_path / "a.md"))
     assert "<pre>digraph &quot;guard&quot;" in (tmp_path / "a.html").read_text()

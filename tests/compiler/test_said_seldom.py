@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.commands import report
+from helioc.commands import files
 from helioc.compiler.backend.clang import compile_c
 from helioc.lang.contract.trace.filter_text import read_filter
 from helioc.lang.text.diagnostics import Refused
@@ -32,16 +32,16 @@ def test_clang_does_not_take_the_c() -> None:
 
 
 def test_a_tool_is_missing_and_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(report, "_found", lambda _: None)
+    monkeypatch.setattr(files, "_found", lambda _: None)
     with pytest.raises(Refused, match="`dot` is not to be found") as refused:
-        report.to_svg("digraph {}")
+        files.to_svg("digraph {}")
     assert code_of(refused) == "H0305"
     fails = tmp_path / "dot"
     fails.write_text("#!/bin/sh\ncat >/dev/null\necho no such shape >&2\nexit 1\n")
     fails.chmod(0o755)
-    monkeypatch.setattr(report, "_found", lambda _: str(fails))
+    monkeypatch.setattr(files, "_found", lambda _: str(fails))
     with pytest.raises(Refused, match="`dot` failed: no such shape") as refused:
-        report.to_svg("digraph {}")
+        files.to_svg("digraph {}")
     assert code_of(refused) == "H0306"
 
 

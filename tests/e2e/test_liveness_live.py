@@ -22,7 +22,7 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle, read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.loading.upgrade import upgrade, weigh
+from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Wire, until
 from linx.peer import KEY, Peer
@@ -260,7 +260,7 @@ def test_an_upgrade_keeps_the_dead_out(sites: Sites, tmp_path: Path) -> None:
 
     def go() -> int:
         running = Loaded.open(sites.agent.name)
-        weighed = weigh(running, Bundle(made.manifest, made.object))
+        weighed = plan_upgrade(running, Bundle(made.manifest, made.object))
         with closing(upgrade(running, weighed)):
             return len(weighed.rules)
 

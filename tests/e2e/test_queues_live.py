@@ -14,7 +14,7 @@ from helioc.lang.text.source import Source
 from helioc.runtime.edge.config import Config
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded, unload
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 from lab import Lab
 
 SO_INCOMING_CPU = 49
@@ -33,7 +33,7 @@ def test_a_packet_goes_on_where_its_queue_says(lab: Lab) -> None:
     host.address("nic0", "10.9.0.1/24")
     compiled = compile_pipeline(check_file(STEERING))
     bundle = Bundle(compiled.manifest, compiled.object)
-    config = Config((Wanted(1, "NIC", 0, "nic0", 0),))
+    config = Config((PortConfig(1, "NIC", 0, "nic0", 0),))
     name = f"hq{os.getpid()}"
 
     def load() -> list[socket.socket]:

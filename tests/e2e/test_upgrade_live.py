@@ -25,8 +25,8 @@ from helioc.runtime.kernel.handles import Link, Program
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
-from helioc.runtime.loading.releases import ROOT, releases_of, remains
-from helioc.runtime.loading.upgrade import upgrade, weigh
+from helioc.runtime.loading.releases import ROOT, incomplete_names, releases_of
+from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from lab import Background, Lab, until
 from leaks import PREFIX
 from numbered import Flow, Journey, flow, sender
@@ -71,7 +71,7 @@ class Edge:
 
     def upgrade(self, number: int) -> None:
         """To one of the builds."""
-        self.do(lambda loaded: upgrade(loaded, weigh(loaded, built(BUILDS[number]))).close())
+        self.do(lambda loaded: upgrade(loaded, plan_upgrade(loaded, built(BUILDS[number]))).close())
 
     @contextmanager
     def traffic(self, rate: int = 0) -> Iterator[tuple[Flow, Flow]]:
@@ -92,7 +92,7 @@ def edge(world: World, tmp_path: Path, pins: Path) -> Iterator[Edge]:
     world.edge.inside_thread(lambda: Loaded.load(built(BUILDS[0]), CONFIG, NAME)).close()
     yield made
     made.do(lambda loaded: loaded.unload())
-    assert not (ROOT / NAME).exists() and NAME not in remains()
+    assert not (ROOT / NAME).exists() and NAME not in incomplete_names()
 
 
 def check(journey: Journey) -> list[int]:

@@ -26,9 +26,9 @@ from helioc.lang.contract.request.request import request_text
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.channel.failures import Failed
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.client.desired_state import Difference
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.wanted import Difference
 from lab import until
 
 CONTROLLER = Path(etcd_pb2.__file__).parent

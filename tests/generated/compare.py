@@ -25,7 +25,7 @@ from helioc.lang.syntax.printer import format_program
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from lowered_runs import unit_of
 from outcomes import said
 from random_packets import Frame

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from helioc.commands.report import Decodes, decoder
+from helioc.commands.packet_runs import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.driver import check_file
 from scapy.contrib.geneve import GENEVE

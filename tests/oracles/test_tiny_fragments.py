@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helioc.commands.report import Decodes, decoder
+from helioc.commands.packet_runs import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.decoding.decoded import TINY

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from helioc.commands.report import decoder
+from helioc.commands.packet_runs import decoder
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.captures.reading import read_capture
 from helioc.compiler.decoding.decoded import Decoded, DecodedNode, Decoder

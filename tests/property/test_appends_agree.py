@@ -12,7 +12,7 @@ from agreement import JOINS, Both, quick
 from helioc.compiler.driver import check_file, compile_pipeline
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, TCP, UDP

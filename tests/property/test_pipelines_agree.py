@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
-from helioc.commands.report import fuzz_pipeline
+from helioc.commands.packet_runs import fuzz_pipeline
 from helioc.compiler.driver import check_file
 from helioc.compiler.lower.unit import Join
 

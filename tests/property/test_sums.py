@@ -13,7 +13,7 @@ from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from linx_world import Book, mac

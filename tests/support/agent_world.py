@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from helioc.runtime.base.places import RUN
+from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Client
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT

@@ -17,7 +17,7 @@ from helioc.lang.contract.world.environment import Environment, Outcome, Rules
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from hypothesis import HealthCheck, settings
 from lowered_runs import unit_of
 from outcomes import said

@@ -7,23 +7,23 @@ import os
 import sys
 from tempfile import TemporaryFile
 
-import helioc.commands.control
+import helioc.commands.target
 
 # what the commands import when they run
 import helioc.lang.contract.manifest.manifest_check
 import helioc.lang.contract.request.request_antlr
 import helioc.lang.text.ending
 import helioc.lang.text.writing
-import helioc.runtime.base.reading
-import helioc.runtime.base.requests
-import helioc.runtime.edge.reading
+import helioc.runtime.base.files
+import helioc.runtime.base.request_files
+import helioc.runtime.edge.read_config
+import helioc.runtime.loading.any_loaded
 import helioc.runtime.loading.attach
 import helioc.runtime.loading.card
 import helioc.runtime.loading.card_reader
-import helioc.runtime.loading.either
 import helioc.runtime.loading.loader
 import helioc.runtime.rules.report
-import helioc.runtime.tracing.left  # noqa: F401
+import helioc.runtime.tracing.stale_traces  # noqa: F401
 from edges import Edge
 from helioc.commands.helioctl import main
 from lab import LabError

@@ -15,7 +15,7 @@ from helioc.compiler.packettests.cases import Case
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Outcome
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 
 
 def unit_of(pipeline: Pipeline, run: PrivateRun) -> Unit:

@@ -15,9 +15,9 @@ from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.lang.syntax.parser import read
 from helioc.runtime.kernel.handles import Map
 from helioc.runtime.kernel.libbpf import possible_cpus
-from helioc.runtime.kernel.memory import map_memory
+from helioc.runtime.kernel.map_memory import map_memory
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import KernelBackend
+from helioc.runtime.testrun.kernel_backend import KernelBackend
 from lowered_runs import Lowered
 
 

@@ -13,14 +13,14 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.source import Source
 from helioc.runtime.edge.config import Config
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace
 from numbered import End
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 RELAY = Path(__file__).with_name("relay.hp").read_text()
-PORTS = (Wanted(1, "IN", 0, "in0", 0), Wanted(2, "OUT", 1, "out0", 0))
+PORTS = (PortConfig(1, "IN", 0, "in0", 0), PortConfig(2, "OUT", 1, "out0", 0))
 RULES = """create ROUTE 1 [(dst_ip, u32, 10.2.0.0/16), (way, u8, ON), (interface, u32, OUT)],
                   ROUTE 2 [(dst_ip, u32, 10.1.0.0/16), (way, u8, ON), (interface, u32, IN)]"""
 

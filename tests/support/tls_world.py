@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, relay, world
-from helioc.runtime.base.certs import ROLES, issue, make_authority
+from helioc.runtime.base.certs import issue, make_authority
+from helioc.runtime.base.identity import ROLES
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle

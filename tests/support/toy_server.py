@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
-from helioc.runtime.base.certs import read_identity
+from helioc.runtime.base.identity import read_identity
 from helioc.runtime.channel.calls import Call
 from helioc.runtime.channel.channel import Channel
 from helioc.runtime.channel.connect import Tls

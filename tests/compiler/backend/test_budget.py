@@ -10,7 +10,7 @@ import pytest
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 
 PIPELINE = """import std.ethernet, std.ip, std.ipv6
 header wide {{ {wide}  next : u8 }}

@@ -16,7 +16,7 @@ from helioc.compiler.ir.builder import Builder
 from helioc.compiler.ir.expr import Name, NotNull, not_
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
-from helioc.runtime.kernel.figures import figures
+from helioc.runtime.kernel.program_stats import measure_object
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "pipelines").glob("*.hp"))
@@ -36,12 +36,12 @@ def test_it_loads(join: Join) -> None:
     """As other pipelines are built it would not."""
     usual = run(hostile(), lowered(hostile(), join))
     assert too_much(usual)
-    as_usual = figures(compile_c(emit(usual, lines=True), "p", hostile().span))
+    as_usual = measure_object(compile_c(emit(usual, lines=True), "p", hostile().span))
     assert "Argument list too long" in as_usual.refused  # E2BIG
     bundle = compile_pipeline(hostile(), join, traced=True)
     assert bundle.traced is not None
     for octets in (bundle.object, bundle.traced.object):
-        measured = figures(octets)
+        measured = measure_object(octets)
         assert not measured.refused and not measured.why_not
         assert all((p.verified or 0) < 100_000 for p in measured.programs.values())
 
@@ -59,7 +59,7 @@ def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
 def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
     pipeline = check_file(path)
     unit = run(pipeline, lowered(pipeline, "fused"))
-    measured = figures(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
+    measured = measure_object(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
     for program in unit.programs:
         verified = measured.programs[program.name].verified
         assert verified and verified <= estimated(unit, program)

@@ -13,7 +13,7 @@ from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.source import Source
-from helioc.runtime.kernel.figures import figures
+from helioc.runtime.kernel.program_stats import measure_object
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
 MOST_VERIFIED = 150_000  # instructions: far below the kernel's limit of a million
@@ -31,7 +31,7 @@ def clang(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_linx_loads(join: Join) -> None:
     bundle = compile_pipeline(check_file(LINX), join)
-    measured = figures(bundle.object)
+    measured = measure_object(bundle.object)
     assert not measured.refused and not measured.why_not
     for program in bundle.manifest.programs:
         verified = measured.programs[program.name].verified
@@ -43,7 +43,7 @@ def test_linx_loads(join: Join) -> None:
 @pytest.mark.parametrize("path", SHAPES, ids=lambda p: p.stem)
 def test_headers_of_all_shapes_load(path: Path, join: Join) -> None:
     bundle = compile_pipeline(check_file(path), join)
-    measured = figures(bundle.object)
+    measured = measure_object(bundle.object)
     assert not measured.refused and not measured.why_not
     for program in bundle.manifest.programs:
         verified = measured.programs[program.name].verified

@@ -11,7 +11,7 @@ from agreement import quick
 from click.testing import CliRunner
 from damage import damaged
 from helioc.commands.helioc import cli
-from helioc.commands.report import Decodes, decoder
+from helioc.commands.packet_runs import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.decoding.decoded import Decoder

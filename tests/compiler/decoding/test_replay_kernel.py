@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from helioc.commands.helioc import cli
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.lang.contract.world.environment import Outcome
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from linx_world import PIPELINES
 from scapy.layers.inet import GRE, IP, UDP
 from scapy.layers.l2 import Ether

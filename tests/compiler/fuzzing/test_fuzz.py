@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
-from helioc.commands.report import fuzz_pipeline
+from helioc.commands.packet_runs import fuzz_pipeline
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.report import disagreement
@@ -42,7 +42,8 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules import plans, transaction
 from helioc.runtime.rules.existence import Filter
 from helioc.runtime.rules.plans import Changes, Plan, Tables
-from helioc.runtime.testrun.testrun import KernelBackend, PrivateRun
+from helioc.runtime.testrun.kernel_backend import KernelBackend
+from helioc.runtime.testrun.private_run import PrivateRun
 from helioc.testing import Tested
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx

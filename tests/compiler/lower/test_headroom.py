@@ -10,7 +10,7 @@ from helioc.compiler.driver import check_file, compile_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from linx_maps import udp
 from linx_world import LAN, WAN1, WORLD, Book
 

@@ -15,7 +15,7 @@ from helioc.lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE
 from helioc.lang.contract.world.environment import Environment, Limit, Outcome
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from linx_maps import bundle
 from linx_world import HOST_MAC, LAN, LAN_MAC, RULES, WORLD, Book, linx
 from scapy.layers.inet import ICMP, IP, UDP

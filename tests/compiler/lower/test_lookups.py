@@ -18,7 +18,7 @@ from helioc.lang.syntax.parser import read
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent / "cases"

@@ -19,9 +19,9 @@ from helioc.lang.contract.trace.schema import WORDS, SchemaError, from_json
 from helioc.lang.contract.trace.steps import Step, Told, Trace
 from helioc.lang.contract.trace.text import TraceText
 from helioc.lang.syntax.parser import read
-from helioc.runtime.kernel.figures import figures
+from helioc.runtime.kernel.program_stats import measure_object
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from linx_world import PIPELINES
 
 SHIPPED = sorted(PIPELINES.glob("*.hp"))
@@ -69,7 +69,9 @@ def test_the_traced_build_tells_what_the_interpreter_says(path: Path, join: Join
     pipeline = check_file(path)
     bundle = compile_pipeline(pipeline, join, traced=True)
     assert bundle.traced is not None
-    plain, traced = (figures(each).programs for each in (bundle.object, bundle.traced.object))
+    plain, traced = (
+        measure_object(each).programs for each in (bundle.object, bundle.traced.object)
+    )
     for name, program in traced.items():
         walked, before = program.verified, plain[name].verified
         assert walked is None or before is None or walked < 1.5 * before + 10_000

@@ -20,7 +20,7 @@ from agent_world import World
 from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.base.places import RUN
+from helioc.runtime.base.paths import RUN
 from helioc.runtime.journal.recovery import OURS
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store

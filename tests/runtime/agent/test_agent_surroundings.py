@@ -17,7 +17,7 @@ from agent_world import EDGE, World, world
 from edges import hear_answers
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.kernel.handles import Link, Object
-from helioc.runtime.kernel.monitor import EVERYTHING, Monitor
+from helioc.runtime.kernel.net_monitor import EVERYTHING, Monitor
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.rpc import control_pb2 as pb
@@ -290,7 +290,7 @@ def test_a_storm_of_changes(here: World, agent: Client, lan: Namespace, wan: Nam
 
 
 def test_what_the_kernel_had_to_drop_may_be_anything(here: World) -> None:
-    with closing(here.edge.inside_thread(lambda: Monitor(room=2048))) as monitor:
+    with closing(here.edge.inside_thread(lambda: Monitor(buffer=2048))) as monitor:
         assert monitor.changed() == frozenset()
         here.edge.neighbour("wan0", "192.0.2.9", "02:00:00:00:00:09")
         monitor.wait(5)

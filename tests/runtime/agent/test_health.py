@@ -20,11 +20,11 @@ from helioc.runtime.agent import health as health_module
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.health import LONGEST_WORK, Health, watch_until, watchdog_interval
 from helioc.runtime.base.listening import listen_locally
-from helioc.runtime.base.places import RUN
+from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from helioc.runtime.looking.health_server import health_servers
+from helioc.runtime.observe.health_server import health_servers
 from helioc.runtime.owner.turns import Slices, Turns
 from lab import Background, Lab, command, until
 

@@ -13,7 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from helioc.commands.helioctl import cli
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.certs import endings, issue, make_authority, revoke
+from helioc.runtime.base.certs import issue, make_authority, revoke
+from helioc.runtime.base.identity import read_expiries
 from helioc.runtime.base.revoked import Revoked
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
@@ -37,7 +38,7 @@ def test_when_certificates_end_is_measured_and_that_they_are_gone_is_a_finding(
 ) -> None:
     at = tmp_path / "certs"
     make_authority(at, [])
-    agent, authority = endings(at / "agent")
+    agent, authority = read_expiries(at / "agent")
     options = ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(at / "agent"))
     with here.agent(*options), here.client() as local:
         for each in (agent, authority):

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from cryptography import x509
 from helioc.commands.helioctl import cli
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.certs import endings, issue, make_authority, read_identity, revoke
+from helioc.runtime.base.certs import issue, make_authority, revoke
+from helioc.runtime.base.identity import read_expiries, read_identity
 from helioc.runtime.base.rotation import retire, rotate
 from helioc.runtime.client import Client
 from helioc.runtime.http2.codes import Code
@@ -92,7 +93,10 @@ def test_who_signed_what(tmp_path: Path) -> None:
     new, old = authorities(tmp_path)
     assert old == before["ca"] and new != old
     read_identity(tmp_path / "ca")  # its key is the new one's
-    assert [each.name for each in endings(tmp_path / "agent")] == ["agent", *["authority"] * 2]
+    assert [each.name for each in read_expiries(tmp_path / "agent")] == [
+        "agent",
+        *["authority"] * 2,
+    ]
     admin = of(tmp_path, "admin")
     admin.verify_directly_issued_by(new)
     assert admin.public_key() == before["admin"].public_key()

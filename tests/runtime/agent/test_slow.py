@@ -17,7 +17,7 @@ from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base import waits
-from helioc.runtime.base.tally import Tallied, tallied
+from helioc.runtime.base.latency_stats import LatencyReport, read_latency
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.owner.owner import Owner, Wish
@@ -48,8 +48,8 @@ def wish(owner: Owner, text: str) -> Wish:
     return Wish(encode(parse_request(Source("<t>", text)), owner.codecs))
 
 
-def tally(owner: Owner) -> Tallied:
-    found = tallied(owner.name)
+def tally(owner: Owner) -> LatencyReport:
+    found = read_latency(owner.name)
     assert found is not None
     return found
 

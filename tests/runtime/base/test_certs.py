@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from helioc.commands.helioctl import cli
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.certs import issue, make_authority, read_identity, role_of
+from helioc.runtime.base.certs import issue, make_authority
+from helioc.runtime.base.identity import read_identity, role_of
 from helioc.runtime.base.revoked import Revoked
 
 

@@ -37,7 +37,7 @@ def test_a_value_has_a_length() -> None:
 
 def test_the_journal_gets_entries(journald: socket.socket, tmp_path: Path) -> None:
     with logging_to(tmp_path / "socket") as log:
-        assert logs.room()
+        assert logs.has_space()
         log.warning("two\nlines=", extra={"fields": {"HELIO_CLIENT": "me"}})
         assert parsed(journald.recv(1 << 16)) == {
             "MESSAGE": "heliod: two\nlines=", "PRIORITY": "4", "SYSLOG_IDENTIFIER": "heliod",
@@ -94,9 +94,9 @@ def test_a_pipe_that_nobody_reads_is_left_half_empty(
         monkeypatch.setattr("sys.stderr", writer)
         lines = 0
         with logging_to(tmp_path / "none") as log:
-            while logs.room() and lines < 3000:
+            while logs.has_space() and lines < 3000:
                 log.info("a line")
                 lines += 1
             assert 32 << 10 <= len("2026-11-25T10:15:54Z heliod: INFO: a line\n") * lines < 33 << 10
             reader.read(16 << 10)
-            assert logs.room()
+            assert logs.has_space()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.reading import MIB, read_source
+from helioc.runtime.base.files import MIB, read_source
 
 SAID = "create FAR 1 [(action, u8, DROP)];\n// für alle\n"
 

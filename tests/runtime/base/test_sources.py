@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helioc.runtime.base.sources import Bounds, Ends, Sources, source_of
+from helioc.runtime.base.source_limits import Bounds, Handshake, Sources, source_of
 
 FEW = Bounds(connections=4, all_connections=6, handshakes=2, all_handshakes=3, rate=10.0,
              burst=20.0, failures=2.0, forget=60.0)  # fmt: skip
@@ -65,7 +65,7 @@ def test_of_many_sources_with_one_handshake_the_oldest_ends() -> None:
     """And it has not failed for its source, which may have been known the longest."""
     sources, lawful = Sources(FEW), "192.0.2.1"
     assert connect(sources, lawful, 1) == [""]
-    mine: list[Ends] = [Pending() for _ in range(9)]
+    mine: list[Handshake] = [Pending() for _ in range(9)]
     for number, each in enumerate(mine[:3]):
         assert sources.open(f"192.0.2.1{number}", each, 1.0 + number) == ""
     late = Pending()

@@ -11,7 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from helioc.runtime.base.certs import make_authority, read_identity
+from helioc.runtime.base.certs import make_authority
+from helioc.runtime.base.identity import read_identity
 from helioc.runtime.channel import channel as channels
 from helioc.runtime.channel.channel import Channel
 from helioc.runtime.channel.connect import Tls

@@ -227,7 +227,7 @@ def test_calls_are_made_where_no_thread_can_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next connection tries again to have one."""
-    looking = channels._Looking()
+    looking = channels._IdleReader()
     monkeypatch.setattr(channels, "_looking", looking)
     with served(f"unix:{tmp_path / 'toy'}", Toy()):
         with monkeypatch.context() as patch, opened(f"unix:{tmp_path / 'toy'}") as channel:

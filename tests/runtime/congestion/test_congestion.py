@@ -24,13 +24,13 @@ from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.client import Client
-from helioc.runtime.congestion.decide import PARTS, Queue, Seen, State, Verdict, step
+from helioc.runtime.congestion.decide import PARTS, PeriodCounts, Queue, State, Verdict, step
 from helioc.runtime.congestion.marks import request_for
-from helioc.runtime.congestion.observe import Observer, Sample
+from helioc.runtime.congestion.observer import Observer, Sample
 from helioc.runtime.congestion.queue_counts import QueueCount
-from helioc.runtime.congestion.watcher import Watched, Watcher
+from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
 from helioc.runtime.edge.congestion_settings import Congestion, Shape, from_json, shape_of
-from helioc.runtime.edge.reading import Host, read_config
+from helioc.runtime.edge.read_config import Host, read_config
 from helioc.runtime.kernel.ethtool import statistics
 from helioc.runtime.kernel.maps import Map
 from helioc.runtime.kernel.netlink import Link
@@ -54,28 +54,28 @@ DROPS, BETWEEN = Queue(1000, 50.0, 0.0, 0.6), Queue(1000, 0.0, 0.0, 0.8)
 parts, rates = st.floats(0, 1), st.sampled_from([0.0, 0.0, 0.5, 10.0])
 queues = st.builds(Queue, st.integers(1, 1000), rates, parts, parts)
 periods = st.builds(
-    lambda seconds, queues, missed: Seen(seconds, dict(enumerate(queues)), 9, missed),
+    lambda seconds, queues, missed: PeriodCounts(seconds, dict(enumerate(queues)), 9, missed),
     st.floats(0.1, 2), st.tuples(queues, queues), rates,
 )  # fmt: skip
 #: Of a host that is busy and drops, by no packet of the pipeline.
 without = st.builds(
-    lambda seconds, shares, missed: Seen(
+    lambda seconds, shares, missed: PeriodCounts(
         seconds, {cpu: Queue(share=share) for cpu, share in enumerate(shares)}, 0, missed
     ),
     st.floats(0.1, 2), st.tuples(parts, parts), rates,
 )  # fmt: skip
 
 
-def run(seen: Sequence[Seen], state: State | None = None) -> list[State]:
+def run(seen: Sequence[PeriodCounts], state: State | None = None) -> list[State]:
     states = [state or State()]
     for each in seen:
         states.append(step(states[-1], each, USUAL))
     return states
 
 
-def same(queue: Queue, seconds: float, missed: float = 0.0) -> list[Seen]:
+def same(queue: Queue, seconds: float, missed: float = 0.0) -> list[PeriodCounts]:
     """So long the same, half a second each."""
-    return [Seen(0.5, {0: queue, 1: CALM}, 9, missed)] * int(seconds / 0.5)
+    return [PeriodCounts(0.5, {0: queue, 1: CALM}, 9, missed)] * int(seconds / 0.5)
 
 
 def pressed(queue: Queue) -> bool:
@@ -86,7 +86,7 @@ def pressed(queue: Queue) -> bool:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(periods, max_size=60))
-def test_it_never_flaps_and_marks_only_while_congested(periods: list[Seen]) -> None:
+def test_it_never_flaps_and_marks_only_while_congested(periods: list[PeriodCounts]) -> None:
     """Each step of a CPU's share, and the flag's end, takes `hold` of unbroken reason."""
     since: float | None = None
     changed: dict[int, float] = {}
@@ -117,24 +117,26 @@ def test_it_never_flaps_and_marks_only_while_congested(periods: list[Seen]) -> N
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(without, max_size=60))
-def test_without_packets_of_the_pipeline_nothing_is_diverted(periods: list[Seen]) -> None:
+def test_without_packets_of_the_pipeline_nothing_is_diverted(periods: list[PeriodCounts]) -> None:
     assert not any(state.verdict.congested for state in run(periods))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(parts, max_size=50))
 def test_a_busy_cpu_by_itself_diverts_nothing(shares: list[float]) -> None:
-    seen = [Seen(0.5, {0: Queue(1000, 0.0, 0.0, share)}, 1000) for share in shares]
+    seen = [PeriodCounts(0.5, {0: Queue(1000, 0.0, 0.0, share)}, 1000) for share in shares]
     assert not any(state.verdict.congested for state in run(seen))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(periods, max_size=30), st.sampled_from([DROPS, FULL]))
-def test_calm_ends_it_and_pressure_diverts_all(periods: list[Seen], pressure: Queue) -> None:
+def test_calm_ends_it_and_pressure_diverts_all(
+    periods: list[PeriodCounts], pressure: Queue
+) -> None:
     last = run(periods)[-1]
-    calm = run([Seen(1.0, {0: CALM, 1: CALM})] * 60, last)[-1].verdict
+    calm = run([PeriodCounts(1.0, {0: CALM, 1: CALM})] * 60, last)[-1].verdict
     assert calm == Verdict(False, {0: 0, 1: 0})
-    hot = run([Seen(1.0, {0: pressure, 1: CALM}, 9)] * 60, last)[-1].verdict
+    hot = run([PeriodCounts(1.0, {0: pressure, 1: CALM}, 9)] * 60, last)[-1].verdict
     assert hot.congested and hot.levels == {0: PARTS, 1: 0}
 
 
@@ -149,7 +151,7 @@ def test_the_flag_comes_first_and_is_given_time_to_help(pressure: Queue) -> None
 
 def test_what_the_ports_miss_diverts_only_with_packets_of_the_pipeline() -> None:
     assert run(same(CALM, 1, missed=1.0))[-1].verdict.congested
-    alone = [Seen(0.5, {0: Queue()}, 0, 1000.0)] * 20
+    alone = [PeriodCounts(0.5, {0: Queue()}, 0, 1000.0)] * 20
     assert not run(alone)[-1].verdict.congested
 
 
@@ -167,7 +169,7 @@ class Recorded(Observer):
         return next(self._samples)
 
 
-def observed(*counts: QueueCount, busy: Sequence[float] = (), **more: int) -> list[Seen]:
+def observed(*counts: QueueCount, busy: Sequence[float] = (), **more: int) -> list[PeriodCounts]:
     """Of one queue of 100 places, second by second."""
     samples = [
         Sample({0: count}, {0: 100}, {0: spent}, 0, {}) for count, spent in zip(
@@ -216,7 +218,7 @@ def test_a_card_drops_where_its_cpus_have_no_time_left() -> None:
     observer, loaded = Recorded(*samples), SimpleNamespace(mode="offload")
     assert observer.look(loaded, SHAPE, USUAL, 0.0) is None  # type: ignore[arg-type]
     seen = observer.look(loaded, SHAPE, USUAL, 1.0)  # type: ignore[arg-type]
-    assert seen == Seen(1.0, {0: Queue(500, 30.0, 0.0, 0.95), 1: Queue(500, 0.0, 0.0, 0.2)},
+    assert seen == PeriodCounts(1.0, {0: Queue(500, 30.0, 0.0, 0.95), 1: Queue(500, 0.0, 0.0, 0.2)},
                         1500, 30.0)  # fmt: skip
 
 
@@ -506,9 +508,9 @@ def test_what_full_queues_drop_is_seen(lab: Lab, tmp_path: Path) -> None:
 class Scripted(Observer):
     """Sees what it is given, on every CPU."""
 
-    seen: Seen | None = None
+    seen: PeriodCounts | None = None
 
-    def look(self, *_: object) -> Seen | None:
+    def look(self, *_: object) -> PeriodCounts | None:
         return self.seen
 
 
@@ -521,7 +523,7 @@ class Turns:
         shape = shape_of(loaded.manifest)
         assert shape is not None
         self.watcher = Watcher(list)
-        self.watched = Watched(self.owner, Congestion(), shape, observer)
+        self.watched = WatchedPipeline(self.owner, Congestion(), shape, observer)
 
     def close(self) -> None:
         self.watched.observer.close()
@@ -536,7 +538,9 @@ class Turns:
         self.owner.apply(Wish(encode(asked, self.owner.codecs)))
 
     def see(self, scripted: Scripted, queue: Queue) -> None:
-        scripted.seen = Seen(1.0, dict.fromkeys(range(os.cpu_count() or 1), queue), queue.packets)
+        scripted.seen = PeriodCounts(
+            1.0, dict.fromkeys(range(os.cpu_count() or 1), queue), queue.packets
+        )
         self.turn()
 
     @property

@@ -14,12 +14,12 @@ from helioc.lang.contract.world.environment import Limit
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.render import render_all
 from helioc.lang.text.source import Source
-from helioc.runtime.base.reading import read_source
+from helioc.runtime.base.files import read_source
 from helioc.runtime.edge.config import Config
 from helioc.runtime.edge.liveness_settings import Liveness
-from helioc.runtime.edge.reading import Host, bundle_of, read_config
+from helioc.runtime.edge.read_config import Host, bundle_of, read_config
 from helioc.runtime.kernel.netlink import Address, Link
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from linx_maps import HP, bundle
@@ -110,7 +110,10 @@ def read(text: str) -> tuple[Config, str]:
 def test_all_that_can_be_said() -> None:
     config, warnings = read(GOOD)
     assert not warnings
-    assert config.ports == (Wanted(1, "LAN", 0, "eth1", 0), Wanted(7, "WAN1", 1, "eth2", 200))
+    assert config.ports == (
+        PortConfig(1, "LAN", 0, "eth1", 0),
+        PortConfig(7, "WAN1", 1, "eth2", 200),
+    )
     assert (config.default, config.mode, config.control) == (
         "drop",
         "generic",
@@ -138,7 +141,7 @@ def test_only_gre_is_probed() -> None:
 
 def test_the_least_that_must_be_said() -> None:
     config, _ = read("ports: {LAN: {role: lan, interface: eth1}}")
-    assert config == Config((Wanted(1, "LAN", 0, "eth1", 0),), spans=config.spans)
+    assert config == Config((PortConfig(1, "LAN", 0, "eth1", 0),), spans=config.spans)
 
 
 def test_a_bundle_is_named_relative_to_the_file(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from helioc.commands.helioctl import cli
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.certs import issue, new_authority, read_identity
+from helioc.runtime.base.certs import issue, new_authority
+from helioc.runtime.base.identity import read_identity
 from helioc.runtime.enrolment import edge as edges
 from helioc.runtime.enrolment.certificates import (
     certificates_in,
@@ -37,9 +38,9 @@ from helioc.runtime.enrolment.certificates import (
     peer_of,
 )
 from helioc.runtime.enrolment.edge import announce, enrol, home, renew
-from helioc.runtime.enrolment.herald import Herald
-from helioc.runtime.enrolment.office import CALLS, Answer, Desk, Office
-from helioc.runtime.enrolment.register import Register
+from helioc.runtime.enrolment.edge_registry import EdgeRegistry
+from helioc.runtime.enrolment.est_server import CALLS, Answer, EstServer, EstService
+from helioc.runtime.enrolment.heartbeat import Heartbeat
 from helioc.runtime.enrolment.token import Token, read_token
 from lab import until
 
@@ -65,9 +66,9 @@ class Controller:
 
     def __init__(self, authority: Path, directory: Path, lifetime: timedelta) -> None:
         self.directory = authority
-        self.register = Register(directory / "register.db")
+        self.register = EdgeRegistry(directory / "register.db")
         self.asked: list[tuple[str, str, bytes]] = []
-        self.office = Office(authority, self.register, lifetime=lifetime)
+        self.office = EstService(authority, self.register, lifetime=lifetime)
         answer = self.office.answer
 
         def noted(*asked: Any) -> Answer:
@@ -75,10 +76,10 @@ class Controller:
             return answer(*asked)
 
         self.office.answer = noted  # type: ignore[method-assign,assignment]
-        self.desk: Desk | None = None
+        self.desk: EstServer | None = None
 
     def listen(self, identity: str = "office") -> None:
-        self.desk = Desk(self.office, ("127.0.0.1", 0), self.directory / identity)
+        self.desk = EstServer(self.office, ("127.0.0.1", 0), self.directory / identity)
 
     @property
     def address(self) -> str:
@@ -99,7 +100,7 @@ class Controller:
         basic = base64.b64encode(f"{edge}:{rest.partition(':')[0]}".encode()).decode()
         answer = self.office.answer("POST", path, f"Basic {basic}" if token else "", body, peer)
         refused = answer.kind == "application/json"
-        return int(answer.status), json.loads(answer.octets)["code"] if refused else ""
+        return int(answer.status), json.loads(answer.content)["code"] if refused else ""
 
     def close(self) -> None:
         if self.desk is not None:
@@ -208,12 +209,12 @@ def test_an_edge_announces_itself(listening: Controller, tmp_path: Path) -> None
 def test_a_herald_says_what_is_new_and_renews(
     authority: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("helioc.runtime.enrolment.herald.LOOK", 0.02)
+    monkeypatch.setattr("helioc.runtime.enrolment.heartbeat.LOOK", 0.02)
     with closing(Controller(authority, tmp_path, timedelta(minutes=5))) as made:
         made.listen()
         _, at = enrol(made.address, made.token(), tmp_path / "state")
         before = (at.path / "edge.pem").read_bytes()
-        herald = Herald(at, list)
+        herald = Heartbeat(at, list)
         herald.start()
         try:
             until(lambda: made.register.edges()[0].heard, "announced")
@@ -299,7 +300,7 @@ def test_credentials_that_are_none(controller: Controller) -> None:
                  "Basic " + base64.b64encode(b"edge1:\xff").decode(),
                  "Basic " + base64.b64encode(b"edge1:' or 1 = 1 --").decode()):  # fmt: skip
         answer = controller.office.answer("POST", ENROL, said, request(), None)
-        assert json.loads(answer.octets)["code"] == "H0872", said
+        assert json.loads(answer.content)["code"] == "H0872", said
         assert answer.status == 401
 
 
@@ -324,7 +325,7 @@ def granted(controller: Controller, key: bytes) -> bytes:
     edge, secret, _ = controller.token().split(":")
     basic = "Basic " + base64.b64encode(f"{edge}:{secret}".encode()).decode()
     answer = controller.office.answer("POST", ENROL, basic, request(key=key), None)
-    (certificate,) = certificates_in(base64.b64decode(answer.octets))
+    (certificate,) = certificates_in(base64.b64decode(answer.content))
     return certificate
 
 
@@ -378,7 +379,7 @@ def test_a_certificate_that_is_not_what_was_asked_for(
     listening: Controller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = der_of((listening.directory / "office.pem").read_bytes())
-    monkeypatch.setattr("helioc.runtime.enrolment.office.grant", lambda *_: other)
+    monkeypatch.setattr("helioc.runtime.enrolment.est_server.grant", lambda *_: other)
     assert "for another key" in refused(
         "H0877", enrol, listening.address, listening.token(), tmp_path / "state"
     )

@@ -26,8 +26,8 @@ from helioc.runtime.enrolment.certificates import (
     new_key_pem,
     pem_of,
 )
-from helioc.runtime.enrolment.office import Office
-from helioc.runtime.enrolment.register import Register
+from helioc.runtime.enrolment.edge_registry import EdgeRegistry
+from helioc.runtime.enrolment.est_server import EstService
 from helioc.runtime.rpc import control_pb2 as pb
 
 ENROL, RENEW = "/.well-known/est/simpleenroll", "/.well-known/est/simplereenroll"
@@ -71,8 +71,8 @@ class Controller:
         issue(state, "controller", "rules")
         self.state = state
         self.authority = (state / "ca.pem").read_bytes()
-        self.register = Register(state / "register.db")
-        self.office = Office(state, self.register)
+        self.register = EdgeRegistry(state / "register.db")
+        self.office = EstService(state, self.register)
 
     def enrol(self, edge: str) -> Somebody:
         secret, key = self.register.create_token(edge, ["127.0.0.1"], 60), new_key_pem()
@@ -87,7 +87,7 @@ class Controller:
         body = base64.encodebytes(make_request(key, edge))
         answer = self.office.answer("POST", path, said, body, peer)
         assert answer.status == 200
-        return pem_of(certificates_in(base64.b64decode(answer.octets))[0])
+        return pem_of(certificates_in(base64.b64decode(answer.content))[0])
 
     def client(self, edge: str, address: str) -> Client:
         return client_of(self.state, self.register, edge, address, "", 5)
@@ -152,7 +152,9 @@ def test_a_register_of_an_earlier_release(controller: Controller) -> None:
     with closing(sqlite3.connect(controller.state / "register.db")) as database, database:
         database.execute("drop table granted")
         database.execute("drop table removed")
-    controller.register = controller.office.register = Register(controller.state / "register.db")
+    controller.register = controller.office.register = EdgeRegistry(
+        controller.state / "register.db"
+    )
     assert controller.register.trusted("edge1") == b"" and controller.believes("edge1", edge)
     renewed = controller.renew("edge1", edge)
     assert controller.register.trusted("edge1") == renewed.certificate

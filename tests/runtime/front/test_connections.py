@@ -15,7 +15,7 @@ from termios import TIOCOUTQ
 import pytest
 from front_world import Caller, Ordered, method, ordered, server, started
 from helioc.runtime.base.certs import make_authority
-from helioc.runtime.base.sources import Bounds
+from helioc.runtime.base.source_limits import Bounds
 from helioc.runtime.front import streams, threads
 from helioc.runtime.front.budget import Budget
 from helioc.runtime.front.calls import Call, Method

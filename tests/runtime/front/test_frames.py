@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helioc.runtime.base.sources import Bucket
+from helioc.runtime.base.source_limits import Bucket
 from helioc.runtime.front.frames import LARGEST, LONGEST, Excessive, Gate
 from http2 import (
     CONTINUATION,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from agent_world import World
-from helioc.runtime.base.sources import Bounds
+from helioc.runtime.base.source_limits import Bounds
 from helioc.runtime.client import Client
 from tls_world import PORT, within
 

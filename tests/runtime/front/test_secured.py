@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.runtime.base.certs import endings, make_authority
-from helioc.runtime.base.sources import Bucket
+from helioc.runtime.base.certs import make_authority
+from helioc.runtime.base.identity import read_expiries
+from helioc.runtime.base.source_limits import Bucket
 from helioc.runtime.front.frames import Gate
 from helioc.runtime.front.secured import Secured
 from helioc.runtime.front.tls import Contexts, names
@@ -48,7 +49,8 @@ def asks_anybody() -> ssl.SSLContext:
 
 @contextmanager
 def connected(
-    context: ssl.SSLContext, asking: ssl.SSLContext | None = None,
+    context: ssl.SSLContext,
+    asking: ssl.SSLContext | None = None,
     session: ssl.SSLSession | None = None,
 ) -> Iterator[tuple[ssl.SSLSocket, Secured]]:
     asking = asking or asks_anybody()
@@ -134,7 +136,7 @@ def test_a_session_is_not_resumed_without_its_certificate(
             resumed, session = client.session_reused, client.session
     assert resumed == (version is ssl.TLSVersion.TLSv1_2)
     assert found[0] == found[1]
-    assert found[0][0] == "admin" and found[0][3] == endings(tmp_path / "admin")[0].ends
+    assert found[0][0] == "admin" and found[0][3] == read_expiries(tmp_path / "admin")[0].ends
 
 
 class OpenSsl:

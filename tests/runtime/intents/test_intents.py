@@ -30,11 +30,11 @@ from helioc.lang.text.source import Source
 from helioc.runtime.base import agent_errors as agent_faults
 from helioc.runtime.base.errors import refused
 from helioc.runtime.base.outcome import Outcome, outcome_of
-from helioc.runtime.intents import keeper as keeping
+from helioc.runtime.intents import manager as keeping
+from helioc.runtime.intents.compile import PipelineContext, compile_intent
 from helioc.runtime.intents.document import read_document, seconds
-from helioc.runtime.intents.keeper import Keeper
-from helioc.runtime.intents.kept import Intent, Kept
-from helioc.runtime.intents.meaning import Surroundings, meaning
+from helioc.runtime.intents.manager import IntentManager
+from helioc.runtime.intents.store import Intent, IntentStore
 from helioc.runtime.journal import errors as journal_faults
 from helioc.runtime.journal.store import Store
 from helioc.runtime.owner.owner import Wish
@@ -45,7 +45,7 @@ from journal_world import failing
 from slice_world import intent
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
-AROUND = Surroundings(("nic0", "nic1"), "native", {})
+AROUND = PipelineContext(("nic0", "nic1"), "native", {})
 GOOD = intent()
 FLOW = "[ethernet, ipv4, udp, vxlan: {vni: 7}, ethernet, ipv4, udp, gtpu: {teid: 100}, ipv4: "
 ENDS = {
@@ -65,7 +65,7 @@ def manifest(name: str) -> Manifest:
 
 def rules(text: str, pipeline: str = "slice") -> list[str]:
     document = read_document(Source("intent.yaml", text), lambda: 0.0)
-    request = meaning(document, manifest(pipeline), AROUND).request
+    request = compile_intent(document, manifest(pipeline), AROUND).request
     return [item_text(item) for change in request.changes for item in change.items]
 
 
@@ -294,7 +294,7 @@ class FakeOwner:
         self.codecs, self.digest = Codecs(book.manifest, book.kinds), book.manifest.digest
         port = SimpleNamespace(interface="nic0")
         self.loaded = SimpleNamespace(
-            manifest=book.manifest, wanted=[port], mode="native", port_numbers={}
+            manifest=book.manifest, port_configs=[port], mode="native", port_numbers={}
         )
 
     def answer(self, key: str) -> Outcome | None:
@@ -329,13 +329,13 @@ class Edge:
     clock: float = 1000.0
     store: Store | None = None
 
-    def start(self) -> Keeper:
+    def start(self) -> IntentManager:
         if self.store is not None:
             self.store.close()
         self.maps.kill = ""
         self.store = Store(self.directory)
         owner: Any = FakeOwner(self.maps)
-        return Keeper(lambda _: owner, Kept(self.store), lambda: self.clock)
+        return IntentManager(lambda _: owner, IntentStore(self.store), lambda: self.clock)
 
     def names(self) -> set[str]:
         return {rule.name for rule in self.maps.book.rules("SERVICE")}
@@ -352,12 +352,12 @@ def edge() -> Iterator[Edge]:
                 made.store.close()
 
 
-def tell(keeper: Keeper, text: str) -> Intent:
+def tell(keeper: IntentManager, text: str) -> Intent:
     return keeper.apply(Source("intent.yaml", text), "slice")
 
 
-def state(keeper: Keeper, name: str) -> str:
-    return next((each.state for each in keeper.told() if each.id == name), "none")
+def state(keeper: IntentManager, name: str) -> str:
+    return next((each.state for each in keeper.find() if each.id == name), "none")
 
 
 def test_states() -> None:
@@ -396,10 +396,10 @@ def test_what_fails_for_the_moment_is_tried_again() -> None:
         tell(keeper, intent("a", start="+1s", duration="100s"))
         made.clock, made.maps.refuse = 1001, True
         assert keeper.advance() == 1011 and state(keeper, "a") == "pending"
-        assert "H0766" in keeper.told()[0].why
+        assert "H0766" in keeper.find()[0].why
         made.clock, made.maps.refuse = 1011, False
         keeper.advance()
-        assert made.names() == {"a"} and keeper.told()[0].why == ""
+        assert made.names() == {"a"} and keeper.find()[0].why == ""
 
 
 def test_it_is_tried_again_although_the_clock_was_set_back() -> None:
@@ -419,9 +419,9 @@ def test_those_of_an_unloaded_pipeline_are_forgotten_though_the_disk_fails() -> 
         tell(keeper, intent("a", start="+1s"))
         with failing(next(made.directory.glob("requests-0-*")), "pwrite"):
             keeper.forget("slice")
-            assert not keeper.told() and keeper.advance() == float("inf")
+            assert not keeper.find() and keeper.advance() == float("inf")
         keeper.advance()
-        assert not made.start().told()
+        assert not made.start().find()
 
 
 def test_one_that_is_perhaps_not_on_the_disk_is_in_force() -> None:
@@ -448,7 +448,7 @@ def test_those_of_a_backup_leave_no_file_open() -> None:
         tell(keeper, intent("a", start="+100s"))
         assert made.store is not None
         before = len(os.listdir("/proc/self/fd"))
-        keeper.replace(Kept(made.store))
+        keeper.replace(IntentStore(made.store))
         assert len(os.listdir("/proc/self/fd")) < before
 
 
@@ -462,7 +462,7 @@ def test_one_that_can_neither_begin_nor_be_taken_back_begins_later(
         keeper = made.start()
         made.maps.refuse = True
         with monkeypatch.context() as patched:
-            patched.setattr(Kept, "remove", full)
+            patched.setattr(IntentStore, "remove", full)
             with pytest.raises(Refused, match="H0837") as failed:
                 tell(keeper, intent("a"))
         assert [each.code for each in failed.value.diagnostics] == ["H0837", "H0780"]
@@ -479,7 +479,7 @@ def test_what_can_never_be_fails() -> None:
         tell(keeper, intent("twin", start="+1s"))
         made.clock = 1001
         keeper.advance()
-        (twin,) = keeper.told(ids=["twin"])
+        (twin,) = keeper.find(ids=["twin"])
         assert twin.state == "failed" and twin.why and made.names() == {"a"}
 
 
@@ -536,11 +536,11 @@ def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
 
 
 def _whole_or_absent(
-    keeper: Keeper, name: str, due: dict[str, tuple[float, float | None]],
+    keeper: IntentManager, name: str, due: dict[str, tuple[float, float | None]],
     wanted: tuple[float, float | None] | None,
 ) -> None:  # fmt: skip
     """What nobody was told of is there or not."""
-    found = keeper.told(ids=[name])
+    found = keeper.find(ids=[name])
     if wanted is not None and found and (found[0].begins, found[0].ends) == wanted:
         due[name] = wanted
 

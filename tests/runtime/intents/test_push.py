@@ -20,13 +20,19 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.base.certs import make_authority
 from helioc.runtime.edge.push_settings import Push, from_json
-from helioc.runtime.edge.reading import Host, read_config
+from helioc.runtime.edge.read_config import Host, read_config
 from helioc.runtime.intents import pusher
-from helioc.runtime.intents.kept import Intent
 from helioc.runtime.intents.otlp import request
-from helioc.runtime.intents.pushed import OUTCOMES, Pushed, post, posted_reports, take_down
+from helioc.runtime.intents.push_status import (
+    OUTCOMES,
+    PushStatus,
+    read_push_status,
+    remove_push_status,
+    write_push_status,
+)
 from helioc.runtime.intents.reports import Report, Reports
 from helioc.runtime.intents.sink import Sink
+from helioc.runtime.intents.store import Intent
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab, until
@@ -307,7 +313,7 @@ def test_a_hostile_collector_costs_only_reports(
     """Nobody waits for it: the oldest reports give way, which is counted; and at the end all ends
     at once."""
     with hostile(serve) as url, sink(url.replace("http", scheme, 1), 0.3) as made:
-        assert made.pushed == Pushed()
+        assert made.pushed == PushStatus()
         begun = time.monotonic()
         for number in range(50):
             made.put({"number": number})
@@ -402,14 +408,16 @@ def test_mistakes(text: str, code: str) -> None:
 
 def test_who_reads_beside_the_agent_sees_what_became_of_them() -> None:
     name = "no-such-pipeline"
-    assert posted_reports(name) is None
-    pushed = Pushed(4, 1, 2, 1010.5, "it hung up")
-    post(name, pushed)
+    assert read_push_status(name) is None
+    pushed = PushStatus(4, 1, 2, 1010.5, "it hung up")
+    write_push_status(name, pushed)
     try:
-        assert posted_reports(name) == pushed and set(OUTCOMES) == set(COUNTS) < set(asdict(pushed))
+        assert read_push_status(name) == pushed and set(OUTCOMES) == set(COUNTS) < set(
+            asdict(pushed)
+        )
     finally:
-        take_down(name)
-    assert posted_reports(name) is None
+        remove_push_status(name)
+    assert read_push_status(name) is None
 
 
 @pytest.mark.usefixtures("kernel")

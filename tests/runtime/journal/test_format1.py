@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.intents.kept import Kept
+from helioc.runtime.intents.store import IntentStore
 from helioc.runtime.journal import format1
 from helioc.runtime.journal.errors import cannot_write
 from helioc.runtime.journal.journal import Journal
@@ -50,7 +50,7 @@ def need_all(directory: Path, aside: bool = True) -> None:
         assert not store.written(core).entries and core.revision == edge.revision == 10
         assert [e.key for e in store.answers(edge.id)] == KEYS
         assert [begun.name for begun in store.begun()] == ["later"]
-        intents = Kept(store)
+        intents = IntentStore(store)
         assert [(i.serial, i.id, i.ends) for i in intents.all()] == [(1, "a", None), (3, "c", None)]
         assert intents.add(intents.all()[0]).serial == 4
         assert [code for _, found in store.notes for code in [found.code]] == ["H0789"] * aside
@@ -143,7 +143,7 @@ def look(directory: Path) -> tuple[object, bool]:
                 has[item.name] = (item.revision, item.config, store.build(item),
                                   store.snapshot(item), journal.answered())  # fmt: skip
             has[f"{item.name}'s requests"] = store.written(item).entries
-        return (has, Kept(store).all()), bool(store.losses)
+        return (has, IntentStore(store).all()), bool(store.losses)
 
 
 def test_every_byte_of_its_write_ahead_log(old: Path, quick: Path) -> None:
@@ -203,7 +203,7 @@ def test_what_makes_no_sense_is_lost(old: Path, damage: str) -> None:
         assert len(names | lost) >= 2 or "" in lost
         for item in store.pipelines():
             Journal(store, item.id, store.written(item)).answered()
-        Kept(store)
+        IntentStore(store)
 
 
 def test_any_byte_of_its_database(old: Path, quick: Path) -> None:

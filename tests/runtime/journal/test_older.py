@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.intents.kept import Intent, Kept, Made
+from helioc.runtime.intents.store import Intent, IntentRule, IntentStore
 from helioc.runtime.journal.older import RELEASES, older_build, older_config, write
 from helioc.runtime.journal.store import Store
 from hypothesis import HealthCheck, given, settings
@@ -25,9 +25,9 @@ def test_all_of_it_is_there(
 ) -> None:
     tmp_path = tmp_path_factory.mktemp("older")
     with closing(made(tmp_path / "one", there.items())) as store:
-        kept = Kept(store)
+        kept = IntentStore(store)
         for number in range(intents):
-            rules = (Made("FAR", number, "ab"),)
+            rules = (IntentRule("FAR", number, "ab"),)
             kept.add(Intent("edge", f"i{number}", "name", "text", 1.5, None, "active", rules))
         wanted, told = held(store), kept.all()
         with store.take(kept.content(), ()) as found:
@@ -43,7 +43,7 @@ def test_all_of_it_is_there(
             assert now[:4] == (revision, rules_, config, object_)
             assert [(e.key, e.digest, e.answer) for e in now[4]] == [
                 (e.key, e.digest, e.answer) for e in answers]  # fmt: skip
-        kept = Kept(store)
+        kept = IntentStore(store)
         assert kept.all() == told
         assert kept.add(Intent("edge", "new", "", "", 1.0, None)).serial == intents + 1
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from helioc.runtime.kernel import libbpf
 from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Object
-from helioc.runtime.kernel.maps import BPF_EXIST, BPF_F_MMAPABLE, BPF_NOEXIST
+from helioc.runtime.kernel.map_spec import BPF_F_MMAPABLE
+from helioc.runtime.kernel.maps import BPF_EXIST, BPF_NOEXIST
 from tinybpf import ALL_ONES, DROP, PACKET, PASS, build, word
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -14,7 +14,7 @@ LINX = Path(__file__).parents[3] / "pipelines" / "linx_offload.hp"
 SAID = {
     "unknown opcode d7\nprocessed 0 insns": "does not know an instruction",
     "BPF_STX uses reserved fields\nprocessed 0 insns": "does not know an instruction",
-    "combined stack size of 5 calls is 544. Too large": "take 544 octets of stack",
+    "combined stack size of 5 calls is 544. Too large": "take 544 bytes of stack",
     "invalid func bpf_loop#181": "lacks the function bpf_loop",
     "BPF program is too large. Processed 1000001 insn": "too long for its verifier",
 }

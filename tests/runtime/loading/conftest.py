@@ -10,7 +10,7 @@ from pathlib import Path
 import numbered
 import pytest
 import relay
-from helioc.runtime.base import places
+from helioc.runtime.base import paths
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from lab import Lab
 
@@ -29,7 +29,7 @@ def name(kernel: None) -> Iterator[str]:
     yield chosen
     if (ROOT / chosen).exists():
         remove_pinned(chosen)
-    for posted in places.RUN.glob(f"{chosen}.*"):
+    for posted in paths.RUN.glob(f"{chosen}.*"):
         posted.unlink()
 
 

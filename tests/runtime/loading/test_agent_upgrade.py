@@ -19,7 +19,7 @@ from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.edge.reading import read_here
+from helioc.runtime.edge.read_config import read_here
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.journal import journal, store
 from helioc.runtime.journal.errors import cannot_write
@@ -28,8 +28,8 @@ from helioc.runtime.journal.state import State
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import Link
 from helioc.runtime.loading import upgrade as upgrading
+from helioc.runtime.loading.any_loaded import load
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.loading.either import load
 from helioc.runtime.loading.releases import releases_of, remove_pinned
 from helioc.runtime.owner.owner import Wish
 from lab import until

@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from card_run import CardRun
 from helioc.compiler.driver import check_file, compile_for_card
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import search
@@ -26,8 +27,7 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.card_writer import CardWriter
-from helioc.runtime.testrun.card_run import CardRun
-from helioc.runtime.testrun.testrun import Prepared
+from helioc.runtime.testrun.kernel_backend import PreparedCase
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -72,11 +72,11 @@ class Card:
     longest: int = 3400
 
     @contextmanager
-    def prepare(self, case: Case) -> Iterator[Prepared]:
+    def prepare(self, case: Case) -> Iterator[PreparedCase]:
         self.run.set_environment(case.environment)
         book = case.opening()
         self.run.set_rules(book)
-        yield Prepared(self.run, book)
+        yield PreparedCase(self.run, book)
 
 
 # ---- rules ----------------------------------------------------------------------------------

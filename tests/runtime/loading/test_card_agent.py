@@ -23,10 +23,10 @@ from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.base import places
+from helioc.runtime.base import paths
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.congestion.decide import Verdict
-from helioc.runtime.congestion.watcher import Watched, Watcher
+from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
 from helioc.runtime.edge.congestion_settings import shape_of
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import BpfError, Map, Object, XdpMode
@@ -82,7 +82,7 @@ def here(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield found
     if (ROOT / found.name).exists():
         remove_pinned(found.name)
-    for posted in places.RUN.glob(f"{found.name}.*"):
+    for posted in paths.RUN.glob(f"{found.name}.*"):
         posted.unlink()
 
 
@@ -122,7 +122,7 @@ def held(agent: Agent) -> tuple[dict[str, str], list[Diagnostic]]:
             _agrees(loaded, table, list(loaded.book.rules(name)))
         saved = sorted(loaded.book.save())
     with CardReader(owner.name) as reader, owner.hold() as copy:
-        rules = [counted.rule for counted in reader.moment_in(copy.descriptor)]
+        rules = [counted.rule for counted in reader.snapshot_in(copy.descriptor)]
         assert sorted(rules) == saved == sorted(counted.rule for counted in reader.rules())
     (status,) = agent.status()
     return {f"{r.kind} {r.id} {r.name}": str(r[5:]) for r in rules}, list(status.findings)
@@ -297,7 +297,7 @@ def test_congestion_and_intents_reach_a_card(here: World, monkeypatch: pytest.Mo
             asked(agent, "; ".join(SERVICE.format(n=n) for n in (1, 2)))
             settings, shape = owner.loaded.congestion, shape_of(owner.loaded.manifest)
             assert settings is not None and shape is not None
-            watched = Watched(owner, settings, shape)
+            watched = WatchedPipeline(owner, settings, shape)
             assert watcher.settle(watched, Verdict(True, {1: 8}))
             assert kinds(owner) == {"CONGESTION": [None], "SERVICE": [0, 1]}
             assert len(_live(owner.loaded.maps["congestion_entries"])) == 1

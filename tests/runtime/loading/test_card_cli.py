@@ -21,7 +21,7 @@ from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.card import LoadedCard
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.releases import ROOT
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -100,7 +100,7 @@ def test_an_agent_without_the_right_says_so_where_there_is_a_card(
     monkeypatch.setattr(releases, "permitted", lambda: (1 << 64) - 1 - (1 << NUMBERS[CARDS]))
     bundle, config = (
         read_bundle(ctl.directory / "bundle"),
-        Config((Wanted(1, "NIC", 0, "nic0", 0),)),
+        Config((PortConfig(1, "NIC", 0, "nic0", 0),)),
     )
 
     def load() -> None:

@@ -17,12 +17,12 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.base import errors as faults
-from helioc.runtime.base import places
+from helioc.runtime.base import paths
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
 from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.netlink import Netlink
-from helioc.runtime.loading import attach, loader, releases, room
+from helioc.runtime.loading import attach, loader, releases, table_memory
 from helioc.runtime.loading.attach import DISPATCHER, another_program
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
@@ -31,15 +31,15 @@ from helioc.runtime.loading.refresh import Refreshed
 from helioc.runtime.loading.releases import (
     FIRST,
     ROOT,
+    incomplete_names,
     loaded_names,
     pick_to_remove,
     read_about,
     release_of,
-    remains,
     remove_pinned,
     write_about,
 )
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace
 from linx_maps import bundle, write
 from tinybpf import SMALL, build
@@ -47,7 +47,7 @@ from tinybpf import SMALL, build
 pytestmark = pytest.mark.usefixtures("kernel")
 
 _numbers = count(1)
-PORTS = (Wanted(1, "LAN", 0, "lan0", 0), Wanted(2, "WAN1", 1, "wan0", 0))
+PORTS = (PortConfig(1, "LAN", 0, "lan0", 0), PortConfig(2, "WAN1", 1, "wan0", 0))
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def name() -> Iterator[str]:
     """A pipeline's name of this test's own, of which nothing may be left."""
     chosen = f"ht{os.getpid()}-{next(_numbers)}"
     yield chosen
-    left = [str(path) for path in (ROOT / chosen, places.RUN / f"{chosen}.lock") if path.exists()]
+    left = [str(path) for path in (ROOT / chosen, paths.RUN / f"{chosen}.lock") if path.exists()]
     if left:
         remove_pinned(chosen)
-        for posted in places.RUN.glob(f"{chosen}.*"):
+        for posted in paths.RUN.glob(f"{chosen}.*"):
             posted.unlink()
         pytest.fail(f"left behind: {', '.join(left)}", pytrace=False)
 
@@ -226,7 +226,7 @@ def test_another_program_on_one_of_the_interfaces(edge: Namespace, name: str) ->
 def test_no_pipeline_where_there_is_no_memory(
     edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "available", lambda: 1 << 20)
+    monkeypatch.setattr(table_memory, "available", lambda: 1 << 20)
     found = _load(edge, name, config())
     assert [d.code for d in found] == ["H0330"] and "1.0 MiB are available" in found[0].title
     assert not (ROOT / name).exists()
@@ -237,10 +237,11 @@ def test_tables_that_may_not_get_full_are_warned_of(
 ) -> None:
     """Keys of rules take memory when these come."""
     with Object.open(bundle().object) as opened:
-        tables = room.memory_of_tables(bundle().manifest, opened.new_maps(), possible_cpus())
+        maps = opened.new_maps()
+        tables = table_memory.memory_of_tables(bundle().manifest, maps, possible_cpus())
     full = sum(table.full for table in tables)
     for free, warned in (full, False), (full - 1, True):
-        monkeypatch.setattr(room, "available", lambda free=free: free)
+        monkeypatch.setattr(table_memory, "available", lambda free=free: free)
         with edge.inside_thread(lambda: Loaded.load(bundle(), config(), name)) as loaded:
             found = [each for each in loaded.warnings if each.code == "H0330"]
         unload(name)
@@ -265,7 +266,7 @@ def test_an_interface_that_loses_redirected_frames(edge: Namespace, lab: Lab, na
     other = lab.namespace("other")
     edge.ip("link", "add", "bad0", "type", "veth", "peer", "name", "eth0", "netns", other.name)
     edge.ip("link", "set", "bad0", "up")
-    wanted = Config((*PORTS, Wanted(3, "BAD", 1, "bad0", 0)))
+    wanted = Config((*PORTS, PortConfig(3, "BAD", 1, "bad0", 0)))
     found = _load(edge, name, wanted)
     assert [d.code for d in found] == ["H0726"] and "gro on" in found[0].help
 
@@ -278,7 +279,7 @@ def test_an_attachment_that_fails_half_way(
 
     def fails(program: Program, ifindex: int, mode: XdpMode = XdpMode.NATIVE) -> Link:
         if next(calls) == failing:
-            raise BpfError("attach", 34, mend="its MTU is too large for XDP")
+            raise BpfError("attach", 34, fix="its MTU is too large for XDP")
         return real(program, ifindex, mode)
 
     monkeypatch.setattr(Link, "attach_xdp", fails)
@@ -316,7 +317,7 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
         assert (release_of(name, FIRST) / "maps").is_dir()
 
     edge.inside_thread(begun)
-    assert name not in loaded_names() and name in remains()
+    assert name not in loaded_names() and name in incomplete_names()
     edge.inside_thread(lambda: Loaded.load(bundle(), config(OVERLAY), name)).unload()
     edge.inside_thread(begun)
     said = edge.inside_thread(lambda: CliRunner().invoke(cli, ["list"], obj="").output)
@@ -325,7 +326,7 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
     assert {"name": name, "whole": False, "health": None} in json.loads(said)
     assert pick_to_remove(name) == name
     unload(name)
-    assert name not in remains()
+    assert name not in incomplete_names()
 
 
 def test_what_a_killed_load_left_needs_no_name(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.base.places import RUN
+from helioc.runtime.base.paths import RUN
 from helioc.runtime.loading import lock as locking
 from helioc.runtime.loading.lock import Exclusive, Lock
 from helioc.runtime.tracing.swap import _alone

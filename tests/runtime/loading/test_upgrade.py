@@ -18,8 +18,8 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import releases_of
-from helioc.runtime.loading.schema import Answers
-from helioc.runtime.loading.upgrade import upgrade, weigh
+from helioc.runtime.loading.schema_change import Answers
+from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from numbered import flow
 from relay import CONFIG, World, built, marked, request
 
@@ -31,7 +31,7 @@ ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
 
 
 def to(running: Loaded, bundle: Bundle, answers: Answers | None = None) -> Loaded:
-    return upgrade(running, weigh(running, bundle, answers))
+    return upgrade(running, plan_upgrade(running, bundle, answers))
 
 
 def refused(action: Callable[[], object]) -> Diagnostic:
@@ -158,7 +158,7 @@ def test_a_mapping_renames_what_is_there(world: World, name: str) -> None:
     answers = Answers("", {"inside": "near"}, {"ROUTE": "WAY", "HEARD": "KNOWN"},
                       {"interface": "by"})  # fmt: skip
     with running(world, name) as within:
-        assert within(lambda loaded: refused(lambda: weigh(loaded, other))).code == "H0790"
+        assert within(lambda loaded: refused(lambda: plan_upgrade(loaded, other))).code == "H0790"
         before = within(texts)
         within(lambda loaded: to(loaded, other, answers).close())
         assert [r._replace(kind="ROUTE", references=()) for r in within(texts)] == [
@@ -210,13 +210,13 @@ def untouched(world: World, name: str, action: Callable[[Loaded], Diagnostic]) -
 
 def test_a_build_without_place_for_the_rules(world: World, name: str) -> None:
     small = built(marked(2, ("rule ROUTE [64]", "rule ROUTE [1]")))
-    found = untouched(world, name, lambda loaded: refused(lambda: weigh(loaded, small)))
+    found = untouched(world, name, lambda loaded: refused(lambda: plan_upgrade(loaded, small)))
     assert found.code == "H0790" and "2 cannot be kept" in found.help
 
 
 def test_a_rule_that_the_build_cannot_hold(world: World, name: str) -> None:
     exact = built(marked(2, ("dst_ip  lpm", "dst_ip  exact")))
-    found = untouched(world, name, lambda loaded: refused(lambda: weigh(loaded, exact)))
+    found = untouched(world, name, lambda loaded: refused(lambda: plan_upgrade(loaded, exact)))
     assert found.code == "H0791" and found.title.startswith("ROUTE 1 cannot be taken over")
 
 
@@ -227,7 +227,7 @@ def test_a_build_that_does_not_load(
         raise BpfError("load program `relay_first`", 13, "; a @ relay.hp:9\nno\n", program="x")
 
     def action(loaded: Loaded) -> Diagnostic:
-        weighed = weigh(loaded, TWO)
+        weighed = plan_upgrade(loaded, TWO)
         with monkeypatch.context() as patched:
             patched.setattr(Object, "load", load)
             return refused(lambda: upgrade(loaded, weighed))
@@ -295,7 +295,7 @@ def test_killed_at_each_step_one_build_is_whole(
             os._exit(7)
 
     def child(loaded: Loaded) -> None:
-        weighed = weigh(loaded, TWO)
+        weighed = plan_upgrade(loaded, TWO)
         pid = os.fork()
         if not pid:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helioc.runtime.kernel.handles import Map
 from helioc.runtime.ports import ports
-from helioc.runtime.ports.ports import put
+from helioc.runtime.ports.ports import sync_map
 from tinybpf import word
 
 
@@ -26,12 +26,12 @@ def test_only_what_differs_is_rewritten(table: Map, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(table, "delete", deleted)
     monkeypatch.setattr(ports, "online_cpus_grace", lambda: did.append("grace"))
     wanted = {word(1): word(10), word(2): word(20), word(3): word(30)}
-    put(table, wanted)
+    sync_map(table, wanted)
     assert "grace" not in did and len(did) == 3
     did.clear()
-    put(table, wanted)
+    sync_map(table, wanted)
     assert not did
-    put(table, {word(1): word(10), word(2): word(21), word(4): word(40)})
+    sync_map(table, {word(1): word(10), word(2): word(21), word(4): word(40)})
     assert {*did[:2]} == {("delete", word(2)), ("delete", word(3))}
     assert did[2] == "grace"
     assert {*did[3:]} == {("update", word(2)), ("update", word(4))}

@@ -13,8 +13,8 @@ from guarded import Context, asked
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base.agent_errors import not_allowed, revoked
-from helioc.runtime.base.certs import Role
 from helioc.runtime.base.errors import refused
+from helioc.runtime.base.identity import Role
 from helioc.runtime.base.revoked import Revoked
 from helioc.runtime.front.budget import Budget, Full, Share
 from helioc.runtime.front.calls import Call, Failed
@@ -299,9 +299,7 @@ class _Revoked:
     ],
     ids=["revoked", "another role", "no role"],
 )
-def test_refusals_of_a_certificate_are_not_charged_to_its_successor(
-    bad: Caller, code: str
-) -> None:
+def test_refusals_of_a_certificate_are_not_charged_to_its_successor(bad: Caller, code: str) -> None:
     """Which has the same name. Its holder's limits are the same as before."""
     guard, me = Guard(Limits(rate=400)), caller("rules")
     guard.revoked = cast(Revoked, _Revoked())

@@ -21,7 +21,8 @@ from grpc import StatusCode
 from helioc.lang.contract.rules.columns import dump
 from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.text.source import Source
-from helioc.runtime.client import Client, _sent
+from helioc.runtime.client import Client
+from helioc.runtime.client.client import bundle_message
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.methods import METHODS, path
@@ -61,7 +62,7 @@ _RULES = (
 
 def messages(client: Client, directory: Path) -> dict[str, list[bytes]]:
     """Right ones, of each method."""
-    name, bundle = client.pipeline, _sent(read_bundle(directory / "bundle"))
+    name, bundle = client.pipeline, bundle_message(read_bundle(directory / "bundle"))
     lines = "".join(f"10.0.{n}.0/24,1\n" for n in range(20))
     columns = read_csv(Source("pdr.csv", "dst_ip,FAR\n" + lines), client.schema().kinds["PDR"])
     begin = pb.BulkBegin(pipeline=name, idempotency_key="k")

@@ -137,7 +137,7 @@ def test_what_is_of_no_moment_is_not_shown(
     here: World, agent: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Reader(here.name) as reader:
-        real = reader.moment_of
+        real = reader.snapshot_of
         agent.apply("create FAR 1 [(action, u8, DROP)]")
 
         def overtaken(*what: Any) -> Moment:
@@ -145,7 +145,7 @@ def test_what_is_of_no_moment_is_not_shown(
             return real(*what)
 
         with monkeypatch.context() as patched:
-            patched.setattr(reader, "moment_of", overtaken)
+            patched.setattr(reader, "snapshot_of", overtaken)
             with pytest.raises(Refused, match="H0774"):
                 reader.rules()
         assert len(reader.rules()) == 2

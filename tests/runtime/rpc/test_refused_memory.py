@@ -1,5 +1,5 @@
 """A call that was refused leaves nothing for Python's collector: what is there as a large request
-comes is never looked at by it (collecting.py)."""
+comes is never looked at by it (gc_pause.py)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 from front_world import server, started
 from helioc.runtime.base.agent_errors import bad_message, revoked
-from helioc.runtime.base.certs import Role
 from helioc.runtime.base.errors import refused
+from helioc.runtime.base.identity import Role
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb

@@ -18,7 +18,7 @@ from helioc.runtime.kernel.handles import Map
 from helioc.runtime.rules.plans import Changes
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 from linx_maps import (
     DROP,
     PASS,

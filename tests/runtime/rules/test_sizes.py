@@ -14,7 +14,7 @@ from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules.moment import SIZES
 from helioc.runtime.rules.sums import read_sums
-from helioc.runtime.testrun.testrun import PrivateRun
+from helioc.runtime.testrun.private_run import PrivateRun
 
 HP = Path(__file__).with_name("sizes.hp")
 FCS = 4  # octets of the frame check sequence, which XDP does not see

@@ -17,9 +17,9 @@ from helioc.runtime.loading.attach import link_of
 from helioc.runtime.loading.bundle import read_bundle, unpack_traced
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import ROOT, read_traced, release_of, remove_pinned
-from helioc.runtime.loading.upgrade import upgrade, weigh
-from helioc.runtime.tracing.left import traces_left
-from helioc.runtime.tracing.swap import mend, tracing
+from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.tracing.stale_traces import stale_traces
+from helioc.runtime.tracing.swap import restore_plain_builds, tracing
 from lab import Lab
 from linx_world import PIPELINES
 
@@ -136,7 +136,7 @@ def swapped(here: World) -> None:
 def test_in_and_out_of_place(loaded: World) -> None:
     for _ in range(3):
         loaded.edge.inside_thread(lambda: swapped(loaded))
-        assert in_place(loaded, "") and not traces_left()
+        assert in_place(loaded, "") and not stale_traces()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -144,12 +144,12 @@ def test_what_was_killed_while_it_was_made_is_mended(loaded: World) -> None:
     """Nothing but the folder may be there, or a part of what belongs into it."""
     folder = release_of(loaded.name, 1) / "trace"
     folder.mkdir()
-    assert mend() == [loaded.name] and not folder.exists()
+    assert restore_plain_builds() == [loaded.name] and not folder.exists()
     with Program.open_pinned(release_of(loaded.name, 1) / "entry_lan") as entry:
         folder.mkdir()
         entry.pin(folder / "entry_lan").keep()
         loaded.edge.inside_thread(lambda: swapped(loaded))
-    assert in_place(loaded, "") and not traces_left()
+    assert in_place(loaded, "") and not stale_traces()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -189,7 +189,7 @@ def test_it_goes_on_where_an_upgrade_was_put_back(loaded: World) -> None:
                 assert in_place(loaded, "trace")
 
         loaded.edge.inside_thread(put_back)
-    assert in_place(loaded, "") and not traces_left()
+    assert in_place(loaded, "") and not stale_traces()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -199,12 +199,12 @@ def test_it_ends_with_an_upgrade(loaded: World, bundle: Path) -> None:
     def upgraded() -> None:
         with tracing(loaded.name) as session:
             with Loaded.open(loaded.name) as before:
-                upgrade(before, weigh(before, read_bundle(bundle))).close()
+                upgrade(before, plan_upgrade(before, read_bundle(bundle))).close()
             session.renew()
             assert session.ended
 
     loaded.edge.inside_thread(upgraded)
-    assert not traces_left() and releases.releases_of(loaded.name) == [2]
+    assert not stale_traces() and releases.releases_of(loaded.name) == [2]
     with (
         Link.open_pinned(link_of(loaded.name, 1)) as link,
         Program.open_pinned(release_of(loaded.name, 2) / "entry_lan") as entry,
@@ -221,7 +221,7 @@ def traced_once(here: World) -> None:
 @pytest.mark.usefixtures("kernel")
 def test_a_damaged_build_is_refused(loaded: World) -> None:
     (release_of(loaded.name, 1) / "traced").unlink()
-    releases.write_octets(release_of(loaded.name, 1) / "traced", b"?")
+    releases.write_bytes(release_of(loaded.name, 1) / "traced", b"?")
     with pytest.raises(Refused, match="H0852"):
         loaded.edge.inside_thread(lambda: swapped(loaded))
 

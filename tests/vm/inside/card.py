@@ -24,9 +24,9 @@ from helioc.runtime.loading.card import LoadedCard
 from helioc.runtime.loading.card_reader import CardReader
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.looking.metrics import exposition
+from helioc.runtime.observe.metrics import exposition
 from helioc.runtime.owner.owner import Wish
-from helioc.runtime.ports.ports import Wanted
+from helioc.runtime.ports.ports import PortConfig
 
 
 def said(text: str) -> str:
@@ -39,7 +39,7 @@ def asked(loaded: LoadedCard, text: str) -> None:
 
 
 def config(interface: str) -> Config:
-    return Config((Wanted(1, "NIC", 0, interface, 0),))
+    return Config((PortConfig(1, "NIC", 0, interface, 0),))
 
 
 RULES = """

@@ -18,13 +18,13 @@ from acceptance import Build, Verdict, digest_of
 from helioc.compiler.packettests.runs import run_case
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base import errors as faults
-from helioc.runtime.kernel.figures import shrink
 from helioc.runtime.kernel.handles import BpfError, Object
 from helioc.runtime.kernel.libbpf import LOG_STATS
+from helioc.runtime.kernel.program_stats import shrink
 from helioc.runtime.kernel.programs import Program
 from helioc.runtime.loading.bundle import Bundle, read_bundle
-from helioc.runtime.loading.releases import prepare_object
-from helioc.runtime.testrun.testrun import KernelBackend
+from helioc.runtime.loading.install import prepare_object
+from helioc.runtime.testrun.kernel_backend import KernelBackend
 from packed_cases import unpack
 
 

@@ -14,7 +14,7 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.edge.reading import Host, read_config
+from helioc.runtime.edge.read_config import Host, read_config
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.rules.codec import KindCodec
 from helioc.runtime.rules.images import ImageCodec

@@ -17,9 +17,9 @@ from helioc.lang.contract.trace.steps import Trace
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.render import render_all
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun.testrun import PrivateRun
-from helioc.runtime.tracing.asking import asked
-from helioc.runtime.tracing.control import Asked
+from helioc.runtime.testrun.private_run import PrivateRun
+from helioc.runtime.tracing.control import TraceFilter
+from helioc.runtime.tracing.filter_terms import compile_filter
 from hypothesis import given, note
 from hypothesis import strategies as st
 from linx_packets import frames
@@ -128,19 +128,19 @@ def test_the_examples_get_their_codes() -> None:
 
 
 def test_what_the_data_path_asks() -> None:
-    def of(text: str) -> Asked:
-        return asked(read_filter(text, NODES), NODES)
+    def of(text: str) -> TraceFilter:
+        return compile_filter(read_filter(text, NODES), NODES)
 
     both = of("user.src in 10.2.0.0/16 and not (udp.dst = 53 or tcp)")
     assert len(both.tests) == 3 and both.terms == ((0b111, 1 << both.tests.index(
-        next(t for t in both.tests if t.octets == 4))),)  # fmt: skip
+        next(t for t in both.tests if t.size == 4))),)  # fmt: skip
     assert len(of("gre.key = 7 and udp").tests) == 1  # the key is behind an optional field
-    assert of("verdict = drop") == Asked()
-    assert of("verdict = drop or udp") == Asked()
-    assert of("udp and not udp") == Asked()  # no packet: all are looked at by the command
+    assert of("verdict = drop") == TraceFilter()
+    assert of("verdict = drop or udp") == TraceFilter()
+    assert of("udp and not udp") == TraceFilter()  # no packet: all are looked at by the command
     many = " and ".join(f"(udp.dst = {n} or udp.src = {n})" for n in range(9))
-    assert of(many) == Asked()
-    assert of(" or ".join(f"udp.dst = {n}" for n in range(17))) == Asked()
+    assert of(many) == TraceFilter()
+    assert of(" or ".join(f"udp.dst = {n}" for n in range(17))) == TraceFilter()
     assert len(of(" or ".join(f"udp.dst = {n}" for n in range(16))).terms) == 16
 
 
@@ -192,14 +192,14 @@ def test_the_data_path_lets_through_what_passes(
     note(f"{text}: {frame.hex()} on {port}")
     tracer = run.tracer
     assert tracer is not None
-    tracer.ask(Asked())
+    tracer.ask(TraceFilter())
     run.send(frame, port)
     (everything,) = tracer.recorded()
-    asking = asked(wanted, NODES)
+    asking = compile_filter(wanted, NODES)
     tracer.ask(asking)
     run.send(frame, port)
     told = list(tracer.recorded())
-    tracer.ask(Asked())
+    tracer.ask(TraceFilter())
     if passes(wanted, everything):
         assert [(t.trace, t.frame) for t in told] == [(everything.trace, everything.frame)]
     elif whole and asking.terms:
@@ -211,22 +211,22 @@ def test_port_and_sample(kernel_run: tuple[PrivateRun, Decoder]) -> None:
     tracer = run.tracer
     assert tracer is not None
     for port, asking, expected in (
-        (LAN, Asked(port=LAN), 100),
-        (LAN, Asked(port=WAN1), 0),
-        (LAN, Asked(sample=1), 100),
+        (LAN, TraceFilter(port=LAN), 100),
+        (LAN, TraceFilter(port=WAN1), 0),
+        (LAN, TraceFilter(sample=1), 100),
     ):
         tracer.ask(asking)
         for _ in range(100):
             run.send(TAGGED, port)
         assert len(list(tracer.recorded())) == expected
-    tracer.ask(Asked(sample=10))
+    tracer.ask(TraceFilter(sample=10))
     for _ in range(1000):
         run.send(TAGGED, LAN)
     assert 20 < len(list(tracer.recorded())) < 300
-    tracer.ask(Asked(), seconds=0)
+    tracer.ask(TraceFilter(), seconds=0)
     run.send(TAGGED, LAN)
     assert not list(tracer.recorded())
-    tracer.ask(Asked())
+    tracer.ask(TraceFilter())
 
 
 def test_a_full_ring_loses_traces_and_says_so(kernel_run: tuple[PrivateRun, Decoder]) -> None:

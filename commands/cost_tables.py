@@ -1,0 +1,92 @@
+"""Tables of what a bundle costs: programs, memory of tables, card instructions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..compiler.driver import Bundle
+from ..compiler.model import Pipeline
+from ..lang.text.diagnostics import Diagnostic, Label, Refused
+from ..lang.text.source import Span
+
+if TYPE_CHECKING:
+    from ..runtime.kernel.program_stats import ObjectStats
+
+
+def program_table(bundle: Bundle, measured: ObjectStats, span: Span) -> str:
+    """A line a program: instructions, what the verifier walked, its stack, its maps. Raises
+    `Refused` if the kernel does not take them."""
+    from ..runtime.kernel.program_stats import ProgramStats
+
+    head = ("stage", "role", "instructions", "verified", "stack", "maps")
+    rows: list[tuple[str, ...]] = [head]
+    for program in bundle.manifest.programs:
+        f = measured.programs.get(program.name, ProgramStats())
+        cells = (f.instructions, f.verified, f.stack, f.maps)
+        rows.append((program.stage, program.role, *("-" if c is None else f"{c:,}" for c in cells)))
+    lines = _columns(rows)
+    if measured.refused:
+        raise Refused([_verifier_refuses(span, measured.refused)])
+    if measured.why_not:
+        lines.append(f"(not loaded: {measured.why_not})")
+    return "\n".join(lines)
+
+
+def memory_table(bundle: Bundle, measured: ObjectStats) -> str:
+    """A line a rule kind and state: the kernel memory of its maps on this machine. Empty where
+    libbpf cannot be asked."""
+    from ..runtime.base.errors import mebibytes
+    from ..runtime.kernel.libbpf import possible_cpus
+    from ..runtime.loading.table_memory import memory_of_tables
+
+    if not measured.maps:
+        return ""
+    cpus = possible_cpus()
+    rows: list[tuple[str, ...]] = [("table", "", "capacity", "at load", "full", "bytes each")]
+    tables = memory_of_tables(bundle.manifest, measured.maps, cpus)
+    for t in tables:
+        sizes = mebibytes(t.at_load), mebibytes(t.full)
+        each = (f"{t.capacity:,}", *sizes, f"{t.each:,}") if t.what else ("", *sizes, "")
+        rows.append((t.name, t.what, *each))
+    at_load, full = sum(t.at_load for t in tables), sum(t.full for t in tables)
+    rows.append(("all", "", "", mebibytes(at_load), mebibytes(full), ""))
+    machine = f"(kernel memory on a machine of {cpus} CPUs; full: with a key for each rule)"
+    return "\n".join(["", *_columns(rows), machine])
+
+
+def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
+    """A line a stage and role: card instructions as the kernel's driver will make them, or a few
+    more; then what there is of each."""
+    from ..compiler.lower import limits
+    from ..compiler.nfp.judging import by_stage
+
+    head = ("stage", "role", "card instructions", "stack", "octets seen")
+    rows: list[tuple[str, ...]] = [head]
+    for program, report in zip(bundle.manifest.programs, bundle.reports, strict=True):
+        for stage, count in by_stage(pipeline, report).items():
+            rows.append((stage, program.role, f"{count:,}", "", ""))
+        whole = (f"{report.instructions:,}", f"{report.stack:,}", f"{report.reach:,}")
+        rows.append(("all", program.role, *whole))
+    most = (f"{limits.INSTRUCTIONS:,}", f"{limits.STACK:,}", f"{limits.REACH:,}")
+    return "\n".join(_columns([*rows, ("at most", "", *most)]))
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """The first two flush left, the others flush right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(w) if i < 2 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _verifier_refuses(span: Span, words: str) -> Diagnostic:
+    return Diagnostic(
+        "H0304",
+        "the kernel does not take this program",
+        (Label(span, words),),
+        "what `helioc check` accepts must load: please report it with the pipeline and your kernel",
+    )

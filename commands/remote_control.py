@@ -1,0 +1,104 @@
+"""`Control` of pipelines through the agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..lang.contract.request.request import Request
+from ..lang.text.diagnostics import Diagnostic
+from ..runtime.base.outcome import Outcome
+from ..runtime.rules.report import Entry, Meant, Shown, Statistics
+from .control import LoadedNow, RefreshedNow, UpgradedNow
+
+if TYPE_CHECKING:
+    from ..lang.contract.manifest.manifest import Manifest
+    from ..runtime.client import Client
+    from ..runtime.loading.bundle import Bundle
+    from ..runtime.observe.status import Overlay, StatusView
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Through the agent."""
+
+    client: Client
+
+    def load(self, bundle: Bundle, config: Path) -> LoadedNow:
+        from ..runtime.base.files import read_source
+        from ..runtime.rpc.failures import diagnostic_of
+
+        source = read_source(config)
+        status = self.client.load(bundle, source.text, source.name)
+        ports = [(port.name, port.role, port.interface) for port in status.ports]
+        rules = sum(kind.rules for kind in status.kinds)
+        return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
+
+    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
+        from ..runtime.base.files import read_source
+
+        answers = read_source(mapping) if mapping is not None else None
+        done = self.client.upgrade(bundle, answers, dry_run=dry_run)
+        difference = "\n".join(done.differences)
+        return UpgradedNow(done.status.pipeline, difference, done.rules, done.rewritten)
+
+    def unload(self) -> str:
+        return self.client.unload()
+
+    def names(self) -> tuple[list[str], list[str]]:
+        return [p.pipeline for p in self.client.status().pipelines], []
+
+    def manifest(self) -> Manifest:
+        return self.client.schema().manifest
+
+    def apply(self, request: Request) -> Outcome:
+        return self.client.apply(request)
+
+    def push(self, file: Path, kind: str) -> Outcome:
+        from ..runtime.base.request_files import read_request
+
+        schema = self.client.schema()
+        wanted = read_request(file, schema.manifest, schema.kinds, kind)
+        return self.client.apply(wanted) if isinstance(wanted, Request) else (
+            self.client.bulk(wanted))  # fmt: skip
+
+    def rules(self, which: Meant) -> list[Shown]:
+        kinds, ids = [which.kind] if which.kind else [], [which.id] if which.id else []
+        return list(self.client.rules(kinds=kinds, ids=ids, name=which.name))
+
+    def entries(self, state: str) -> list[Entry]:
+        return list(self.client.entries(state))
+
+    def overlays(self) -> list[Overlay]:
+        from ..runtime.rpc.viewing import overlays_of
+
+        name = self.client.schema().pipeline
+        found = (p for p in self.client.status().pipelines if p.pipeline == name)
+        return [overlay for pipeline in found for overlay in overlays_of(pipeline)]
+
+    def findings(self) -> list[Diagnostic]:
+        from ..runtime.rpc.failures import diagnostic_of
+
+        return [diagnostic_of(found) for found in self.client.status().findings]
+
+    def status(self) -> StatusView:
+        from ..runtime.base.errors import not_loaded, refused
+        from ..runtime.rpc.viewing import view_of
+
+        reply, name = self.client.status(), self.client.pipeline
+        names = [pipeline.pipeline for pipeline in reply.pipelines]
+        if name and name not in names:
+            raise refused(not_loaded(name, names))
+        view = view_of(reply, self.client.intents())
+        return replace(view, pipelines=[p for p in view.pipelines if name in ("", p.name)])
+
+    def statistics(self) -> Statistics:
+        found = self.client.stats()
+        events = [(e.group, e.reason, e.count) for e in found.events]
+        rules = [rule for rule in self.client.rules() if rule.packets is not None]
+        return Statistics(self.client.schema().pipeline, events, rules)
+
+    def refresh(self) -> RefreshedNow:
+        found = self.client.refresh()
+        return RefreshedNow(found.rules, found.attached, found.gone)

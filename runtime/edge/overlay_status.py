@@ -1,0 +1,69 @@
+"""The state of overlays as the agent publishes it once a second, for metrics and status.
+
+Metrics ignore an old file; the status shows which overlays were dead when an agent was killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from typing import NamedTuple
+
+from ..base.published import publish, published, remove_published
+from .overlay_health import Quality
+
+#: Seconds between two files, and after which one is too old.
+EVERY, AGE = 1.0, 5.0
+
+
+class OverlayStatus(NamedTuple):
+    """An overlay by its rule's kind and name."""
+
+    kind: str
+    name: str
+    quality: Quality
+
+
+def write_overlay_status(pipeline: str, overlays: Iterable[OverlayStatus]) -> None:
+    """Raises OSError."""
+    publish(f"{pipeline}.overlays", [[o.kind, o.name, asdict(o.quality)] for o in overlays])
+
+
+def read_overlay_status(pipeline: str) -> list[OverlayStatus]:
+    """Empty where nobody probes."""
+    found, at = _read(pipeline)
+    return found if _fresh(at) else []
+
+
+def last_overlay_status(pipeline: str) -> list[OverlayStatus]:
+    """As `read_overlay_status`; where the agent was killed, which overlays are dead, since packets
+    are still kept from them, and of all others that their state is unknown."""
+    found, at = _read(pipeline)
+    if _fresh(at):
+        return found
+    return [each._replace(quality=_aged(each.quality, at)) for each in found]
+
+
+def _fresh(at: float) -> bool:
+    """A time in the future is old: the clock was set back since."""
+    return abs(time.time() - at) < AGE
+
+
+def _aged(quality: Quality, at: float) -> Quality:
+    dead = quality.state == "dead"
+    return Quality("dead", since=quality.since) if dead else Quality("unknown", since=at)
+
+
+def _read(pipeline: str) -> tuple[list[OverlayStatus], float]:
+    """What was written last, and when."""
+    content, at = published(f"{pipeline}.overlays")
+    with suppress(ValueError, TypeError):
+        return [OverlayStatus(kind, name, Quality(**q)) for kind, name, q in content or ()], at
+    return [], 0.0
+
+
+def remove_overlay_status(pipeline: str) -> None:
+    """May be called again."""
+    remove_published(f"{pipeline}.overlays")

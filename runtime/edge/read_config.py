@@ -1,0 +1,320 @@
+"""Reads an edge's YAML into a `Config`, with places: see docs/edge-yaml.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from ...lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
+from ...lang.contract.request.request import IE, Change, Request, RuleItem, is_name
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.world.environment import Limit
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ...lang.text.source import Source, Span
+from ...lang.text.yaml_reader import Entry
+from ..kernel.netlink import Address, Link, Netlink
+from ..ports.ports import PortConfig
+from . import errors
+from .config import Config
+from .congestion_settings import read_congestion
+from .congestion_settings import shape_of as congestion_shape_of
+from .liveness_settings import read_liveness, shape_of
+from .push_settings import read_push
+from .rule_errors import more_errors
+from .yaml_nodes import Nodes, spelled
+
+_FIXED = ("bundle", "ports", "rules", "default", "control", "mode", "reports")
+_PORT = ("role", "interface", "vlan", "number")
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a configuration may refer to: interfaces and addresses of the network namespace."""
+
+    links: tuple[Link, ...]
+    addresses: tuple[Address, ...]
+
+
+def read_here(source: Source, manifest: Manifest) -> tuple[Config, Diagnostics]:
+    """`read_config`, of the network namespace that this thread is in."""
+    with Netlink() as netlink:
+        host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
+    return read_config(source, manifest, host)
+
+
+def read_config(source: Source, manifest: Manifest, host: Host) -> tuple[Config, Diagnostics]:
+    """The configuration, and warnings. Raises `Refused` with everything that is wrong."""
+    found = Diagnostics()
+    reader = _Reader(source, found, manifest, host)
+    config = reader.config()
+    if found.errors:
+        book = RuleBook(manifest, {port.name: port.number for port in config.ports})
+        found.extend(more_errors(book, reader.sound(config.requests)))
+    found.stop_if_errors()
+    return config, found
+
+
+def bundle_of(source: Source) -> Path | None:
+    """The `bundle` that a configuration names, relative to its own place. Raises `Refused`."""
+    found = Diagnostics()
+    nodes = Nodes(source, found)
+    root = nodes.mapping(nodes.root(), "the edge", None)
+    found.stop_if_errors()
+    text = nodes.text(root["bundle"].value) if "bundle" in root else None
+    if not text:
+        return None
+    return (source.path.parent if source.path else Path()) / text
+
+
+class _Reader:
+    def __init__(self, source: Source, found: Diagnostics, manifest: Manifest, host: Host) -> None:
+        self.nodes, self.found, self.source = Nodes(source, found), found, source
+        self.manifest, self.host = manifest, host
+        self.spans: dict[int, Span] = {}
+        self.by_interface: dict[str, Span] = {}
+        self.port_of: dict[str, str] = {}  # interface to port
+        self._unsound: set[str] = set()  # names of rules that could not be read whole
+
+    def config(self) -> Config:
+        named = {f"{kind.prefix}s": kind for kind in self.manifest.rules if kind.named}
+        nodes = self.nodes
+        root_node = nodes.root()
+        replies = any(c.reason == "icmp limit" for c in self.manifest.counters)
+        shape = shape_of(self.manifest)
+        watched = congestion_shape_of(self.manifest) is not None
+        more = {"icmp": replies, "liveness": shape is not None, "congestion": watched}
+        known = [*_FIXED, *named, *(key for key, has in more.items() if has)]
+        root = nodes.mapping(root_node, "the edge", known)
+        ports = self._ports(root.get("ports"), nodes.span(root_node))
+        default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
+            "default" in root) else None  # fmt: skip
+        mode = nodes.word(root["mode"].value, "mode", ("native", "generic")) if (
+            "mode" in root) else None  # fmt: skip
+        control = self._control(root["control"]) if "control" in root else None
+        icmp = self._icmp(root["icmp"]) if "icmp" in root else None
+        liveness = None
+        if shape is not None and "liveness" in root:
+            within = root.get(f"{self.manifest.rule(shape.kind).prefix}s")
+            overlays = nodes.mapping(within.value, "", None) if within else {}
+            own = {each.address for each in self.host.addresses}
+            liveness = read_liveness(nodes, root["liveness"], overlays, own)
+        congestion = read_congestion(nodes, root["congestion"]) if "congestion" in root else None
+        reports = read_push(nodes, root["reports"]) if "reports" in root else None
+        requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
+        requests += self._rules(root["rules"].value) if "rules" in root else []
+        return Config(
+            tuple(ports), default, mode or "native",  # type: ignore[arg-type]
+            tuple(r for r in requests if r.changes), self.spans, control, icmp, liveness,
+            congestion, reports,
+        )  # fmt: skip
+
+    # ---- ports ------------------------------------------------------------------------------
+
+    def _ports(self, entry: Entry | None, whole: Span) -> list[PortConfig]:
+        nodes = self.nodes
+        named = nodes.mapping(entry.value, "`ports`", None) if entry else {}
+        if not named:
+            where = nodes.span(entry.key) if entry else self.source.span(whole.start, whole.start)
+            self.found.add(errors.no_ports(where))
+        drafts = [(name, each, self._port(name, each)) for name, each in named.items()]
+        most = self.manifest.max_ports - 1
+        if len(drafts) > most:
+            self.found.add(errors.too_many_ports(nodes.span(drafts[most][1].key), most))
+            return []
+        taken: dict[int, Span] = {}
+        for _, each, draft in drafts:
+            number = draft.get("number")
+            if number is None:
+                continue
+            span = nodes.span(each.key)
+            if number in taken:
+                self.found.add(errors.number_twice(taken[number], span, number))
+            taken.setdefault(number, span)
+        free = (n for n in range(1, most + 1) if n not in taken)
+        found = []
+        for name, _, draft in drafts:
+            number = draft.get("number") or next(free)
+            if "span" in draft:
+                self.spans[number] = draft["span"]
+            interface = draft.get("interface", "")
+            self.port_of.setdefault(interface, name)
+            found.append(
+                PortConfig(number, name, draft.get("role", 0), interface, draft.get("vlan", 0))
+            )
+        return found
+
+    def _port(self, name: str, entry: Entry) -> dict[str, Any]:
+        nodes, draft = self.nodes, dict[str, Any]()
+        where = nodes.span(entry.key)
+        if not 0 < len(name.encode()) < 64 or not is_name(name) or name.isdigit():
+            self.found.add(errors.bad_name(where, name))
+        given = nodes.mapping(entry.value, f"the port `{name}`", _PORT)
+        for key, example in (("role", self.manifest.roles[0]), ("interface", "eth1")):
+            if key not in given:
+                self.found.add(errors.missing_key(where, key, f"the port `{name}`", example))
+        if "role" in given:
+            role = nodes.word(given["role"].value, "role", self.manifest.roles)
+            draft["role"] = self.manifest.roles.index(role) if role else 0
+        if "interface" in given:
+            self._interface(given["interface"].value, draft)
+        if "vlan" in given:
+            draft["vlan"] = nodes.number(given["vlan"].value, "VLAN id", 1, 4094) or 0
+        if "number" in given:
+            most = self.manifest.max_ports - 1
+            draft["number"] = nodes.number(given["number"].value, "port number", 1, most)
+        return draft
+
+    def _interface(self, node: Any, draft: dict[str, Any]) -> None:
+        name = self._existing(node)
+        if name is None:
+            return
+        draft["span"] = span = self.nodes.span(node)
+        draft["interface"] = name
+        if name in self.by_interface:
+            self.found.add(errors.interface_twice(self.by_interface[name], span, name))
+        self.by_interface.setdefault(name, span)
+
+    def _existing(self, node: Any) -> str | None:
+        name = self.nodes.text(node)
+        have = [link.name for link in self.host.links]
+        if name is not None and name not in have:
+            self.found.add(errors.unknown_interface(self.nodes.span(node), name, have))
+            return None
+        return name
+
+    # ---- control ----------------------------------------------------------------------------
+
+    def _control(self, entry: Entry) -> tuple[str, str] | None:
+        nodes = self.nodes
+        given = nodes.mapping(entry.value, "`control`", ("interface", "address"))
+        for key, example in (("interface", "eth0"), ("address", "192.0.2.10")):
+            if key not in given:
+                where = nodes.span(entry.key)
+                self.found.add(errors.missing_key(where, key, "`control`", example))
+        if len(given) < 2:
+            return None
+        name = self._existing(given["interface"].value)
+        text = nodes.text(given["address"].value)
+        if name is None or text is None:
+            return None
+        where = nodes.span(given["address"].value)
+        try:
+            address = ip_address(text).packed
+        except ValueError:
+            self.found.add(errors.bad_address(where, text))
+            return None
+        index = next(link.index for link in self.host.links if link.name == name)
+        own = [a.address for a in self.host.addresses if a.index == index]
+        if address not in own:
+            have = [str(ip_address(a)) for a in own]
+            self.found.add(errors.address_elsewhere(where, text, name, have))
+        if name in self.by_interface:
+            span = nodes.span(given["interface"].value)
+            self.found.add(errors.control_is_port(span, self.by_interface[name], name))
+        return name, str(ip_address(address))
+
+    def _icmp(self, entry: Entry) -> Limit:
+        nodes = self.nodes
+        given = nodes.mapping(entry.value, "`icmp`", ("rate", "burst"))
+        rate, burst = ICMP_RATE, ICMP_BURST
+        if "rate" in given:
+            rate = nodes.number(given["rate"].value, "rate", 1, 1_000_000) or rate
+        if "burst" in given:
+            burst = nodes.number(given["burst"].value, "burst", 1, 100_000) or burst
+        return Limit(rate, burst)
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def sound(self, requests: Iterable[Request]) -> Iterator[Request]:
+        """The requests without the named rules that could not be read whole."""
+        for request in requests:
+            changes = []
+            for change in request.changes:
+                items = [item for item in change.items if not self._is_unsound(item)]
+                changes += [change._replace(items=tuple(items))] if items else []
+            if changes:
+                yield request._replace(changes=tuple(changes))
+
+    def _is_unsound(self, item: RuleItem | IE) -> bool:
+        return isinstance(item, RuleItem) and item.name in self._unsound
+
+    def _named(self, kind: RuleKind, entry: Entry) -> Request:
+        """`overlays: {NAME: {element: value}}` as the request that creates them."""
+        nodes, items, ids = self.nodes, [], dict[int, Span]()
+        for name, each in nodes.mapping(entry.value, f"`{kind.prefix}s`", None).items():
+            key, before = nodes.span(each.key), len(self.found.found)
+            known = [*(x.element for x in kind.match), *kind.gives, "id"]
+            given = nodes.mapping(each.value, f"{kind.name} `{name}`", known)
+            number = nodes.number(given["id"].value, "id", 1, 0xFFFFFFFF) if "id" in given else None
+            if number is not None and number in ids and not kind.grouped:
+                labels = (Label(key, "taken"), Label(ids[number], "by this one"))
+                title = f"two of `{kind.prefix}s` have the id {number}"
+                help_ = "leave `id` out to have a free one allotted"
+                self.found.add(Diagnostic("H0610", title, labels, help_))
+            ids.setdefault(number or 0, key)
+            ies = [
+                self._ie(element, value) for element, value in given.items()
+                if element != "id" and nodes.text(value.value) is not None
+            ]  # fmt: skip
+            at = (key.start, key.end, max([key.end, *(ie.at[-1] for ie in ies)]))
+            items.append(RuleItem(kind.name, number, name, tuple(ies), True, at))
+            if len(self.found.found) > before:
+                self._unsound.add(name)
+        verb = nodes.span(entry.key)
+        changes = (Change("create", tuple(items), (verb.start, verb.end)),) if items else ()
+        return Request(changes, self.source)
+
+    def _ie(self, element: str, entry: Entry) -> IE:
+        """YAML leaves the lengths to the manifest. An interface of a port may be named, too."""
+        text = str(entry.value.value)
+        if element in {e.name for e in self.manifest.elements if "port" in e.references}:
+            ports = set(self.port_of.values())
+            text = text if text in ports else self.port_of.get(text, text)
+        form, value, other = spelled(text)
+        key, whole = self.nodes.span(entry.key), self.nodes.span(entry.value)
+        inner = (whole.start, whole.end)
+        return IE(element, "", form, value, other,
+                  (key.start, key.end, *inner, *inner, *inner, key.start, whole.end))  # fmt: skip
+
+    def _rules(self, node: Any) -> list[Request]:
+        """Requests as text."""
+        from ...lang.contract.request.request_parser import parse_request
+
+        text = self.nodes.text(node)
+        if text is None or not text.strip():
+            return []
+        source = self._in_place(node, text)
+        try:
+            request = parse_request(source)
+            home = source.name == self.source.name
+            return [request._replace(source=self.source) if home else request]
+        except Refused as error:
+            for found in error.diagnostics:
+                labels = [replace(x, span=self._home(x.span)) for x in found.labels]
+                if source.name != self.source.name:
+                    labels.append(Label(self.nodes.span(node), "in this text"))
+                self.found.add(replace(found, labels=tuple(labels)))
+            return []
+
+    def _home(self, span: Span) -> Span:
+        """The same place in the file itself, whose lines are to be shown."""
+        same = span.source.name == self.source.name
+        return self.source.span(span.start, span.end) if same else span
+
+    def _in_place(self, node: Any, text: str) -> Source:
+        """The file with nothing but the text of this node, so that places are the file's: a block
+        (`rules: |`) loses its indentation as a value. Text with escapes, and folded text with
+        comments, reads otherwise as a value than where it stands: it is its own source."""
+        whole, start, end = self.source.text, node.start_mark.index, node.end_mark.index
+        if node.style in ("|", ">"):
+            start = whole.index("\n", start)
+        elif node.style is not None:
+            start, end = start + 1, end - 1
+        folded = node.style != "|" and "//" in text
+        if folded or whole[start:end].split() != text.split():
+            return Source(f"{self.source.name}, rules", text)
+        blank = "".join("\n" if c == "\n" else " " for c in whole[:start])
+        return Source(self.source.name, blank + whole[start:end], self.source.path)

@@ -1,0 +1,108 @@
+"""Excludes members of spreads that lead to a dead overlay."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.contract.rules.spread import prepare, spread_slots
+from ..rules.plans import Changes
+from ..rules.tables import Table
+
+if TYPE_CHECKING:
+    from .loader import Loaded
+
+
+def exclude_members(loaded: Loaded, dead: Collection[Reference]) -> int:
+    """Have spreads exclude exactly the members that lead to a dead rule, in one transaction of the
+    spreads that change. Returns how many. Raises `Refused`."""
+    writer, before = loaded.writer, loaded.writer.absent
+    absent = _leading(loaded.book, dead) if dead else frozenset()
+    other = absent ^ before
+    if not other:
+        return 0
+    concerned = [
+        (rule, rule)
+        for kind, rule in _spreads(loaded.book)
+        if any((kind, member.id) in other for member in rule.members)
+    ]
+    prepare(
+        tuple(sorted(writer.tables[rule.kind].without(rule, absent).members))
+        for rule, _ in concerned
+    )
+    writer.absent = absent
+    try:
+        if concerned:
+            writer.try_apply(Changes(changed=concerned))
+    except BaseException:
+        writer.absent = before
+        raise
+    return len(concerned)
+
+
+def _leading(book: RuleBook, dead: Collection[Reference]) -> frozenset[Reference]:
+    """The members of spreads that lead to one of these rules, directly or by references."""
+    known: dict[Reference, bool] = dict.fromkeys(dead, True)
+
+    def leads(to: Reference) -> bool:
+        if to not in known:
+            known[to] = False  # also in a cycle
+            rule = book.get(*to) if to.kind in book.tables else None
+            known[to] = rule is not None and any(map(leads, _refers(rule)))
+        return known[to]
+
+    members = {(kind, m.id) for kind, rule in _spreads(book) for m in rule.members}
+    return frozenset(to for member in members if leads(to := Reference(*member)))
+
+
+def overlays_of(book: RuleBook, kind: str, members: Collection[Reference]) -> set[Reference]:
+    """The rules of a kind that members lead to."""
+    found, seen, left = set[Reference](), set[Reference](), list(members)
+    while left:
+        to = left.pop()
+        if to.kind == kind:
+            found.add(to)
+        elif to not in seen and to.kind in book.tables:
+            seen.add(to)
+            rule = book.get(*to)
+            left += _refers(rule) if rule is not None else ()
+    return found
+
+
+def _refers(rule: Rule) -> list[Reference]:
+    target = [rule.target] if rule.target is not None else []
+    return [*(to for _, to in rule.references), *target]
+
+
+def _spreads(book: RuleBook) -> Iterator[tuple[str, Rule]]:
+    """Each spread, with the kind of its members."""
+    for name, kind in book.kinds.items():
+        if kind.spread is not None:
+            for rule in book.rules(name):
+                yield kind.spread.kind, rule
+
+
+# ---- in the records -------------------------------------------------------------------------
+
+
+def excluded_members(loaded: Loaded) -> frozenset[Reference]:
+    """The members that the records in the maps exclude."""
+    found = set[Reference]()
+    for kind, rule in _spreads(loaded.book):
+        cells = loaded.writer.tables[kind].ids
+        here = _slots(loaded.writer.tables[rule.kind], rule)
+        gone = [m for m in rule.members if cells.get(m.id) not in here]
+        if gone:  # but one of little weight may have no slot anyway
+            due = set(spread_slots(rule.members))
+            found |= {Reference(kind, m.id) for m in gone if m.id in due}
+    return frozenset(found)
+
+
+def _slots(table: Table, rule: Rule) -> set[int]:
+    at = table.live_slot(table.cell_of(rule)) * table.record_stride
+    member = next(m for m in table.kind.record if m.kind == "slots")
+    data = table.records[at + member.offset : at + member.offset + member.size]
+    return set(struct.unpack(f"<{member.size // 4}I", data))

@@ -1,0 +1,83 @@
+"""Loads a bundle's object and pins it as a release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.text.diagnostics import Diagnostic
+from ..base import errors
+from ..kernel.handles import (
+    Map,
+    MapType,
+    Object,
+    Pin,
+    Program,
+    ensure_bpffs,
+)
+from ..kernel.libbpf import possible_cpus
+from .bundle import Bundle
+from .releases import write_bytes
+from .table_memory import load_object
+
+
+def install(
+    bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None
+) -> list[Diagnostic]:
+    """Load a bundle's object, join its stages and pin it in a release's folder. `reuse`: maps that
+    are not created, by their names in the object. Returns warnings. Raises `Refused`, BpfError."""
+    manifest = bundle.manifest
+    ensure_bpffs(release / "maps")
+    with Object.open(bundle.object, name=manifest.pipeline) as loaded:
+        prepare_object(manifest, loaded)
+        for name, table in (reuse or {}).items():
+            loaded.reuse(name, table)
+        found = load_object(manifest, loaded)
+        maps, programs = loaded.maps(), loaded.programs()
+        join_stages(manifest, maps, programs)
+        for name, table in maps.items():
+            if "." not in name:  # .rodata and its like stay with their programs
+                stages = table.spec.type == MapType.PROG_ARRAY
+                Pin.create(table, (release if stages else release / "maps") / name)
+        for role in manifest.roles:
+            Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
+    if bundle.traced is not None:
+        write_bytes(release / "traced", bundle.traced.pack())
+    return found
+
+
+def join_stages(
+    manifest: Manifest, maps: Mapping[str, Map], programs: Mapping[str, Program]
+) -> None:
+    """Put each stage's program into the PROG_ARRAY slot that the stage before calls."""
+    for program in manifest.programs:
+        if program.slot is not None:
+            descriptor = programs[program.name].fileno().to_bytes(4, "little")
+            maps[f"{program.role}_stages"].update(program.slot.to_bytes(4, "little"), descriptor)
+
+
+def prepare_object(manifest: Manifest, found: Object) -> None:
+    """Check the object, and size the maps that depend on this machine. Raises `Refused`."""
+    check_object(manifest, found)
+    if manifest.scratch.steered is not None:
+        found.set_max_entries("cpus", possible_cpus())
+
+
+def check_object(manifest: Manifest, found: Object) -> None:
+    """Check that the object has what the manifest lists. Raises `Refused`."""
+    specs, programs = found.map_specs(), set(found.program_names())
+    missing = [p.name for p in manifest.programs if p.name not in programs]
+    missing += [name for name in ("control", "ports", "egress", "events") if name not in specs]
+    for kind in manifest.rules:
+        sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records),
+                 "images": (kind.image_size, kind.records)}  # fmt: skip
+        if kind.filter:
+            sizes["filter"] = kind.filter // 8, 1
+        for suffix, (size, entries) in sizes.items():
+            spec = specs.get(f"{kind.prefix}_{suffix}")
+            if spec is None or (spec.value_size, spec.max_entries) != (size, entries):
+                missing.append(f"{kind.prefix}_{suffix}")
+    if missing:
+        path = Path(f"{manifest.pipeline}.bpf.o")
+        raise errors.refused(errors.foreign_object(path, f"no {', '.join(missing)}"))

@@ -1,0 +1,111 @@
+"""The differences between a running build and a new one as data; compare_builds.py finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...lang.contract.manifest.manifest import Manifest, RuleKind
+
+#: What rules use: a kind and one of its elements, or ("port", role).
+Concern = tuple[str, str]
+#: How many rules (or ports) there are of each concern; (kind, "") counts all rules of a kind.
+Usage = Mapping[Concern, int]
+
+NAMED = "its names"
+#: Of which there is always one.
+ALWAYS: Concern = ("", "")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a mapping file adds to the manifests. Keys are names of the running build, values of the
+    new one, None where something is dropped. `ports` are roles, `kinds` also states; `elements` by
+    `ELEMENT` or `KIND.ELEMENT`; `defaults`, by `KIND.ELEMENT` of the new build, are for rules that
+    lack the element."""
+
+    pipeline: str = ""
+    ports: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str | None] = field(default_factory=dict)
+    elements: Mapping[str, str | None] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+    def kind(self, name: str) -> str | None:
+        return self.kinds.get(name, name)
+
+    def element(self, kind: str, name: str) -> str | None:
+        return self.elements.get(f"{kind}.{name}", self.elements.get(name, name))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference as text. More than `most` rules of its `concern` cannot be kept in the new
+    build, unless a mapping file has `answer`: a section and an entry of it."""
+
+    place: str
+    running: str
+    becomes: str
+    concern: Concern | None = None
+    answer: tuple[str, str] | None = None
+    most: int = 0
+
+    def lost(self, usage: Usage) -> int:
+        """How many rules (or ports) cannot be kept because of it."""
+        count = usage.get(self.concern, 0) if self.concern else 0
+        return count if count > self.most else 0
+
+
+@dataclass(frozen=True)
+class KindChange:
+    """What happens to a kind's rules. `new` None: they are dropped; `kept`: their maps are reused.
+    `elements` by their names in the running build."""
+
+    old: RuleKind
+    new: RuleKind | None
+    elements: Mapping[str, str | None]
+    kept: bool
+
+
+Row = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """`kinds` by their names in the running build; `states`: new to old name of those whose entries
+    are kept; `roles`: a role's old number to its new one."""
+
+    old: Manifest
+    new: Manifest
+    answers: Answers
+    kinds: Mapping[str, KindChange]
+    states: Mapping[str, str]
+    roles: Mapping[int, int]
+    differences: tuple[Difference, ...]
+
+    def state_kept(self, name: str) -> bool:
+        """Whether a state keeps its table; else its entries are copied."""
+        old, new = (
+            next(s for s in manifest.states if s.name == of)
+            for manifest, of in ((self.old, self.states[name]), (self.new, name))
+        )
+        return old.capacity == new.capacity
+
+    @property
+    def events_kept(self) -> bool:
+        return self.old.counters == self.new.counters
+
+    def obstacles(self, usage: Usage) -> list[Difference]:
+        """The differences that prevent it while these rules are in force."""
+        return [found for found in self.differences if found.lost(usage)]
+
+    def rows(self, usage: Usage) -> list[Row]:
+        """For a table: what, in the running build, in the new one, what becomes of the rules."""
+        rows = []
+        for each in self.differences:
+            lost, change = each.lost(usage), self.kinds.get(each.place)
+            effect = f"{lost:,} cannot be kept" if lost else ""
+            if change and not lost and (count := usage.get((each.place, ""), 0)):
+                how = "kept" if change.kept else "written anew" if change.new else "given up"
+                effect = f"{count:,} {how}"
+            rows.append((each.place, each.running, each.becomes, effect))
+        return rows

@@ -1,0 +1,1 @@
+"""Shows loaded pipelines from outside: status, metrics, tables in a terminal."""

@@ -1,0 +1,45 @@
+"""The state of a pipeline's ports by the kernel's interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ..kernel.netlink import Counts, Link
+    from ..ports.ports import Port, PortConfig
+
+#: Of a port's interface: it carries packets; it is set down; its link is; it has no XDP program; it
+#: is missing.
+PortState = Literal["up", "down", "no carrier", "no program", "gone"]
+
+
+@dataclass(frozen=True)
+class PortSample:
+    """A port; `counts`: what the kernel counted of its interface, None while that is missing."""
+
+    name: str
+    role: str
+    interface: str
+    state: PortState
+    counts: Counts | None
+
+
+def port_samples(
+    ports: Iterable[PortConfig | Port], roles: Sequence[str], links: Iterable[Link]
+) -> Iterator[PortSample]:
+    """Of each port, as its interface is among `links`."""
+    by_name = {link.name: link for link in links}
+    for port in ports:
+        link = by_name.get(port.interface)
+        counts = link.counts if link is not None else None
+        yield PortSample(port.name, roles[port.role], port.interface, _state(link), counts)
+
+
+def _state(link: Link | None) -> PortState:
+    if link is None:
+        return "gone"
+    if not link.program:
+        return "no program"
+    return "down" if not link.up else "up" if link.carrier else "no carrier"

@@ -1,0 +1,303 @@
+"""Loads a bundle privately and runs packets through it by BPF_PROG_TEST_RUN.
+
+Nothing is pinned or attached, no interface but loopback is needed, and nothing of the host's
+addresses, routes or neighbours is seen: all that comes from the given environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.rules.rules import Rule
+from ...lang.contract.trace.steps import Step
+from ...lang.contract.world.environment import Environment, Fate, Outcome
+from ...lang.contract.world.environment import Port as EnvironmentPort
+from ..base import errors
+from ..kernel.handles import BpfError, Map, Object, Program, RunResult
+from ..loading.bundle import Bundle
+from ..loading.install import join_stages, prepare_object
+from ..loading.table_memory import load_object
+from ..ports.ports import (
+    DEFAULT_VERDICTS,
+    Port,
+    next_hop_bytes,
+    write_icmp_limit,
+    write_local,
+    write_neighbours,
+    write_ports,
+    write_queues,
+)
+from ..rules.plans import Changes, Plan
+from ..rules.recovery import recover
+from ..rules.sums import read_sums
+from ..rules.transaction import Writer
+from ..tracing.control import TraceFilter
+from ..tracing.tracer import Tracer
+
+_LOOPBACK = 1
+_NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
+_FATES = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
+
+
+def fate_of(verdict: int) -> Fate:
+    """A program's return value. One that XDP does not know, which nothing expects, as a number."""
+    return cast("Fate", _FATES.get(verdict, f"verdict {verdict}"))
+
+
+class Rules(Protocol):
+    """A source of rules, as a rule book."""
+
+    def rules(self, kind: str) -> Iterable[Rule]: ...
+
+
+class PrivateRun:
+    """A bundle's programs and maps, of this process alone. One frame at a time; not for several
+    threads. Close it."""
+
+    def __init__(self, bundle: Bundle, traced: bool = False) -> None:
+        """`traced`: the traced build, which the bundle must have. Raises `Refused`."""
+        self.manifest, self.traced = bundle.manifest, traced
+        self._owned = ExitStack()
+        try:
+            build = bundle.traced.object if traced and bundle.traced else bundle.object
+            self._object = self._owned.enter_context(_loaded(bundle.manifest, build))
+            self.maps = self._object.maps()
+            programs = self._object.programs()
+            self.programs = list(programs.values())
+            join_stages(self.manifest, self.maps, programs)
+            self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
+            # No packet is ever on its way while rules change here: there is nothing to wait for.
+            self.writer = Writer(
+                self.manifest,
+                self.maps,
+                _EnvironmentNextHops((), Environment(())),
+                grace=lambda: None,
+            )
+            self._owned.callback(self.writer.close)
+            recover(self.writer)
+            write_queues(self.maps)
+            self._events = _Sums(self.maps["events"], len(self.manifest.counters))
+            self.tracer = self._traced(bundle) if traced else None
+        except BpfError as error:
+            self.close()
+            raise errors.refused(errors.of_kernel(error, "run packets in the kernel")) from error
+        except BaseException:
+            self.close()
+            raise
+        self._ports: dict[int, EnvironmentPort] = {}
+        self._arrival = 0
+        self._scratch = self.maps["scratch"]
+        self._slots = self.maps["port_slots"].mmap().cast("Q")
+        self._owned.callback(self._slots.release)
+
+    def close(self) -> None:
+        """May be called again."""
+        self._owned.close()
+
+    def __enter__(self) -> PrivateRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- the setup --------------------------------------------------------------------------
+
+    def set_environment(self, environment: Environment) -> None:
+        """Ports, local addresses, neighbours, default verdict. Rules with next hops keep those of
+        before: set the rules afterwards."""
+        self._ports = {port.number: port for port in environment.ports}
+        roles = self.manifest.roles
+        self._known_ports = [
+            Port(
+                p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
+                p.address, p.address6, p.vlan, 0,
+            )
+            for p in environment.ports
+        ]  # fmt: skip
+        # Loopback takes no redirected frame, but the devmap has to have something.
+        write_ports(self.maps, self._known_ports, egress=_LOOPBACK)
+        local4 = {a.to_bytes(4, "big") for a in environment.local}
+        write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
+        self.set_neighbours(environment)
+        write_icmp_limit(self.maps, environment.icmp)
+        self.writer.control[1] = DEFAULT_VERDICTS[environment.default or self.manifest.default]
+        self.writer.next_hops = _EnvironmentNextHops(self._known_ports, environment)
+        self._arrival = 0
+
+    def set_neighbours(self, environment: Environment) -> None:
+        """The neighbours that programs look up. Rules keep their next hops."""
+        write_neighbours(self.maps, self._known_ports, _neighbour_bytes(environment))
+
+    def set_rules(self, rules: Rules) -> None:
+        """Exactly these rules. Raises `Refused`. Those of before go first: another rule book counts
+        from 1 again, and a transaction takes a sequence for one rule."""
+        wanted = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
+        if there := tuple(self.writer.rules()):
+            self.apply(Changes(removed=there))
+        self.apply(Changes(created=tuple(wanted)))
+
+    def forget(self) -> None:
+        """Empty the state tables that packets write."""
+        for state in self.manifest.states:
+            table = self.maps[f"{state.prefix}_state"]
+            for key in list(table.keys()):
+                table.delete(key)
+
+    def apply(self, plan: Plan) -> None:
+        """A rule book's plan. Raises `Refused`."""
+        self.writer.try_apply(plan)
+        self.writer.settle()
+
+    # ---- packets ----------------------------------------------------------------------------
+
+    def run(self, frame: bytes, port: int, metadata: bytes = b"") -> Outcome:
+        """What becomes of a frame (14 bytes at least) that arrives by port number `port`.
+        `metadata` in front of it (up to 32 bytes, a multiple of 4) takes of its headroom.
+        `counted` is in order of rule kinds and cells, `events` of the manifest; `parsed` and
+        `trace` only of a traced build. A counter of bytes that is not the packets' shows as an
+        event ("bytes", KIND). Raises BpfError."""
+        before = self._counts()
+        result = self.send(frame, port, metadata)
+        verdict = fate_of(result.retval)
+        egress, queue = self._read_scratch(verdict)
+        if verdict == "redirect" and queue is not None:  # to the CPU of that queue
+            verdict = "pass"
+        counted, events = self._counted(before, self._counts(), len(frame))
+        return Outcome(
+            verdict,
+            result.data if verdict in ("pass", "tx", "redirect") else None,
+            egress if verdict == "redirect" else port if verdict == "tx" else None,
+            tuple(self._counted_events() + events),
+            tuple(counted),
+            *self._trace(),
+            queue=queue,
+        )
+
+    def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
+        """As `run`, without counters and scratch."""
+        return self.entry(port).test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
+
+    def _traced(self, bundle: Bundle) -> Tracer:
+        assert bundle.traced is not None, "it was compiled without a traced build"
+        tracer = self._owned.enter_context(Tracer(bundle.traced.schema, self.manifest, self.maps))
+        tracer.ask(TraceFilter())
+        return tracer
+
+    def _trace(self) -> tuple[tuple[tuple[str, int], ...], tuple[Step, ...]]:
+        """Path and steps of the packet that just ran."""
+        if self.tracer is None:
+            return (), ()
+        (recorded,) = self.tracer.recorded()
+        return recorded.trace.path, recorded.trace.steps
+
+    def entry(self, port: int) -> Program:
+        """Have frames arrive by port number `port` from now on; the program that they meet. Raises
+        BpfError."""
+        if port != self._arrival:
+            number = port.to_bytes(4, "little")
+            self.maps["port_numbers"].update(_LOOPBACK.to_bytes(4, "little"), number)
+            self._slots[_LOOPBACK] = _LOOPBACK | port << 32
+            self._arrival = port
+        return self._entries[self._ports[port].role]
+
+    def _read_scratch(self, verdict: str) -> tuple[int, int | None]:
+        """Egress port and receive queue, out of the scratch record of whichever CPU it was; all are
+        zero between packets."""
+        scratch = self.manifest.scratch
+        if verdict != "redirect" and scratch.steered is None:
+            return 0, None
+        records = self._scratch.lookup_per_cpu(bytes(4)) or []
+        self._scratch.update(bytes(4), bytes(self._scratch.element_size))
+
+        def number(at: int) -> int:
+            return max(int.from_bytes(record[at : at + 4], "little") for record in records)
+
+        steered = number(scratch.steered) if scratch.steered is not None else 0
+        return number(scratch.egress), steered - 1 if steered else None
+
+    def _counted_events(self) -> list[tuple[str, str]]:
+        more = self._events.more()[:, 0]
+        found = []
+        for index in np.flatnonzero(more).tolist():
+            counter = self.manifest.counters[index]
+            found += [(counter.group, counter.reason)] * int(more[index])
+        return found
+
+    def _counts(self) -> dict[str, npt.NDArray[np.uint64]]:
+        return {
+            name: read_sums(table.counts, table.free_cells.top)[:, :2]
+            for name, table in self.writer.tables.items()
+            if table.counts is not None and table.sequences
+        }
+
+    def _counted(
+        self, before: dict[str, Any], after: dict[str, Any], length: int
+    ) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+        counted: list[tuple[str, int]] = []
+        wrong: list[tuple[str, str]] = []
+        for name, sums in after.items():
+            more = sums - before[name]
+            cells = np.flatnonzero(more.any(axis=1)).tolist()
+            if not cells:
+                continue
+            table = self.writer.tables[name]
+            sequences = {cell: sequence for sequence, cell in table.sequences.items()}
+            for cell in cells:
+                packets, octets = more[cell].tolist()
+                counted += [(name, sequences.get(cell, 0))] * packets
+                if octets != packets * length:
+                    wrong.append(("octets", name))
+        return counted, wrong
+
+
+def _neighbour_bytes(environment: Environment) -> dict[tuple[int, bytes], bytes]:
+    """Neighbours of both families, addresses as in packets."""
+    found = {(n, a.to_bytes(4, "big")): mac for (n, a), mac in environment.neighbours.items()}
+    wide = {(n, a.to_bytes(16, "big")): mac for (n, a), mac in environment.neighbours6.items()}
+    return found | wide
+
+
+class _EnvironmentNextHops:
+    """Next hops by an environment's neighbours."""
+
+    def __init__(self, ports: Iterable[Port], environment: Environment) -> None:
+        self._ports = {port.number: port for port in ports}
+        self._environment = environment
+
+    def next_hop(self, port: int, address: bytes) -> bytes:
+        found = self._ports.get(port)
+        if found is None:
+            return bytes(24)
+        kind = "ip4" if len(address) == 4 else "ip6"
+        mac = self._environment.neighbour(port, int.from_bytes(address, "big"), kind)
+        return next_hop_bytes(found, mac)
+
+
+class _Sums:
+    """How much a per-CPU array's first elements, summed over CPUs, grew since the last call."""
+
+    def __init__(self, counters: Map, count: int) -> None:
+        self._map, self._count = counters, count
+        self._last = read_sums(counters, count)
+
+    def more(self) -> npt.NDArray[np.uint64]:
+        now = read_sums(self._map, self._count)
+        more, self._last = now - self._last, now
+        return more
+
+
+def _loaded(manifest: Manifest, build: bytes) -> Object:
+    loaded = Object.open(build, name=manifest.pipeline)
+    try:
+        prepare_object(manifest, loaded)
+        load_object(manifest, loaded)
+    except BaseException:
+        loaded.close()
+        raise
+    return loaded
