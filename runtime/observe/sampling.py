@@ -38,12 +38,6 @@ class KindSample:
     sequences: Array
     counts: Array
 
-    @property
-    def totals(self) -> tuple[int, int]:
-        """Packets and bytes of the rules that there are."""
-        packets, octets = self.counts.sum(axis=0, dtype=np.uint64).tolist() or (0, 0)
-        return packets, octets
-
 
 @dataclass(frozen=True)
 class Sample:
