@@ -1,4 +1,4 @@
-"""How every pipeline of the fleet fares: written down for `status`, and shown as a table."""
+"""States of all pipelines of a fleet: a file for `status`, and tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Fares = Literal["not asked yet", "in step", "drifted", "refused", "unreachable"]
 @dataclass(frozen=True)
 class State:
     """`since`: seconds of the Unix epoch. `notes`: how the rules differ, or what was refused and
-    where. `mended`: how often the rules were put right after somebody else changed them, `drift`
-    how they differed the last time."""
+    where. `repaired`: how often the rules were repaired after changes by others, `drift`: how they
+    differed the last time."""
 
     edge: str
     pipeline: str
@@ -31,7 +31,7 @@ class State:
     revision: int = 0
     digest: str = ""
     notes: tuple[str, ...] = ()
-    mended: int = 0
+    repaired: int = 0
     drift: tuple[str, ...] = ()
 
 
@@ -100,14 +100,14 @@ def read(path: Path) -> list[State]:
 
 def table(states: Iterable[State], now: float) -> str:
     """A line a pipeline, and under it what is to be said."""
-    rows = [("edge", "pipeline", "revision", "state", "since", "mended")]
+    rows = [("edge", "pipeline", "revision", "state", "since", "repaired")]
     notes: list[tuple[str, ...]] = [()]
     for state in states:
         rows.append((state.edge, state.pipeline, str(state.revision or "-"), state.fares,
-                     _ago(now - state.since), str(state.mended or "-")))  # fmt: skip
+                     _ago(now - state.since), str(state.repaired or "-")))  # fmt: skip
         notes.append(state.notes)
     if len(rows) == 1:
-        return "nothing is wanted of any edge"
+        return "the desired state has no pipelines"
     return _columns(rows, notes)
 
 

@@ -1,4 +1,4 @@
-"""The wanted state in etcd, followed: read once, then watched, and resumed after a break.
+"""The desired state in etcd: read once, then watched, and resumed after a break.
 
     PREFIX/edges/NAME                  where the edge's agent is, if it did not announce itself
     PREFIX/edges/NAME/PIPELINE         its rules in request text, or none
@@ -22,7 +22,7 @@ import grpc
 from helioc.runtime.base.identity import read_identity
 
 from . import etcd_pb2 as pb
-from .wanted import Edge, Piece, Rules, Wanted
+from .desired_state import DesiredState, Edge, Piece, Rules
 
 PREFIX = "/helio"
 PAUSE, PAGE = 0.5, 1000
@@ -38,16 +38,16 @@ _log = logging.getLogger("controller.etcd")
 
 
 class Etcd:
-    """Tells what is wanted, at first and after each change, and passes on what edges announce.
+    """Reports the desired state, at first and after each change, and publishes what edges announce.
     `start` it, `stop` it."""
 
     def __init__(
-        self, address: str, tell: Callable[[Wanted], None], prefix: str = PREFIX,
+        self, address: str, report: Callable[[DesiredState], None], prefix: str = PREFIX,
         identity: Path | None = None, timeout: float = 5.0,
         announced: Callable[[], Mapping[str, Any]] = dict, silence: float = SILENCE,
     ) -> None:  # fmt: skip
         """`identity`: for TLS, as `helioctl` takes it. `announced`: what edges said here."""
-        self.address, self.tell, self.timeout = address, tell, timeout
+        self.address, self.report, self.timeout = address, report, timeout
         self.prefix, self.announced = f"{prefix}/".encode(), announced
         self._end = self.prefix[:-1] + bytes([self.prefix[-1] + 1])  # behind all that begin so
         self._channel = _channel(address, identity, silence)
@@ -66,7 +66,7 @@ class Etcd:
         self._revision = 0  # what `_pairs` are of; 0: not read yet
         self._stopping, self._call = threading.Event(), None
         self._thread = threading.Thread(target=self._run, name="etcd", daemon=True)
-        self.fault = ""  # why etcd cannot be heard
+        self.error = ""  # why etcd does not answer
 
     def start(self) -> None:
         self._thread.start()
@@ -92,15 +92,15 @@ class Etcd:
     def _lost(self, error: Any) -> None:
         if self._stopping.is_set():
             return
-        if not self.fault:
-            _log.error("etcd at %s cannot be heard: %s", self.address, error.details())
-        self.fault = error.details() or error.code().name
+        if not self.error:
+            _log.error("etcd at %s does not answer: %s", self.address, error.details())
+        self.error = error.details() or error.code().name
         self._stopping.wait(PAUSE)
 
     def _heard(self) -> None:
-        if self.fault:
-            _log.info("etcd at %s is heard again", self.address)
-        self.fault = ""
+        if self.error:
+            _log.info("etcd at %s answers again", self.address)
+        self.error = ""
 
     def _read(self) -> None:
         """Everything, of one revision."""
@@ -115,11 +115,11 @@ class Etcd:
             first = found.kvs[-1].key + b"\0"
         self._pairs, self._revision = pairs, revision
         self._heard()
-        self.tell(self._wanted())
+        self.report(self._desired_state())
 
     def publish(self) -> None:
-        """Write down what edges have announced, where that is new. Without etcd it is done when
-        etcd is heard again."""
+        """Write new announcements of edges to etcd; if it does not answer now, when it answers
+        again."""
         try:
             self._publish()
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel is closed
@@ -136,21 +136,21 @@ class Etcd:
         done = threading.Event()
         call = self._watch(self._asking(done))
         try:
-            for told in call:
-                past = told.header.revision < self._revision  # another etcd: restored, or made anew
-                if told.canceled or past:
-                    _log.warning("etcd: %s", told.cancel_reason or "its revision went back")
+            for response in call:
+                past = response.header.revision < self._revision  # restored, or another etcd
+                if response.canceled or past:
+                    _log.warning("etcd: %s", response.cancel_reason or "its revision went back")
                     self._revision = 0  # compacted: read everything
                     return
                 self._heard()
-                for event in told.events:
+                for event in response.events:
                     self._revision = max(self._revision, event.kv.mod_revision)
                     if event.type == pb.Event.DELETE:
                         self._pairs.pop(event.kv.key, None)
                     else:
                         self._pairs[event.kv.key] = event.kv.value
-                if told.events:
-                    self.tell(self._wanted())
+                if response.events:
+                    self.report(self._desired_state())
         finally:
             done.set()
             call.cancel()
@@ -162,12 +162,12 @@ class Etcd:
         yield pb.WatchRequest(create_request=create)
         done.wait()
 
-    def _wanted(self) -> Wanted:
-        return wanted_of(self._pairs, self.prefix)
+    def _desired_state(self) -> DesiredState:
+        return desired_state_of(self._pairs, self.prefix)
 
 
-def wanted_of(pairs: Mapping[bytes, bytes], prefix: bytes) -> Wanted:
-    """Keys and values as a wanted state."""
+def desired_state_of(pairs: Mapping[bytes, bytes], prefix: bytes) -> DesiredState:
+    """Keys and values as a desired state."""
     addresses, announced = dict[str, str](), dict[str, str]()
     pieces: dict[str, dict[str, list[Piece]]] = {}
     for key, value in sorted(pairs.items()):
@@ -201,7 +201,7 @@ def _channel(address: str, identity: Path | None, silence: float) -> grpc.Channe
     options = (
         *_OPTIONS,
         ("grpc.keepalive_time_ms", int(silence * 1000)),
-        # By the second of these gRPC's core waits for the answer, whatever its manual says.
+        # gRPC's core uses the second of these, other than its manual says.
         ("grpc.keepalive_timeout_ms", int(GRACE * 1000)),
         ("grpc.http2.ping_timeout_ms", int(GRACE * 1000)),
     )

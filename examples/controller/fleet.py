@@ -1,4 +1,4 @@
-"""All edges: a keeper for each pipeline that something is wanted of."""
+"""All edges: a manager for each pipeline of the desired state."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from helioc.lang.text.render import render
 from helioc.runtime.client import Client
 
 from .board import Board
-from .keeper import Keeper, Settings, Task
-from .wanted import Edge, Wanted, read_file
+from .desired_state import DesiredState, Edge, read_file
+from .manager import Manager, Settings, Task
 
 _log = logging.getLogger("controller")
 
 
 class Fleet:
-    """Tell it what is `wanted`, again whenever that changes, and where edges `are`."""
+    """Takes the desired state (`set_desired`) and the edges' addresses (`are`), each time that they
+    change."""
 
     def __init__(
         self, board: Board, connect: Callable[[str, str, str], Client], settings: Settings,
         trusted: Callable[[str], object] = lambda edge: None,
     ) -> None:  # fmt: skip
-        """`trusted`: by what an edge is known; if that changes it is connected to anew."""
+        """`trusted`: the authority of an edge; the edge is connected to again when it changes."""
         self.board, self.connect, self.settings = board, connect, settings
         self.trusted = trusted
-        self._keepers: dict[tuple[str, str], Keeper] = {}
-        self._leaving: list[Keeper] = []
-        self._wanted: Wanted = {}
+        self._managers: dict[tuple[str, str], Manager] = {}
+        self._leaving: list[Manager] = []
+        self._desired: DesiredState = {}
         self._addresses: Mapping[str, str] = {}
         self._lock = threading.Lock()
 
-    def wanted(self, wanted: Wanted) -> None:
-        """What nobody mentions any more is let go; its rules stay as they are."""
+    def set_desired(self, desired: DesiredState) -> None:
+        """Pipelines that are no longer in it are released; their rules stay as they are."""
         with self._lock:
-            self._wanted = wanted
+            self._desired = desired
             self._assign()
 
     def are(self, addresses: Mapping[str, str]) -> None:
@@ -49,45 +50,45 @@ class Fleet:
     def _assign(self) -> None:
         tasks = {
             (name, pipeline): Task(self._address(name, edge), rules)
-            for name, edge in self._wanted.items()
+            for name, edge in self._desired.items()
             for pipeline, rules in edge.pipelines.items()
         }
-        for key in self._keepers.keys() - tasks.keys():
-            keeper = self._keepers.pop(key)
-            keeper.stop()
-            self._leaving.append(keeper)  # it may be waiting for its edge: nobody waits for it
+        for key in self._managers.keys() - tasks.keys():
+            manager = self._managers.pop(key)
+            manager.stop()
+            self._leaving.append(manager)  # it may be waiting for its edge: do not wait for it
             self.board.drop(*key)
         for key, task in tasks.items():
-            known = self._keepers.get(key)
+            known = self._managers.get(key)
             if known is not None:
                 known.give(task)
                 continue
             self.board.add(*key)
-            made = Keeper(*key, self.board, self.connect, self.settings, self.trusted)
-            self._keepers[key] = made
+            made = Manager(*key, self.board, self.connect, self.settings, self.trusted)
+            self._managers[key] = made
             made.give(task)
             made.start()
-        self._leaving = [keeper for keeper in self._leaving if keeper.running]
+        self._leaving = [manager for manager in self._leaving if manager.running]
 
     def _address(self, name: str, edge: Edge) -> str:
         return edge.address or self._addresses.get(name, "")
 
     def close(self) -> None:
         with self._lock:
-            keepers = [*self._keepers.values(), *self._leaving]
-            for keeper in keepers:
-                keeper.stop()
-            for keeper in keepers:
-                keeper.join()
+            managers = [*self._managers.values(), *self._leaving]
+            for manager in managers:
+                manager.stop()
+            for manager in managers:
+                manager.join()
 
 
 class File:
-    """A wanted state in a file, read again when that has changed. `start` it, `stop` it."""
+    """A desired state in a file, read again when that has changed. `start` it, `stop` it."""
 
     PERIOD = 0.5
 
-    def __init__(self, path: Path, tell: Callable[[Wanted], None]) -> None:
-        self.path, self.tell = path, tell
+    def __init__(self, path: Path, report: Callable[[DesiredState], None]) -> None:
+        self.path, self.report = path, report
         self._known: object = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="file", daemon=True)
@@ -95,7 +96,7 @@ class File:
     def start(self) -> None:
         """Raises `Refused` if the file cannot be read now."""
         self._known = self._stamp()
-        self.tell(read_file(self.path))
+        self.report(read_file(self.path))
         self._thread.start()
 
     def stop(self) -> None:
@@ -110,8 +111,8 @@ class File:
                 continue
             self._known = stamp
             try:
-                self.tell(read_file(self.path))
-            except Refused as error:  # what was wanted before stays wanted
+                self.report(read_file(self.path))
+            except Refused as error:  # the desired state before stays
                 for found in error.diagnostics:
                     _log.error("%s", render(found))
 

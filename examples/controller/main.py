@@ -24,7 +24,7 @@ import click
 from controller import board
 from controller.etcd import PREFIX, Etcd
 from controller.fleet import File, Fleet
-from controller.keeper import Settings
+from controller.manager import Settings
 from helioc.lang.text.command import run as run_command
 from helioc.lang.text.stopping import Serving
 from helioc.runtime.base.certs import check_name, issue, new_authority
@@ -43,11 +43,11 @@ _PATH = click.Path(path_type=Path)
     default="/var/lib/helio-controller",
     type=_PATH,
     show_default=True,
-    help="Where it keeps its authority, what it knows of edges, and how they fare.",
+    help="Where it keeps its authority, what it knows of edges, and their states.",
 )
 @click.pass_context
 def cli(context: click.Context, state: Path) -> None:
-    """Keep a fleet of Helio's edges in a wanted state."""
+    """Keep a fleet of Helio's edges in a desired state."""
     context.obj = state
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -108,8 +108,7 @@ def edges(state: Path) -> None:
 @click.argument("edge")
 @click.pass_obj
 def remove(state: Path, edge: str) -> None:
-    """Forget EDGE: its certificate is not renewed, what it says not heard, and nobody taken for
-    it."""
+    """Forget EDGE: its certificate is not renewed, and its key is no longer accepted."""
     known = _register(state).remove(edge)
     click.echo(f"removed {edge}" if known else f"there is no edge {edge}")
 
@@ -120,7 +119,7 @@ def remove(state: Path, edge: str) -> None:
               "themselves; needs `init`.")
 @click.option("--certificates", default=90.0, type=click.FloatRange(0), metavar="DAYS",
               show_default=True, help="How long the certificates of edges are good for.")
-@click.option("--file", type=_PATH, help="The wanted state: YAML, read again when it changes.")
+@click.option("--file", type=_PATH, help="The desired state: YAML, read again when it changes.")
 @click.option("--etcd", "etcd_at", default="", metavar="HOST:PORT", help="It is in etcd.")
 @click.option("--prefix", default=PREFIX, show_default=True, help="Of its keys in etcd.")
 @click.option("--etcd-identity", type=_PATH, metavar="PATH", help="For TLS to etcd: PATH.pem, "
@@ -128,7 +127,7 @@ def remove(state: Path, edge: str) -> None:
 @click.option("--report-only", is_flag=True, help="Change nothing; only say what differs.")
 @click.option("--timeout", default=5.0, type=click.FloatRange(0.1), help="Seconds of a call.")
 @click.option("--probe", default=10.0, type=click.FloatRange(0.1),
-              help="Ask an edge that is silent every so many seconds.")
+              help="Seconds after which a silent edge is asked.")
 @click.pass_obj
 def run(
     state: Path, listen: str, certificates: float, file: Path | None, etcd_at: str, prefix: str,
@@ -136,7 +135,7 @@ def run(
 ) -> None:
     """Keep the edges as --file or --etcd says, until interrupted."""
     if (file is None) == (not etcd_at):
-        raise click.UsageError("--file or --etcd says what is wanted")
+        raise click.UsageError("the desired state needs --file or --etcd")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     serving = Serving()
     register = _register(state)
@@ -157,8 +156,8 @@ def run(
         settings = Settings(report_only, timeout, probe)
         fleet = owned.enter_context(closing(Fleet(kept, connect, settings, register.trusted)))
         source: File | Etcd = (
-            File(file, fleet.wanted) if file is not None
-            else Etcd(etcd_at, fleet.wanted, prefix, etcd_identity, timeout, announced)
+            File(file, fleet.set_desired) if file is not None
+            else Etcd(etcd_at, fleet.set_desired, prefix, etcd_identity, timeout, announced)
         )
         owned.callback(source.stop)
         if listen:
@@ -188,10 +187,10 @@ def client_of(
 
 @cli.command()
 @click.option("--wait", default=0.0, type=click.FloatRange(0), metavar="SECONDS",
-              help="Wait so long until all are in step; exit with 1 if not.")  # fmt: skip
+              help="Wait at most this long until all are in step, else exit with 1.")  # fmt: skip
 @click.pass_obj
 def status(state: Path, wait: float) -> None:
-    """How the edges fare, as the controller saw them last."""
+    """The last known states of the edges."""
     until = time.monotonic() + wait
     while True:
         states = board.read(state / "status.json")

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 from controller import board, etcd_pb2
+from controller.desired_state import Edge, Piece, Rules
 from controller.fleet import File
-from controller.wanted import Edge, Piece, Rules
 from fleet_world import DROP, PASS, PDR, QUICK, Controller, Edges, controller, edges
 from helioc.lang.contract.request.request import request_text
 from helioc.runtime.base.outcome import Outcome
@@ -40,8 +40,8 @@ def _has(two: Edges, name: str, rules: list[str]) -> bool:
     return two.rules(name) == rules
 
 
-def _mended(by: Controller, times: int) -> bool:
-    return by.state("one").mended == times
+def _repaired(by: Controller, times: int) -> bool:
+    return by.state("one").repaired == times
 
 
 def wanted(of: Edges, **rules: str | tuple[str, ...]) -> dict[str, Edge]:
@@ -67,7 +67,7 @@ def test_a_file_is_kept(two: Edges, tmp_path: Path) -> None:
         new.rename(path)
 
     write(DROP, PDR)
-    with controller(tmp_path) as made, closing_file(path, made.fleet.wanted):
+    with controller(tmp_path) as made, closing_file(path, made.fleet.set_desired):
         for name in two.worlds:
             made.until(name, "in step")
             assert two.rules(name) == [PDR, DROP]
@@ -77,11 +77,11 @@ def test_a_file_is_kept(two: Edges, tmp_path: Path) -> None:
         path.write_text("edges: {one: {pipelines: [}}")  # what was wanted stays wanted
         with two.client("one") as other:
             other.apply("delete FAR 1")
-        until(lambda: two.rules("one") == [PASS], "mended")
+        until(lambda: two.rules("one") == [PASS], "repaired")
         write()
         until(lambda: two.rules("one") == [] and two.rules("two") == [], "no rules are wanted")
     text = board.table(board.read(made.board.path), 0)
-    assert text.splitlines()[0].split() == "edge pipeline revision state since mended".split()
+    assert text.splitlines()[0].split() == "edge pipeline revision state since repaired".split()
 
 
 @contextmanager
@@ -98,20 +98,20 @@ def closing_file(path: Path, tell: Any) -> Iterator[File]:
 # ---- drift --------------------------------------------------------------------------------------
 
 
-def test_drift_is_seen_reported_and_mended(
+def test_drift_is_seen_reported_and_repaired(
     two: Edges, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     with controller(tmp_path) as made:
-        made.fleet.wanted(wanted(two, one=(DROP, PDR), two=DROP))
+        made.fleet.set_desired(wanted(two, one=(DROP, PDR), two=DROP))
         made.until("one", "in step")
         two.worlds["one"].ctl("update", "FAR 1 [(action, u8, PASS)]")
-        until(lambda: made.state("one").mended, "mended")
+        until(lambda: made.state("one").repaired, "repaired")
         state = made.state("one")
         assert two.rules("one") == [PDR, DROP]
         assert state.drift == (f"~ {PASS}; wanted: {DROP}",)
-        assert "somebody has changed its rules" in caplog.text
-        assert made.state("two").mended == 0
+        assert "its rules were changed" in caplog.text
+        assert made.state("two").repaired == 0
         with two.client("one") as client:
             assert client.status().pipelines[0].revision >= state.revision
 
@@ -120,7 +120,7 @@ def test_drift_may_only_be_reported(two: Edges, tmp_path: Path) -> None:
     with two.client("one") as client:
         client.apply(f"create {PASS}, FAR 2 [(action, u8, DROP)]")
     with controller(tmp_path, settings=replace(QUICK, report_only=True)) as made:
-        made.fleet.wanted(wanted(two, one=(DROP, PDR)))
+        made.fleet.set_desired(wanted(two, one=(DROP, PDR)))
         state = made.until("one", "drifted")
         assert state.notes == (f"~ {PASS}; wanted: {DROP}", "- FAR 2 [(action, u8, DROP)]",
                                f"+ {PDR}")  # fmt: skip
@@ -150,7 +150,7 @@ def test_another_writer_came_first(two: Edges, tmp_path: Path) -> None:
         return Racing(address, pipeline, timeout=QUICK.timeout)
 
     with controller(tmp_path, connect) as made:
-        made.fleet.wanted(wanted(two, one=DROP))
+        made.fleet.set_desired(wanted(two, one=DROP))
         made.until("one", "in step")
         assert raced == ["H0760"] and two.rules("one") == [DROP]
 
@@ -172,22 +172,22 @@ def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> Non
         return Losing(address, pipeline, timeout=QUICK.timeout)
 
     with controller(tmp_path, connect) as made, two.transactions("one") as done:
-        made.fleet.wanted(wanted(two, one=DROP))
+        made.fleet.set_desired(wanted(two, one=DROP))
         state = made.until("one", "in step")
-        assert lost and state.mended == 0 and two.rules("one") == [DROP]
+        assert lost and state.repaired == 0 and two.rules("one") == [DROP]
     assert len(done) == 1
 
 
 def test_who_fights_is_not_fought_without_end(two: Edges, tmp_path: Path) -> None:
     settings = replace(QUICK, least=0.1, most=0.8)
     with controller(tmp_path, settings=settings) as one:
-        one.fleet.wanted(wanted(two, one=DROP))
+        one.fleet.set_desired(wanted(two, one=DROP))
         one.until("one", "in step")
         mended = []
         with two.client("one") as other:
             for number in range(1, 5):
                 other.apply(f"update {PASS}")
-                until(partial(_mended, one, number), "mended")
+                until(partial(_repaired, one, number), "repaired")
                 mended.append(time.monotonic())
         pauses = [after - before for before, after in pairwise(mended)]
         assert pauses[1] > 0.25 and pauses[2] > 0.5, pauses  # 0.4 and 0.8, but for when we look
@@ -199,21 +199,21 @@ def test_who_fights_is_not_fought_without_end(two: Edges, tmp_path: Path) -> Non
 def test_a_refused_rule_holds_up_nobody_else(two: Edges, tmp_path: Path) -> None:
     with controller(tmp_path) as made:
         wrong = "PDR 6 [(dst_ip, u32, 10.3.0.0/16), FAR 99]"
-        made.fleet.wanted(wanted(two, one=(DROP, wrong), two=DROP))
+        made.fleet.set_desired(wanted(two, one=(DROP, wrong), two=DROP))
         state = made.until("one", "refused")
         assert "H0441" in state.notes[0] and "rules.yaml:2" in state.notes[0]
         assert "FAR 99" in state.notes[0] and two.rules("one") == []
         made.until("two", "in step")
-        made.fleet.wanted(wanted(two, one=(DROP, PDR), two=DROP))
+        made.fleet.set_desired(wanted(two, one=(DROP, PDR), two=DROP))
         made.until("one", "in step")
         assert two.rules("one") == [PDR, DROP]
 
 
 def test_a_pipeline_that_is_not_there(two: Edges, tmp_path: Path) -> None:
     with controller(tmp_path) as made:
-        made.fleet.wanted({"one": Edge(two.worlds["one"].address, {"nope": Rules()})})
+        made.fleet.set_desired({"one": Edge(two.worlds["one"].address, {"nope": Rules()})})
         assert "H0706" in made.until("one", "refused").notes[0]
-        made.fleet.wanted({})
+        made.fleet.set_desired({})
         assert made.board.states() == []
 
 
@@ -223,12 +223,12 @@ def test_a_pipeline_that_is_not_there(two: Edges, tmp_path: Path) -> None:
 def test_an_edge_that_stalls_holds_up_nobody_else(two: Edges, tmp_path: Path) -> None:
     agent = two.agents["one"].pid
     with controller(tmp_path) as made:
-        made.fleet.wanted(wanted(two, one=DROP, two=DROP))
+        made.fleet.set_desired(wanted(two, one=DROP, two=DROP))
         made.until("one", "in step")
         made.until("two", "in step")
         os.killpg(agent, signal.SIGSTOP)
         try:
-            made.fleet.wanted(wanted(two, one=PASS, two=PASS))
+            made.fleet.set_desired(wanted(two, one=PASS, two=PASS))
             until(lambda: two.rules("two") == [PASS], "the other edge goes on", 3)
             since = made.until("one", "unreachable").since
             assert made.state("one").notes
@@ -242,15 +242,15 @@ def test_an_agent_that_is_killed_and_comes_back(kernel: None, tmp_path: Path) ->
     with ExitStack() as owned:
         one = owned.enter_context(edges(tmp_path, "one"))
         made = owned.enter_context(controller(tmp_path))
-        made.fleet.wanted(wanted(one, one=(DROP, PDR)))
+        made.fleet.set_desired(wanted(one, one=(DROP, PDR)))
         made.until("one", "in step")
         one.agents["one"].stop(signal.SIGKILL)
         made.until("one", "unreachable")
-        made.fleet.wanted(wanted(one, one=PASS))  # wanted while nobody is there
+        made.fleet.set_desired(wanted(one, one=PASS))  # wanted while nobody is there
         owned.enter_context(one.worlds["one"].agent())
         made.until("one", "in step")
         assert one.rules("one") == [PASS]
-        assert made.state("one").mended == 0
+        assert made.state("one").repaired == 0
 
 
 class Still(Client):
@@ -298,9 +298,9 @@ def test_two_hundred_edges_and_one_that_is_stuck(tmp_path: Path) -> None:
     with controller(tmp_path, connect) as made:
         try:
             names = [str(number) for number in range(200)]
-            made.fleet.wanted({name: Edge("a:1", {"p": rules}) for name in names})
+            made.fleet.set_desired({name: Edge("a:1", {"p": rules}) for name in names})
             until(lambda: _in_step(made) == {*names} - {"7"}, "all but one are in step")
-            made.fleet.wanted({"8": Edge("a:1", {"p": rules})})  # also the stuck one is let go
+            made.fleet.set_desired({"8": Edge("a:1", {"p": rules})})  # also the stuck one is let go
             assert [state.edge for state in made.board.states()] == ["8"]
         finally:
             stuck.set()

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from controller import etcd_pb2
-from controller.etcd import SILENCE, Etcd, wanted_of
-from controller.wanted import Edge, Piece, Rules
+from controller.desired_state import Edge, Piece, Rules
+from controller.etcd import SILENCE, Etcd, desired_state_of
 from fleet_world import DROP, PASS, PDR, Cable, Edges, EtcdServer, controller, etcd
 from lab import until
 
@@ -50,7 +50,7 @@ def followed(
 def test_etcd_is_kept(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
     here = f"one/{two.pipeline('one')}"
     store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
-    with controller(tmp_path) as made, followed(store.address, made.fleet.wanted):
+    with controller(tmp_path) as made, followed(store.address, made.fleet.set_desired):
         made.until("one", "in step")
         assert two.rules("one") == [DROP]
         with two.transactions("one") as done:
@@ -74,11 +74,11 @@ def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Pa
     with ExitStack() as owned:
         owned.callback(cable.close)
         made = owned.enter_context(controller(tmp_path))
-        source = owned.enter_context(followed(cable.address, made.fleet.wanted))
+        source = owned.enter_context(followed(cable.address, made.fleet.set_desired))
         made.until("one", "in step")
         for compacted in (False, True):
             cable.cut()
-            until(lambda: source.fault, "the cut is seen")
+            until(lambda: source.error, "the cut is seen")
             with two.client("one") as other:
                 other.apply("replace FAR 1 [(action, u8, PASS)]")
             until(lambda: two.rules("one") == [DROP], "kept without etcd")
@@ -90,7 +90,7 @@ def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Pa
                 )
                 store.ctl("compact", revision)
             cable.mend()
-            until(lambda: len(two.rules("one")) == 2 and not source.fault, "resumed")
+            until(lambda: len(two.rules("one")) == 2 and not source.error, "resumed")
             store.put({f"{here}/far": None})
             until(lambda: two.rules("one") == [DROP], "watched again")
 
@@ -104,17 +104,17 @@ def test_etcd_stands_still_without_hanging_up(
     assert store.process is not None
     with ExitStack() as owned:
         made = owned.enter_context(controller(tmp_path))
-        source = owned.enter_context(followed(store.address, made.fleet.wanted, silence=1))
+        source = owned.enter_context(followed(store.address, made.fleet.set_desired, silence=1))
         made.until("one", "in step")
         owned.callback(os.kill, store.process.pid, signal.SIGCONT)
         os.kill(store.process.pid, signal.SIGSTOP)
-        until(lambda: source.fault, "nobody answers")
+        until(lambda: source.error, "nobody answers")
         with two.client("one") as other:
             other.apply("replace FAR 1 [(action, u8, PASS)]")
         until(lambda: two.rules("one") == [DROP], "kept meanwhile")
         os.kill(store.process.pid, signal.SIGCONT)
         store.put({f"{here}/drop": PASS})
-        until(lambda: two.rules("one") == [PASS] and not source.fault, "resumed")
+        until(lambda: two.rules("one") == [PASS] and not source.error, "resumed")
 
 
 def test_what_an_edge_announced_to_one_controller_all_know(
@@ -126,13 +126,15 @@ def test_what_an_edge_announced_to_one_controller_all_know(
     store.put({f"one/{two.pipeline('one')}": DROP})
     with ExitStack() as owned:
         made = [owned.enter_context(controller(tmp_path)) for _ in range(2)]
-        office = owned.enter_context(followed(store.address, made[0].fleet.wanted, lambda: said))
-        owned.enter_context(followed(store.address, made[1].fleet.wanted))
+        office = owned.enter_context(
+            followed(store.address, made[0].fleet.set_desired, lambda: said)
+        )
+        owned.enter_context(followed(store.address, made[1].fleet.set_desired))
         for each in made:
             each.until("one", "in step")
         with two.transactions("one") as done:
             two.worlds["one"].ctl("update", PASS)
-            until(lambda: len(done) > 1, "mended")
+            until(lambda: len(done) > 1, "repaired")
             with two.client("one") as client:
                 now = client.status().pipelines[0].revision
             until(lambda: all(each.state("one").revision >= now for each in made), "both saw it")
@@ -144,7 +146,7 @@ def test_what_an_edge_announced_to_one_controller_all_know(
 
 
 def test_keys_of_etcd() -> None:
-    found = wanted_of({
+    found = desired_state_of({
         b"/h/edges/b/p": b"FAR 1 []", b"/h/edges/a": b" a:1 \n", b"/h/edges/b/p/x/y": b"FAR 2 []",
         b"/h/edges/a/p": b"", b"/h/announced/a": b'{"address": "a:2"}', b"/h/edges/c/p": b"",
         b"/h/announced/b": b'{"address": "b:2"}', b"/h/announced/c": b"[]", b"/h/other": b"x",

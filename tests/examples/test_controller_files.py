@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from controller import board
 from controller.board import State
-from controller.wanted import read_file
+from controller.desired_state import read_file
 from helioc.lang.text.diagnostics import Refused
 
 
@@ -52,15 +52,15 @@ edges:
 
 def test_the_table() -> None:
     states = [
-        State("one", "linx", "", "in step", 100.0, 17, mended=2),
+        State("one", "linx", "", "in step", 100.0, 17, repaired=2),
         State("two", "linx", "", "unreachable", 0.0, notes=("no agent answers",)),
     ]
     assert (
         board.table(states, 160)
         == """\
-edge  pipeline  revision  state        since  mended
+edge  pipeline  revision  state        since  repaired
 one   linx      17        in step      1 min  2
 two   linx      -         unreachable  3 min  -
     no agent answers"""
     )
-    assert board.table([], 0) == "nothing is wanted of any edge"
+    assert board.table([], 0) == "the desired state has no pipelines"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from controller.board import Board
+from controller.desired_state import Edge, Rules
 from controller.fleet import Fleet
-from controller.wanted import Edge, Rules
 from fleet_world import QUICK, edges, plain, put_away
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.errors import refused
@@ -40,7 +40,7 @@ def test_it_is_let_go_of_and_one_that_is_known_otherwise_connected_to_anew(tmp_p
         closing(Fleet(board, connect, QUICK, trusted)) as fleet,
     ):
         wanted = {one.pipeline("e"): Rules()}
-        fleet.wanted({"e": Edge(one.worlds["e"].address, wanted)})
+        fleet.set_desired({"e": Edge(one.worlds["e"].address, wanted)})
         until(lambda: [s.fares for s in board.states()] == ["in step"], "in step")
         assert len(clients) == 1
         known.append(b"another")

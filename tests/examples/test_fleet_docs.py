@@ -100,7 +100,9 @@ def test_the_laboratory(name: str, tmp_path: Path) -> None:
         rule = "BLOCK 1 [(src_ip, u32, 10.0.0.0/24), (dst_port, u16, 7..9)]"
         assert rule in said
         shell.tell(drift)
-        until(lambda: re.search(r"in step .* 1$", shell.tell("$controller status"), re.M), "mended")
+        until(
+            lambda: re.search(r"in step .* 1$", shell.tell("$controller status"), re.M), "repaired"
+        )
         said = shell.tell(look)
         assert rule in said and f"- {rule}" not in said and f"+ {rule}" in said
         shell.tell(down)

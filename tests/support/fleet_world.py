@@ -18,7 +18,7 @@ from pathlib import Path
 from agent_world import EDGE, World, world
 from controller.board import Board, State
 from controller.fleet import Fleet
-from controller.keeper import Settings
+from controller.manager import Settings
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb

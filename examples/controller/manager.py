@@ -1,9 +1,9 @@
-"""Keeps one pipeline of one edge in its wanted state.
+"""Keeps one pipeline of one edge in its desired state.
 
-A thread for each, so that an edge that is slow or gone holds up nobody else. It compares what there
-is with what is wanted when something was wanted, when the agent tells of a change, and after every
-break; and makes the difference in one request, under the condition that nothing has changed
-meanwhile (`if_revision`) and by a key of its own, so that it is made once at most.
+Each has a thread, so that an edge that is slow or gone delays no other. It compares the rules with
+the desired ones when these change, when the agent reports a change, and after every lost
+connection; and sends the difference as one request, on condition that the rules have not changed
+since (`if_revision`) and with an idempotency key, so that it is carried out once at most.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, NamedTuple
 
 from helioc.lang.contract.request.request import request_text
 from helioc.lang.text.diagnostics import Refused
-from helioc.lang.text.ending import diagnosed
+from helioc.lang.text.exit_status import diagnosed
 from helioc.lang.text.render import render
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.client.desired_state import Difference
 from helioc.runtime.rpc import control_pb2 as pb
 
 from .board import Board, Fares, State
-from .wanted import Rules
+from .desired_state import Rules
 
 _log = logging.getLogger("controller")
-#: No answer: the edge is gone, or too slow. `helioctl explain` tells more of them.
+#: No answer: the edge is gone, or too slow. See `helioctl explain`.
 _UNREACHABLE = ("H0763", "H0764")
 _MOVED_ON = "H0760"
 _SHOWN = 20  # lines about one pipeline
@@ -61,15 +61,15 @@ class _Lost(NamedTuple):
 _Message = pb.Event | _Lost | None
 
 
-class Keeper:
-    """`start` it, `give` it what is wanted, `stop` it."""
+class Manager:
+    """`start` it, `give` it the desired rules, `stop` it."""
 
     def __init__(
         self, edge: str, pipeline: str, board: Board, connect: Callable[[str, str, str], Client],
         settings: Settings, trusted: Callable[[str], object] = lambda edge: None,
     ) -> None:  # fmt: skip
-        """`connect`: from an edge's name, its address and a pipeline to a client. `trusted`: by
-        what the edge is known; raises `Refused` where it is not to be asked any more."""
+        """`connect`: from an edge's name, its address and a pipeline to a client. `trusted`: the
+        authority of the edge; raises `Refused` where the edge was removed."""
         self.connect, self.board, self.settings = connect, board, settings
         self.trusted = trusted
         self._name = f"{edge}/{pipeline}"
@@ -79,7 +79,7 @@ class Keeper:
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._stopping = False
         self._agreed: Rules | None = None  # what was in force when we last looked
-        self._mended_at, self._fights = 0.0, 0  # when we mended last, and how often in a row
+        self._repaired_at, self._fights = 0.0, 0  # when it repaired last, and how often in a row
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
 
     def start(self) -> None:
@@ -108,11 +108,11 @@ class Keeper:
         pause = self.settings.least
         while True:
             self._drain()
-            if self._stopping:  # what told us so may be among what came
+            if self._stopping:  # the message about it may have been drained
                 return
             task = self._task
             if task is None or not task.address:
-                self._put(fares="unreachable", notes=("nobody has said where its agent is",))
+                self._put(fares="unreachable", notes=("the address of its agent is not known",))
                 self._inbox.get()
                 continue
             try:
@@ -157,7 +157,7 @@ class Keeper:
             begun.set()
 
     def _attend(self, client: Client) -> None:
-        """Wait for something, and look whether it matters."""
+        """Wait for messages, and compare if one of them matters."""
         try:
             came = [self._inbox.get(timeout=self.settings.probe), *self._drain()]
         except queue.Empty:
@@ -189,8 +189,7 @@ class Keeper:
         return came
 
     def _wait(self, seconds: float) -> None:
-        """So long, or until something else is wanted, for who looks at everything again. What the
-        agent tells meanwhile is kept."""
+        """Wait for `seconds`, or for a new task. Messages of the agent in between are kept."""
         until, came = time.monotonic() + seconds, list[_Message]()
         while (left := until - time.monotonic()) > 0:
             try:
@@ -206,7 +205,7 @@ class Keeper:
     # ---- the rules ----------------------------------------------------------------------------
 
     def _look(self, client: Client) -> None:
-        """Compare, and make it so. What is refused stands in the state until something changes."""
+        """Compare, and send the difference. A refusal stays in the state until a change."""
         try:
             while not self._stopping and not self._settled(client):
                 pass
@@ -226,7 +225,7 @@ class Keeper:
         drifted = rules == self._agreed
         if drifted or self.settings.report_only:
             if drifted and found.lines != self._state.notes:
-                self._tell(logging.WARNING, "somebody has changed its rules:", found.lines)
+                self._log_lines(logging.WARNING, "its rules were changed:", found.lines)
             self._put(fares="drifted", notes=found.lines, revision=found.revision)
         if self.settings.report_only:
             return True
@@ -238,10 +237,10 @@ class Keeper:
             if rejected.diagnostics[0].code != _MOVED_ON:
                 raise
             return False
-        self._tell(logging.INFO, f"revision {done.revision}:", found.lines)
+        self._log_lines(logging.INFO, f"revision {done.revision}:", found.lines)
         if drifted:
-            self._mended_at = time.monotonic()
-            self._put(mended=self._state.mended + 1, drift=found.lines)
+            self._repaired_at = time.monotonic()
+            self._put(repaired=self._state.repaired + 1, drift=found.lines)
         self._in_step(client, rules, done.revision)
         return True
 
@@ -253,16 +252,16 @@ class Keeper:
         self._put(fares="in step", notes=(), revision=revision, digest=digest)
 
     def _too_soon(self) -> bool:
-        """Who changes the rules again and again is not fought without end: each time we wait longer
-        after the last. True: we waited, and things may be otherwise by now."""
+        """Rules that others change again and again are repaired after a pause that grows each time.
+        True: it waited, and the rules may have changed."""
         now = time.monotonic()
-        if now - self._mended_at > 2 * self.settings.most:
+        if now - self._repaired_at > 2 * self.settings.most:
             self._fights = 0
         pause = min(self.settings.least * 2.0**self._fights, self.settings.most)
-        if not self._fights or now >= self._mended_at + pause:
+        if not self._fights or now >= self._repaired_at + pause:
             self._fights += 1
             return False
-        self._wait(self._mended_at + pause - now)
+        self._wait(self._repaired_at + pause - now)
         return True
 
     def _key(self, found: Difference) -> str:
@@ -271,7 +270,7 @@ class Keeper:
         meant = f"{self._name} {found.revision} {request_text(found.request)}"
         return hashlib.sha256(meant.encode()).hexdigest()[:32]
 
-    # ---- telling ------------------------------------------------------------------------------
+    # ---- reports ------------------------------------------------------------------------------
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, Refused) and (not error.diagnostics or _unreachable(error)):
@@ -282,11 +281,11 @@ class Keeper:
             found = diagnosed(error, "controller")
             notes, fares = tuple(render(place(each)) for each in found), "refused"
         if (fares, notes) != (self._state.fares, self._state.notes):
-            self._tell(logging.ERROR, f"{fares}:", notes)
+            self._log_lines(logging.ERROR, f"{fares}:", notes)
         self._put(fares=fares, notes=notes)
 
-    def _tell(self, level: int, what: str, lines: Sequence[str]) -> None:
-        """Not more lines than somebody reads."""
+    def _log_lines(self, level: int, what: str, lines: Sequence[str]) -> None:
+        """The first lines, and how many more there are."""
         shown = list(lines[:_SHOWN])
         if len(lines) > _SHOWN:
             shown.append(f"and {len(lines) - _SHOWN:,} more")

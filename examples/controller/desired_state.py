@@ -1,4 +1,4 @@
-"""What the fleet is to be: for each edge and pipeline the rules, and where each is written down."""
+"""The desired state of a fleet: the rules of each edge and pipeline, and where each is written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rules:
     def request(self) -> Request:
         """One request of all. Raises `Refused`, places in the pieces."""
         text = "\n;\n".join(self._texts())
-        return parse_request(Source("wanted", text)) if text else Request(())
+        return parse_request(Source("desired state", text)) if text else Request(())
 
     def placed(self, found: Diagnostic) -> Diagnostic:
         """A finding about the request, with its places in the pieces."""
@@ -74,11 +74,11 @@ class Edge:
 
 
 #: Edges by name.
-Wanted = Mapping[str, Edge]
+DesiredState = Mapping[str, Edge]
 
 
-def read_file(path: Path) -> Wanted:
-    """A wanted state from YAML:
+def read_file(path: Path) -> DesiredState:
+    """A desired state from YAML:
 
         edges:
           edge1:
@@ -92,9 +92,9 @@ def read_file(path: Path) -> Wanted:
     nodes = Nodes(read_source(path), found, GUIDE)
     top = nodes.mapping(nodes.root(), "the file", ["edges"])
     edges = nodes.mapping(top["edges"].value, "edges", None) if "edges" in top else {}
-    wanted = {name: _edge(nodes, entry.value) for name, entry in edges.items()}
+    desired = {name: _edge(nodes, entry.value) for name, entry in edges.items()}
     found.stop_if_errors()
-    return wanted
+    return desired
 
 
 def _edge(nodes: Nodes, node: Any) -> Edge:
