@@ -50,7 +50,7 @@ FIRST = ("chrt", "--fifo", "10")
 @dataclass(frozen=True)
 class Run:
     """A row. `pace`: microseconds from one request to the next, 0: back to back. `acknowledge` as
-    `heliod` has it. `beside`: what another client does meanwhile."""
+    `heliod` has it. `beside`: what another client does at the same time."""
 
     calls: str
     pace: int
@@ -272,7 +272,7 @@ def beside(made: Edge, run: Run) -> Iterator[None]:
     try:
         yield
         if not process.running:
-            raise LabError(f"nobody was beside {run.name}: {process.wait()}")
+            raise LabError(f"no other client ran beside {run.name}: {process.wait()}")
     finally:
         process.stop()
 
@@ -286,7 +286,7 @@ def keep_listing(client: Client) -> None:
 
 
 def keep_changing(client: Client) -> None:
-    """Requests with as many changes as go into one, of rules that nobody else speaks of."""
+    """Requests with as many changes as go into one, of rules that no other request names."""
     wanted = []
     for far in (2, 3):
         message = client.message(parse_request(Source("bench", f"update PDR 1, FAR {far}")))

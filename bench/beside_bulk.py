@@ -115,7 +115,7 @@ def columns(first: int, count: int, scattered: bool) -> bytes:
 
 @contextmanager
 def filled(count: int, scattered: bool, acknowledge: str) -> Iterator[Edge]:
-    """An agent with so many rules in one pipeline, and another beside it."""
+    """An agent with that many rules in one pipeline, and another beside it."""
     bundle = of_a_million("1500k")
     with ExitStack() as owned:
         made = owned.enter_context(edge(bundle, acknowledge, cpu=(), first=()))

@@ -139,13 +139,13 @@ def requests(bundle: Bundle) -> Iterator[Row]:
         yield from _each("create a PDR", creates, c)
         yield from _each("delete a PDR", deletes, c)
     with control(bundle) as c:
-        yield _octets("update a FAR: octets to force, median", updates, c, "<= 20 us")
-        yield _octets("create a PDR: octets to force, median", creates, c)
-        yield _octets("delete a PDR: octets to force, median", deletes, c)
-        yield _octets("create a PDR of ten: octets to force", tens, c, "<= 35 us")
+        yield _to_force("update a FAR: bytes to force, median", updates, c, "<= 20 us")
+        yield _to_force("create a PDR: bytes to force, median", creates, c)
+        yield _to_force("delete a PDR: bytes to force, median", deletes, c)
+        yield _to_force("create a PDR of ten: bytes to force", tens, c, "<= 35 us")
 
 
-def _octets(name: str, texts: list[str], c: Control, target: str = "") -> Row:
+def _to_force(name: str, texts: list[str], c: Control, target: str = "") -> Row:
     """From a request as an agent gets it until it is in force and the rule book knows."""
     codecs = Codecs(c.bundle.manifest, c.book.kinds)
     messages = [encode(parse_request(Source("bench", text)), codecs) for text in texts]

@@ -186,7 +186,7 @@ static size_t message(uint8_t *at, const uint8_t *data, uint32_t size, uint8_t f
 	return size + 14;
 }
 
-/* Read a frame. Returns how many octets of an answer's message it brought, -1 for a stream's end. */
+/* Read a frame. Returns how many bytes of an answer's message it brought, -1 for a stream's end. */
 static int64_t step(uint8_t *answer, size_t room, size_t filled)
 {
 	uint8_t head[9], body[64], out[64];

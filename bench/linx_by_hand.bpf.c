@@ -3,7 +3,7 @@
  * The yardstick: what pipelines/linx.hp does with the packets of this benchmark, written by hand as well
  * as we can. Plain maps: an entry of the hash says where to go at once, so changing two rules can be
  * seen half done. With -DEPOCH it keeps the compiled pipeline's promise in the same way (cells that say
- * which record holds at a packet's epoch), so that the price of the promise can be told from the
+ * which record holds at a packet's epoch), so that the price of the promise can be separated from the
  * compiler's. Left out, since no packet here meets it: ICMP answers (the kernel gets such packets),
  * spreading over members, and the kernel's FIB behind the neighbour table.
  */

@@ -4,10 +4,10 @@ Every round times each program, and a stub that does nothing, in turn and on one
 same dispatcher that puts the packet back (restore.bpf.c). What counts is the thread's own CPU time.
 A program's net is the median over the rounds of its time less the stub's of the same round; a ratio
 is the median of the rounds' ratios. So rounds are many and short, not few and long, and the half in
-which the stub was slowest, because somebody else shared the core, is left out.
+which the stub was slowest, because another process shared the core, is left out.
 
 Every timing is preceded by an untimed run of the same program, so that none is slower for what ran
-before it; and every other round goes backwards. Programs and maps are made anew for every *load*,
+before it; and every other round goes backwards. Programs and maps are made again for every *load*,
 since where they come to lie is worth several ns, many with a thousand rules: so a difference is the
 median of many loads, and is printed with what it lies between in 95 of 100 cases.
 """
@@ -50,7 +50,7 @@ def build(source: Path, *defines: str) -> bytes:
 
 @dataclass(frozen=True)
 class Vary:
-    """A big-endian field of the frame, drawn anew for each packet: base + step * [0, count).
+    """A big-endian field of the frame, drawn for each packet: base + step * [0, count).
     Both fields of a load take the same draw."""
 
     offset: int
@@ -111,9 +111,11 @@ class Times:
         """Nanoseconds more than another where neither was disturbed, which only ever adds: between
         the least tenths of each load's rounds. The median of the loads, and between what it lies in
         95 of 100 cases (of fewer than six loads: the least and the most)."""
-        apart = sorted(mine - its for mine, its in zip(self._least(), other._least(), strict=True))
-        outside = _seldom(len(apart))
-        return median(apart), apart[outside], apart[-1 - outside]
+        differences = sorted(
+            mine - its for mine, its in zip(self._least(), other._least(), strict=True)
+        )
+        outside = _seldom(len(differences))
+        return median(differences), differences[outside], differences[-1 - outside]
 
     def _least(self) -> list[float]:
         by_load: dict[int, list[float]] = {}
@@ -167,7 +169,7 @@ class Dispatcher:
         self._slot.update(bytes(4), program.fileno().to_bytes(4, "little"))
 
     def run(self, packets: int) -> tuple[float, int, bytes]:
-        """Thread-CPU ns a packet, and the last packet's verdict and octets."""
+        """Thread-CPU ns a packet, and the last packet's verdict and bytes."""
         self._setting[:8] = bytes(8)
         start = time.thread_time_ns()
         done = self._restore.test_run(self._frame, repeat=packets)
@@ -188,7 +190,7 @@ def check(dispatcher: Dispatcher, name: str, program: Program, load: Load) -> by
         _, action, left = dispatcher.run(1)
         if ACTIONS[action] != load.action or len(left) != load.length:
             raise Wrong(
-                f"{name}: {ACTIONS[action]} with {len(left)} octets, "
+                f"{name}: {ACTIONS[action]} with {len(left)} bytes, "
                 f"not {load.action} with {load.length}"
             )
     return frame

@@ -52,9 +52,9 @@ def compiled(bundles: Iterable[Bundle], load: Workload, owned: ExitStack) -> lis
 def _fill(manifest: Manifest, maps: dict[str, Map], load: Workload, owned: ExitStack) -> None:
     ports = maps["ports"].mmap()
     for number, role in ((w.LAN_PORT, "lan"), (w.WAN_PORT, "wan")):
-        octets = _PORT.pack(1, w.MTU, 0, w.MAC[:6], manifest.roles.index(role), 1, 0)
+        data = _PORT.pack(1, w.MTU, 0, w.MAC[:6], manifest.roles.index(role), 1, 0)
         stride = maps["ports"].spec.stride
-        ports[number * stride : number * stride + len(octets)] = octets
+        ports[number * stride : number * stride + len(data)] = data
     _surroundings(maps, load)
     apply(manifest, maps, (*load.overlays(), *load.fars(), *load.pdrs()), owned)
 
@@ -108,8 +108,8 @@ class Filler:
         local, remote, key = (matcher.value for _, matcher in rule.match)
         record = w.next_hop(w.WAN_PORT)
         record += struct.pack(">III", local, remote, key) + _u32(1)
-        octets = struct.pack(">III", local, remote, key) + _u32(1)
-        self._maps["overlay_numbers"].update(octets, _u32(rule.id))
+        data = struct.pack(">III", local, remote, key) + _u32(1)
+        self._maps["overlay_numbers"].update(data, _u32(rule.id))
         self._maps["overlays"].update(_u32(rule.id), record)
         self._cell("overlay_cells", rule.id)
 
@@ -138,13 +138,13 @@ class Filler:
 
     def directory(self) -> None:
         order = sorted(self._tuples.items(), key=lambda item: -item[1][1])
-        octets = _u32(len(order)) + bytes(4)
+        data = _u32(len(order)) + bytes(4)
         for mask, (number, best) in order:
-            octets += struct.pack("<Q", best) + mask + _u32(number)
+            data += struct.pack("<Q", best) + mask + _u32(number)
         directory = self._maps["directory"]
-        octets += bytes(directory.spec.value_size - len(octets))
+        data += bytes(directory.spec.value_size - len(data))
         slot = 1 if self.epoch else 0
-        directory.update(_u32(slot), octets)
+        directory.update(_u32(slot), data)
         self._cell("directory_cells", 0)
 
     def _cell(self, cells: str, number: int) -> None:

@@ -4,7 +4,7 @@
  *
  * BPF_PROG_TEST_RUN with repeat N hands the SAME buffer to all N runs: a decapsulator sees its own
  * output from the second on, and "costs" a fraction. `restore` is what is run instead: it puts head,
- * tail, metadata and the leading octets back, draws new values for the varied fields, and tail-calls
+ * tail, metadata and the leading bytes back, draws new values for the varied fields, and tail-calls
  * slot 0, which holds the program under test or `stub`. What is done here does not depend on which.
  */
 #include <linux/bpf.h>
@@ -24,7 +24,7 @@ struct setting {
 	__u64 scratch;
 	__u64 random;
 	__u32 length;
-	__u32 copy; /* leading octets to put back */
+	__u32 copy; /* leading bytes to put back */
 	struct vary vary[2];
 	__u8 frame[COPY_MOST];
 };

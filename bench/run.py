@@ -37,8 +37,8 @@ def say(line: object = "") -> None:
 
 
 class DataPath:
-    """The rows of the data path. `loads`: how often programs and maps are made anew, for where they
-    happen to lie in memory costs or saves several per cent."""
+    """The rows of the data path. `loads`: how often programs and maps are made again, for where
+    they happen to lie in memory costs or saves several per cent."""
 
     def __init__(
         self, staged: Bundle, fused: Bundle, loads: int, rounds: int, packets: int

@@ -27,7 +27,7 @@ from scapy.packet import Packet
 SESSIONS = (1, 1000, 100_000)
 ETHERNET = Ether(dst="02:00:00:00:00:0a", src="02:00:00:00:00:0b")
 USER = IP(src="198.51.100.9", dst="10.64.0.0") / UDP(sport=53, dport=4000) / bytes(40)
-FIRST = int(IPv4Address("10.64.0.0"))  # of the addresses that tell sessions apart
+FIRST = int(IPv4Address("10.64.0.0"))  # of the addresses that distinguish sessions
 OURS, PEER = int(IPv4Address("192.0.2.1")), int(IPv4Address("192.0.2.2"))
 OURS6, PEER6 = int(IPv6Address("fc00:a::")), int(IPv6Address("fe80::2"))
 SID = int(IPv6Address("fc00:b::46"))
@@ -45,8 +45,8 @@ def ports(access: str, core: str) -> tuple[Port, ...]:
 
 @dataclass(frozen=True)
 class Row:
-    """One pipeline and direction. `rules` are those of so many sessions; `peers`: what others take
-    for the same at 1, 1,000 and 100,000 sessions."""
+    """One pipeline and direction. `rules` are those of a number of sessions; `peers`: what others
+    take for the same at 1, 1,000 and 100,000 sessions."""
 
     pipeline: str
     direction: str
@@ -55,7 +55,7 @@ class Row:
     rules: Callable[[int], Iterator[Rule]]
     frame: Packet
     length: int  # of what leaves
-    vary: tuple[tuple[int, int], ...]  # octet, base of four octets each
+    vary: tuple[tuple[int, int], ...]  # byte, base of four bytes each
     peers: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
 
     def load(self, sessions: int) -> Load:
@@ -128,7 +128,7 @@ def _srv6(headend: int, segments: int) -> Callable[[int], Iterator[Rule]]:
     out = (("gateway4", PEER), ("gateway", PEER6))
 
     def rules(sessions: int) -> Iterator[Rule]:
-        """As many routes; so many policies as there may be."""
+        """As many routes, and as many policies as are possible."""
         match = (("port", Matcher("value", ACCESS)),)
         yield Rule("SLICE", 1, 1, match=match, values=(("table", 1),))
         sid = (("behaviour", 19), ("table", 2))

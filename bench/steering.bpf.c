@@ -5,7 +5,7 @@
 #include <bpf/bpf_endian.h>
 
 #define SERVICES 16
-#define TEID 96 // its octet in the frame: Ethernet, IPv4, UDP, VXLAN, Ethernet, IPv4, UDP, GTP-U's first word
+#define TEID 96 // its byte in the frame: Ethernet, IPv4, UDP, VXLAN, Ethernet, IPv4, UDP, GTP-U's first word
 #define HEAD 128
 
 struct setting {
@@ -38,7 +38,7 @@ SEC("xdp") int generate(struct xdp_md *ctx)
 		s->until = now + s->seconds;
 	if (now < s->due || now > s->until)
 		return XDP_DROP;
-	// Who was held up for long does not make up for it.
+	// After a long delay it does not catch up.
 	s->due = s->due + 1000000 < now ? now + s->interval : s->due + s->interval;
 	if (bpf_xdp_store_bytes(ctx, 0, s->head, HEAD))
 		return XDP_ABORTED;

@@ -59,8 +59,8 @@ def costs(loads: int, rounds: int, packets: int) -> Iterator[str]:
         self_test(dispatcher)
         for what, verdict, first, congested in _FATES:
             times = {name: Times() for name in bundles}
-            octets = frame("02:00:00:00:00:0a", SMALLEST)
-            load = Load(octets, (Vary(TEID, 4, first, PRIORITY),), verdict, len(octets))
+            packet = frame("02:00:00:00:00:0a", SMALLEST)
+            load = Load(packet, (Vary(TEID, 4, first, PRIORITY),), verdict, len(packet))
             for _ in range(loads):
                 with ExitStack() as owned:
                     programs = {n: _program(b, congested, owned) for n, b in bundles.items()}
@@ -87,7 +87,7 @@ def shape(sizes: tuple[int, ...] = SIZES, rates: tuple[int, ...] = RATES) -> Ite
     bundle = loadable.Bundle(compiled.manifest, compiled.object)
     yield (f"per cent of the frames offered (8 of 16 services have priority; {os.cpu_count()} "
            "CPUs, one of which sends)")  # fmt: skip
-    yield f"{'':34}{'octets':>8}{'kpps':>8}{'priority':>10}{'other':>8}{'sent on':>9}{'lost':>8}"
+    yield f"{'':34}{'bytes':>8}{'kpps':>8}{'priority':>10}{'other':>8}{'sent on':>9}{'lost':>8}"
     with ExitStack() as owned:
         field = Range(owned)
         with field.outer_header():

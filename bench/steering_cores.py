@@ -1,5 +1,5 @@
 """CPU by load and queues, as the pre-6G paper's Figure 5 has it: what each core spends on the
-frames of the queues that it runs, while so many a second are offered."""
+frames of the queues that it runs, at an offered rate."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Core:
 
 @dataclass(frozen=True)
 class Row:
-    """`queues`: None without a program, by RPS. `octets` of a frame."""
+    """`queues`: None without a program, by RPS. `size` of a frame in bytes."""
 
     queues: int | None
-    octets: int
+    size: int
     fate: Fate
     cores: tuple[Core, ...]
 
@@ -87,7 +87,7 @@ class Meter:
         return host.cpu_times(text), host.softirq_seconds(text), queues, threads
 
     def cores(self, queues: int | None) -> Iterator[Core]:
-        """Of what runs with so many queues."""
+        """Of a run with that number of queues."""
         seconds = self._ended - self._began
         (busy, softirq, count, ran), (busy_, softirq_, count_, ran_) = self._before, self._after
         ticks = os.sysconf("SC_CLK_TCK")
@@ -131,7 +131,7 @@ _Sample = tuple[
 
 
 def rows(
-    octets: int = SMALLEST, rates: tuple[int, ...] = RATES, queues: tuple[int, ...] = QUEUES,
+    size: int = SMALLEST, rates: tuple[int, ...] = RATES, queues: tuple[int, ...] = QUEUES,
     seconds: float = SECONDS,
 ) -> Iterator[Row]:  # fmt: skip
     """Some `seconds` each, and as long again to settle."""
@@ -143,8 +143,8 @@ def rows(
         def measured(number: int | None, counts: QueueCounts | None) -> Iterator[Row]:
             for kpps in rates:
                 meter = Meter(counts)
-                fate = field.fate(octets, kpps, seconds, meter)
-                yield Row(number, octets, fate, tuple(meter.cores(number)))
+                fate = field.fate(size, kpps, seconds, meter)
+                yield Row(number, size, fate, tuple(meter.cores(number)))
 
         with field.outer_header():
             yield from measured(None, None)
@@ -160,13 +160,13 @@ def rows(
 def table(found: Iterator[Row], say: Callable[[str], None]) -> list[Row]:
     """Printed row by row; returned."""
     say("CPU by load and queues: per cent of a core's time while frames are sent")
-    say(f"{'':8}{'octets':>8}{'kpps':>8}{'lost %':>8}  {'CPU':>3}{'queue':>8}{'softirq':>9}"
+    say(f"{'':8}{'bytes':>8}{'kpps':>8}{'lost %':>8}  {'CPU':>3}{'queue':>8}{'softirq':>9}"
         f"{'busy':>7}{'kpps':>8}{'dropped':>9}{'ns':>7}  runs")  # fmt: skip
     kept = []
     for row in found:
         kept.append(row)
         what = "no program" if row.queues is None else f"{row.queues} queue{'s' * (row.queues > 1)}"
-        head = f"{what:10}{row.octets:6}{row.fate.offered / 1000:8.0f}{100 * row.fate.lost:8.1f}  "
+        head = f"{what:10}{row.size:6}{row.fate.offered / 1000:8.0f}{100 * row.fate.lost:8.1f}  "
         for c in row.cores:
             cells = (_cell(c.queue, 100, 8), _cell(c.softirq, 100, 9), _cell(c.busy, 100, 7),
                      _cell(c.packets, 0.001, 8), _cell(c.dropped, 0.001, 9),

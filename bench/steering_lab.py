@@ -2,7 +2,7 @@
 
 Frames are sent over a veth by BPF_PROG_TEST_RUN with live frames, by the clock, on one CPU; there
 slice runs, too. Behind its CPU map, or without it behind RPS by the outer header, the kernel's
-stack takes them as far as a UDP socket that nobody reads. What is sent on comes back over the veth.
+stack takes them as far as a UDP socket that is not read. What is sent on comes back over the veth.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from scapy.layers.l2 import Ether
 from scapy.layers.vxlan import VXLAN
 
 SERVICES, PRIORITY = 16, 8
-#: Octets of the headers alone.
+#: Bytes of the headers alone.
 SMALLEST = 128
 USER, SERVER = IPv4Address("10.45.0.2"), IPv4Address("198.51.100.9")
 _LIVE, _BATCH = 2, 64  # BPF_F_TEST_XDP_LIVE_FRAMES
@@ -60,7 +60,7 @@ def pipeline_name() -> str:
 
 
 def frame(to: str, size: int) -> bytes:
-    """Of `size` octets, TEID 0."""
+    """Of `size` bytes, TEID 0."""
     inner = IP(src=str(USER), dst=str(SERVER)) / UDP(sport=4000, dport=5004)
     user = inner / bytes(size - SMALLEST if size > SMALLEST else 0)
     tunnel = UDP(sport=2152, dport=2152, chksum=0) / GTP_U_Header(teid=0, gtp_type=255) / user
@@ -74,7 +74,7 @@ def frame(to: str, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Fate:
-    """Of so many frames a second, parts of them, 0 to 1."""
+    """Shares of the frames of a second, 0 to 1."""
 
     offered: float
     priority: float
@@ -185,31 +185,31 @@ class Range:
         self, size: int, kpps: int, seconds: float = _SECONDS,
         meter: AbstractContextManager[object] | None = None,
     ) -> Fate:  # fmt: skip
-        """Send so many thousand frames a second for a while, inside of `meter`."""
-        octets = frame(self.host.mac("nic0"), size)
-        self.far.inside_thread(lambda: self._send(octets, kpps, 0.02))  # caches, neighbours
+        """Send `kpps` thousand frames a second for a while, inside of `meter`."""
+        packet = frame(self.host.mac("nic0"), size)
+        self.far.inside_thread(lambda: self._send(packet, kpps, 0.02))  # caches, neighbours
         before = self._settled()
         with meter or nullcontext():
-            sent, rate = self.far.inside_thread(lambda: self._send(octets, kpps, seconds))
+            sent, rate = self.far.inside_thread(lambda: self._send(packet, kpps, seconds))
         now = self._settled() - before
         return Fate(
             rate, now[:PRIORITY].sum() / sent, now[PRIORITY:SERVICES].sum() / sent,
             now[SERVICES] / sent,
         )  # fmt: skip
 
-    def _send(self, octets: bytes, kpps: int, seconds: float) -> tuple[int, float]:
+    def _send(self, packet: bytes, kpps: int, seconds: float) -> tuple[int, float]:
         """How many were sent, and how many that is a second. The program waits for the clock by
         dropping frames. Making live frames takes some 20 ms, so that all is one call, or few: how
-        often the program runs in so many seconds is known only by what it took before."""
+        often the program runs in that time is known only by what it took before."""
         os.sched_setaffinity(0, {GENERATOR})
         interface = socket.if_nametoindex("eth0")
         head = _SETTING.pack(interface, 0, 0, 1_000_000 // kpps, int(seconds * 1e9), 0)
-        self._setting[: _SETTING.size + SMALLEST] = head + octets[:SMALLEST]
+        self._setting[: _SETTING.size + SMALLEST] = head + packet[:SMALLEST]
         begun, end = time.monotonic_ns(), time.monotonic_ns() + int(seconds * 1e9)
         while begun < end:
             repeat = max(_BATCH, int((end - begun) / self._pace))
             options = libbpf.RunOpts(
-                sz=ctypes.sizeof(libbpf.RunOpts), data_in=octets, data_size_in=len(octets),
+                sz=ctypes.sizeof(libbpf.RunOpts), data_in=packet, data_size_in=len(packet),
                 repeat=repeat, flags=_LIVE, batch_size=_BATCH,
             )  # fmt: skip
             run = libbpf.lib().bpf_prog_test_run_opts

@@ -20,7 +20,7 @@ SCENARIOS: tuple[Scenario, ...] = ("uplink", "downlink", "drop")
 ROLE = {"uplink": "lan", "downlink": "wan", "drop": "lan"}
 
 MASKS = ((32, 32), (32, 24), (24, 32), (24, 24), (32, 16), (16, 32), (24, 16), (16, 24))
-STEP = 256  # between the addresses of two flows: at least one side of each mask tells them apart
+STEP = 256  # between the addresses of two flows: at least one side of each mask distinguishes them
 SRC, DST = 0x0A000000, 0x64400000  # 10.0.0.0, 100.64.0.0
 OVERLAYS, FARS = 16, 64
 ONE_RULE_FLOWS = 4096

@@ -58,7 +58,7 @@ def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
     """A line a stage and role: card instructions as the kernel's driver will make them, or a few
     more; then what there is of each."""
     from ..compiler.lower import limits
-    from ..compiler.nfp.judging import by_stage
+    from ..compiler.nfp.refusals import by_stage
 
     head = ("stage", "role", "card instructions", "stack", "octets seen")
     rows: list[tuple[str, ...]] = [head]

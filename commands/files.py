@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ..compiler.driver import Bundle
 from ..compiler.model import Pipeline
+from ..lang.text.atomic_write import write_files
 from ..lang.text.diagnostics import Diagnostic, Refused
-from ..lang.text.ending import cannot_write
-from ..lang.text.writing import write_files
+from ..lang.text.exit_status import cannot_write
 
 if TYPE_CHECKING:
     pass

@@ -193,7 +193,7 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
 def graph(file: Path, out: Path | None) -> None:
     """Draw the parse graph and the stages: DOT, or SVG where graphviz is there."""
     from ..compiler.model.parse_graph import to_dot
-    from ..lang.text.writing import refuse_over
+    from ..lang.text.atomic_write import refuse_over
     from .files import to_svg, write
 
     if out is not None and out.suffix not in (".dot", ".svg"):
@@ -218,7 +218,7 @@ def doc(file: Path, out: Path | None) -> None:
 
     The parse graph is drawn where graphviz is there: in a page of HTML, or as NAME.svg beside
     NAME.md. Without --out, Markdown is printed."""
-    from ..lang.text.writing import refuse_over
+    from ..lang.text.atomic_write import refuse_over
     from .files import write_page
 
     if out is not None:

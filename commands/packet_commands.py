@@ -112,7 +112,7 @@ def replay(
     rules, and fails where verdict, egress, queue, packet or counters differ. Nothing is attached.
     Then states age by the kernel's clock, and ICMP errors have no limit."""
     from ..compiler.captures.reading import STANDARD_INPUT
-    from ..lang.text.writing import refuse_over
+    from ..lang.text.atomic_write import refuse_over
     from .replay import beside_kernel, prepare_replay, replay_capture
 
     if write is not None:

@@ -16,8 +16,8 @@ from ..compiler.captures.reading import read_capture
 from ..compiler.decoding.replay import Beside, Replay, Replayed, surroundings
 from ..compiler.model import Pipeline
 from ..lang.contract.world.environment import Environment, Port
+from ..lang.text.atomic_write import written_whole
 from ..lang.text.diagnostics import Diagnostic, Refused, did_you_mean
-from ..lang.text.writing import written_whole
 
 MTU = 1500  # of ports of which nothing is said
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from ..lang.contract.manifest import manifest as m
 from ..lang.contract.trace.schema import FORMAT, Schema, TracedBuild
 from ..lang.syntax.parser import parse, read
+from ..lang.text.atomic_write import write_files
 from ..lang.text.diagnostics import Diagnostic, Diagnostics, Refused
-from ..lang.text.writing import write_files
-from .backend.budget import over_budget, untraced
-from .backend.effort import too_much
+from .backend.kernel_limits import over_budget, untraced
+from .backend.verifier_cost import too_much
 from .check.program import check
 from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
@@ -254,9 +254,9 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     there. Raises `Refused`."""
     from .backend.clang import TooDeep, compile_c
     from .backend.emit import emit
-    from .backend.stack import too_deep
-    from .nfp.judging import judged
+    from .backend.stack_usage import too_deep
     from .nfp.nfp import FLAGS, refusals, without_sizes
+    from .nfp.refusals import check_card_programs
 
     if found := refusals(pipeline):
         raise Refused(found)
@@ -267,7 +267,7 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
         built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
     except TooDeep:
         raise Refused(too_deep(pipeline, unit, {})) from None
-    reports = () if on_host else judged(built, pipeline)
+    reports = () if on_host else check_card_programs(built, pipeline)
     manifest = manifest_of(pipeline, unit, _digest(built))
     return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
 

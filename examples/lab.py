@@ -93,11 +93,11 @@ class Background:
 
     @property
     def unread(self) -> int:
-        """Octets that it said and nobody read; a pipe holds 64 KiB."""
+        """Bytes of output that were not read; a pipe holds 64 KiB."""
         assert self._process.stdout is not None
-        held = array.array("i", [0])
-        fcntl.ioctl(self._process.stdout, termios.FIONREAD, held)
-        return held[0]
+        size = array.array("i", [0])
+        fcntl.ioctl(self._process.stdout, termios.FIONREAD, size)
+        return size[0]
 
     def expect(self, text: str, seconds: float = PATIENCE) -> str:
         """Read until the output has `text`; returns it all. Raises LabError if not."""
@@ -299,7 +299,7 @@ class Lab:
 
     def namespace(self, name: str) -> Namespace:
         """A new namespace with its loopback up; IPv6 is off until an IPv6 address is added, so that
-        nothing is sent in it which nobody asked for."""
+        nothing unrequested is sent in it."""
         full = self.prefix + name
         with _undisturbed():
             command("ip", "netns", "add", full)
@@ -315,7 +315,7 @@ class Lab:
         """A veth pair between two namespaces, both ends up, fit for XDP in either direction.
 
         Senders checksum in software, since a program that rewrites a packet would otherwise pass
-        on checksums that nobody has filled in. GRO is on, since a frame that XDP redirects to a
+        on checksums that are not filled in. GRO is on, since a frame that XDP redirects to a
         veth is lost without a word unless the veth's peer polls: by GRO or by a native program.
         """
         ends = ((one, device), (other, peer))
@@ -352,11 +352,11 @@ def _undisturbed() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _enter(path: Path) -> None:

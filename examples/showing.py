@@ -76,7 +76,7 @@ def run(show: Callable[[Demo], None], title: str, picture: str, prefix: str) -> 
     except Stopped as stopped:
         say.close("Stopped; everything is taken away again.")
         return 128 + stopped.number
-    say.close(f"All of it held, in {say.seconds():.1f} s.")
+    say.close(f"All checks passed, in {say.seconds():.1f} s.")
     return 0
 
 

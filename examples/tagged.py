@@ -46,10 +46,10 @@ class Station:
         while found < count and (left := end - time.monotonic()) > 0:
             raw.settimeout(left)
             try:
-                octets, ancillary, *_ = raw.recvmsg(2048, 256)
+                data, ancillary, *_ = raw.recvmsg(2048, 256)
             except TimeoutError:
                 break
-            frame = Ether(octets)
+            frame = Ether(data)
             tags = [_AUXDATA.unpack_from(data)[5] & 0xFFF for *_, data in ancillary]
             mine = tags == [self.vlan] and frame.dst == self.mac
             found += mine and ICMP in frame and frame[ICMP].type == 0

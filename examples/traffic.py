@@ -47,8 +47,8 @@ def udp_round_trips(
         for number in range(count):
             one.sendto(b"%d" % number, (address, port))
         arrived = drain(other, count, seconds)
-        for octets, sender in arrived:
-            other.sendto(octets, sender)
+        for data, sender in arrived:
+            other.sendto(data, sender)
         return len(arrived), len(drain(one, len(arrived), seconds))
 
 
@@ -75,9 +75,9 @@ def udp_flows(client: Namespace, address: str, flows: int, packets: int, port: i
 
 
 def tcp_round_trip(
-    client: Namespace, server: Namespace, address: str, port: int = 22, octets: int = 10_000
+    client: Namespace, server: Namespace, address: str, port: int = 22, size: int = 10_000
 ) -> int:
-    """Connect, send, and have it all sent back: the octets that came back. Raises OSError."""
+    """Connect, send, and have it all sent back: the bytes that came back. Raises OSError."""
 
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
 
@@ -91,15 +91,15 @@ def tcp_round_trip(
         listening.settimeout(5)
         other, _ = listening.accept()
         with other:
-            return _back_and_forth(one, other, octets)
+            return _back_and_forth(one, other, size)
 
 
-def _back_and_forth(one: socket.socket, other: socket.socket, octets: int) -> int:
-    """Send octets from one to other and back, in pieces that the sockets' buffers hold."""
+def _back_and_forth(one: socket.socket, other: socket.socket, size: int) -> int:
+    """Send bytes from one to other and back, in pieces that the sockets' buffers hold."""
     other.settimeout(5)
     back = 0
-    while back < octets:
-        piece = min(octets - back, 16384)
+    while back < size:
+        piece = min(size - back, 16384)
         for sender, receiver in ((one, other), (other, one)):
             sender.sendall(bytes(piece))
             got = 0
@@ -143,7 +143,7 @@ def start_pings(room: Namespace, address: str, count: int, seconds: float) -> Ba
 class Bulk:
     """A TCP transfer as iperf3 measured it."""
 
-    octets: int
+    size: int
     bits_per_second: float
     mss: int
 

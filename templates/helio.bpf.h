@@ -20,15 +20,15 @@ typedef __u64 u64;
 /* An IPv6 address. Aligned as the two words that it is made of: records and stacks have no more. */
 typedef unsigned __int128 u128 __attribute__((aligned(8)));
 
-/* a > b for numbers below 2^63, without teaching the verifier bounds that would multiply its states */
+/* a > b for numbers below 2^63, without bounds in the verifier that would multiply its states */
 #define BEATS(a, b) ((long)((u64)(b) - (u64)(a)) < 0)
-/* For tests that hardly a packet meets: what follows stands aside of what all others run. */
+/* For conditions that few packets meet: clang moves their code out of the common path. */
 #ifndef unlikely
 #define unlikely(c) __builtin_expect(!!(c), 0)
 #endif
-/* A jump whose preparations clang must not move in front of the test, where every packet would run them.
- * No two are alike: clang would make one of both, and `p & -c` of a pointer that is null on one way. */
-#define LEAVE(label)                                                                                \
+/* A goto whose operands clang must not compute in front of the test, where every packet would run them.
+ * Each is different: clang would merge equal ones, and make `p & -c` of a pointer that is null on one way. */
+#define GOTO(label)                                                                                 \
 	do {                                                                                        \
 		asm volatile("" : : "i"(__COUNTER__));                                              \
 		goto label;                                                                         \
@@ -80,7 +80,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 /* Where to send a frame. `resolved` is 0 until the runtime knows the MAC addresses. */
 struct next_hop {
 	u32 port;
-	u16 mtu; /* of the network layer, octets */
+	u16 mtu; /* of the network layer, bytes */
 	u16 vlan; /* tag control information of the port's tag, host order; 0: untagged */
 	u8 mac[12]; /* destination, source: as they stand in the frame */
 	u8 resolved;
@@ -161,7 +161,7 @@ static __always_inline u32 cell_slot(u64 cell, u64 epoch)
 	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
 
-/* ---- existence filters: see lang/contract/manifest/manifest.py ---------------------------------------------- */
+/* ---- Bloom filters: see lang/contract/manifest/manifest.py ---------------------------------------------- */
 
 static __always_inline u64 filter_hash(u64 sum)
 {
@@ -169,7 +169,7 @@ static __always_inline u64 filter_hash(u64 sum)
 }
 
 #endif /* HELIO_CARD */
-/* ---- octets ----------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 #define load8(p, o) (*(const u8 *)((const void *)(p) + (o)))
 #define load16(p, o) (*(const u16 *)((const void *)(p) + (o)))
@@ -230,14 +230,14 @@ absent:
 #define not_null(p) ({ barrier_var(p); is_not_null(p); })
 #endif
 
-/* The end of the packet, read afresh; the context's address stays as it is, as the verifier wants it. */
+/* The end of the packet, read again; the context's address stays as it is, as the verifier requires. */
 static __always_inline void *limit_of(struct xdp_md *ctx)
 {
 	barrier_var(ctx);
 	return (void *)(long)ctx->data_end;
 }
 
-/* Octets of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
+/* Bytes of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
 static __always_inline u64 frame_length(struct xdp_md *ctx)
 {
 	u64 length = (long)ctx->data_end - (long)ctx->data;
@@ -257,7 +257,7 @@ static __always_inline void *packet_at(void *data, u32 at)
 
 #define ABSENT 0xffff /* where a header would start that the packet lacks */
 
-/* Where a header starts that was moved by so many octets, if the packet has it. */
+/* Where a header starts that was moved by `by` bytes, if the packet has it. */
 static __always_inline u32 moved(u32 at, u32 by)
 {
 	return at == ABSENT ? at : at + by;
@@ -269,7 +269,7 @@ static __always_inline u32 leading(u32 at, u32 link)
 	return at < link ? at : ABSENT;
 }
 
-/* The header that starts at octet `at`, of which `size` octets are there; 0 if there is none. */
+/* The header that starts at byte `at`, of which `size` bytes are there; 0 if there is none. */
 static __always_inline void *header_at(struct xdp_md *ctx, u32 at, u32 size)
 {
 	void *header;
@@ -307,7 +307,7 @@ static __always_inline u16 checksum_update(u16 checksum, u16 old, u16 new)
 }
 
 #ifndef HELIO_CARD
-/* The ones' complement sum of the last `length` (< 512) octets of a range that starts at octet `at`,
+/* The ones' complement sum of the last `length` (< 512) bytes of a range that starts at byte `at`,
  * on top of `sum`. Falling powers of two, so that every call has a constant size; then words. */
 __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 {
@@ -315,12 +315,12 @@ __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 	void *p = packet_at(data, at);
 	u64 total = sum;
 
-#define SUM_CHUNK(octets)                                                                           \
-	if (length & (octets)) {                                                                    \
-		if (p + (octets) > end)                                                             \
+#define SUM_CHUNK(size)                                                                             \
+	if (length & (size)) {                                                                      \
+		if (p + (size) > end)                                                               \
 			return 0;                                                                   \
-		total = (u32)bpf_csum_diff(0, 0, p, octets, total);                                 \
-		p += (octets);                                                                      \
+		total = (u32)bpf_csum_diff(0, 0, p, size, total);                                   \
+		p += (size);                                                                        \
 	}
 	SUM_CHUNK(256)
 	SUM_CHUNK(128)
@@ -341,10 +341,10 @@ __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 	return (total & 0xffffffff) + (total >> 32);
 }
 
-#define MOST_SUMMED 64 /* chunks of 512 octets: all that an offset can reach */
+#define MOST_SUMMED 64 /* chunks of 512 bytes: all that an offset can reach */
 
-/* The ones' complement sum of `length` octets of the frame from octet `at` on. */
-static __always_inline u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
+/* The ones' complement sum of `length` bytes of the frame from byte `at` on. */
+static __always_inline u64 sum_bytes(struct xdp_md *ctx, u32 at, u32 length)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u64 sum = 0;
@@ -365,7 +365,7 @@ static __always_inline u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
 #define OF_IPV6 0x8000
 
 /* By how much the sum of an IPv6 header's addresses changes where its last destination is the first
- * segment of the routing header so many times 8 octets behind its start (RFC 8754 section 2). */
+ * segment of the routing header so many times 8 bytes behind its start (RFC 8754 section 2). */
 __noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -380,16 +380,16 @@ __noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
 	return sum;
 }
 
-/* Write the checksum over `length` octets from octet `at` on into octets `field` and on, which are 0
- * so far. `pseudo`: in its lower half the octet at which the IP header starts whose addresses are
- * covered too (0: none), with OF_IPV6 if it is one of IPv6, whatever version it says; in the octet above
+/* Write the checksum over `length` bytes from byte `at` on into bytes `field` and on, which are 0
+ * so far. `pseudo`: in its lower half the byte at which the IP header starts whose addresses are
+ * covered too (0: none), with OF_IPV6 if it is one of IPv6, whatever version it says; in the byte above
  * that the protocol that its pseudo header names (0: as the IP header says), in the last one how many
- * times 8 octets behind the IP header a segment routing header starts (0: there is none), whose first
+ * times 8 bytes behind the IP header a segment routing header starts (0: there is none), whose first
  * segment is the last destination. RFC 1071, RFC 9293 section 3.1, RFC 8200 section 8.1. */
 __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 field)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
-	u64 sum = sum_octets(ctx, at, length);
+	u64 sum = sum_bytes(ctx, at, length);
 	u32 protocol = pseudo >> 16 & 0xff, routed = pseudo >> 24;
 	u16 checksum;
 
@@ -465,7 +465,7 @@ static __always_inline u32 folded(u64 sum)
 #ifndef HELIO_CARD
 #define UDP_CHECKSUM 0x100
 
-/* The checksum `field` octets into the header at octet `at` follows what it covers, if the packet has
+/* The checksum `field` bytes into the header at byte `at` follows what it covers, if the packet has
  * that header: `at` is 0 or beyond any offset if not. */
 __noinline u64 follow(struct xdp_md *ctx, u32 at, u32 field, u64 change)
 {
@@ -678,8 +678,8 @@ static __always_inline struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 por
 	return next_hop_from_fib6(ctx, port, &key.address, room) ? room : 0;
 }
 
-/* A copy of what a record holds, or where that is not resolved of what `next_hop_of` says; 0 if nobody
- * knows. */
+/* A copy of what a record holds, or where that is not resolved of what `next_hop_of` says; 0 if it is
+ * not known. */
 static __always_inline struct next_hop *kept_next_hop(struct xdp_md *ctx, const struct next_hop *kept,
 						      u32 port, u32 address, struct next_hop *room,
 						      struct next_hop *own)
@@ -710,7 +710,7 @@ static __always_inline struct next_hop *kept_next_hop6(struct xdp_md *ctx, const
 	return own;
 }
 
-/* Let the frame begin `by` octets later, where there is room for the tag of the egress port too: what
+/* Let the frame begin `by` bytes later, where there is room for the tag of the egress port too: what
  * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
 static __always_inline int move_begin(struct xdp_md *ctx, int by, u16 tag)
 {
@@ -812,7 +812,7 @@ static __always_inline int may_answer(struct xdp_md *ctx, void *ip)
 	return 1;
 }
 
-/* Octets of a packet that an error about it quotes: its header and 8 more. */
+/* Bytes of a packet that an error about it quotes: its header and 8 more. */
 static __always_inline u32 quote(void *ip)
 {
 	u32 header = (load8(ip, 0) & 15) * 4, extent = bpf_ntohs(load16(ip, 2));
@@ -840,10 +840,10 @@ static __always_inline void swap_macs(void *frame)
 	store16(frame, 10, c);
 }
 
-/* Write IPv4 and ICMP, from the address of the port that the packet came in by, at octet `at` of the frame,
- * which ends with the quoted octets. `place`: `at` in the lower half, how many are quoted in the upper;
+/* Write IPv4 and ICMP, from the address of the port that the packet came in by, at byte `at` of the frame,
+ * which ends with the quoted bytes. `place`: `at` in the lower half, how many are quoted in the upper;
  * `about`: type and code, and above them the MTU. A function of its own, so that what it keeps on the stack
- * does not stand beside what its callers keep: to Linux 6.1 each call of a chain counts 32 octets or a
+ * does not stand beside what its callers keep: to Linux 6.1 each call of a chain counts 32 bytes or a
  * multiple of them, and 512 is all there is. */
 __noinline int put_icmp_at(struct xdp_md *ctx, u32 place, u32 to, u32 about)
 {
@@ -888,7 +888,7 @@ static __always_inline int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 quot
 #define ICMP6_REDIRECT 137
 #define MIN_MTU6 1280
 
-/* One step over an extension header (RFC 8200 section 4.1) at octet `at` of the frame, which `next`
+/* One step over an extension header (RFC 8200 section 4.1) at byte `at` of the frame, which `next`
  * announces: where the next one starts, and in the upper half what announces it; 0 at the end. */
 __noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
 {
@@ -910,7 +910,7 @@ __noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
 
 #define MOST_EXTENSIONS 8
 
-/* Does the packet whose IPv6 header starts at octet `at` of the frame carry an ICMPv6 error or a
+/* Does the packet whose IPv6 header starts at byte `at` of the frame carry an ICMPv6 error or a
  * redirect within its extent? */
 static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
 {
@@ -937,7 +937,7 @@ static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
 	return load8(p, 0) < 128 || load8(p, 0) == ICMP6_REDIRECT;
 }
 
-/* May the packet whose IPv6 header is `ip`, at octet `at` of the frame, be answered with an ICMPv6
+/* May the packet whose IPv6 header is `ip`, at byte `at` of the frame, be answered with an ICMPv6
  * error? RFC 4443 section 2.4 (e). */
 static __always_inline int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32 type_code)
 {
@@ -952,7 +952,7 @@ static __always_inline int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32
 	return !carries_icmp6_error(ctx, at);
 }
 
-/* Octets of a packet that an error about it quotes: as many as make an error of MIN_MTU6. */
+/* Bytes of a packet that an error about it quotes: as many as make an error of MIN_MTU6. */
 static __always_inline u32 quote6(void *ip)
 {
 	u32 extent = 40 + bpf_ntohs(load16(ip, 4)), most = MIN_MTU6 - 48;
@@ -996,7 +996,7 @@ static __always_inline int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 qu
 
 #define TCP_SYN 0x02
 
-/* One step of the walk over TCP options: the option at octet `at` of the TCP header at `tcp` of the
+/* One step of the walk over TCP options: the option at byte `at` of the TCP header at `tcp` of the
  * frame. Returns where the next one starts, 0 at the end; lowers the MSS option to `most`. A global
  * function, as every body of a loop with branches: the verifier walks it once, not once a round. */
 __noinline u32 mss_step(struct xdp_md *ctx, u32 tcp, u32 at, u32 most)
@@ -1025,7 +1025,7 @@ __noinline u32 mss_step(struct xdp_md *ctx, u32 tcp, u32 at, u32 most)
 		return 0;
 	store8(p, 2, most >> 8);
 	store8(p, 3, (u8)most);
-	/* at an odd offset the option's octets straddle two words: they count swapped */
+	/* at an odd offset the option's bytes straddle two words: they count swapped */
 	old = at & 1 ? old : bpf_htons(old);
 	new = at & 1 ? most : bpf_htons(most);
 	store16(header, 16, checksum_update(load16(header, 16), old, new));

@@ -6,23 +6,23 @@
 #ifndef HELIO_TRACE_H
 #define HELIO_TRACE_H
 
-/* Does a field lie in `low` to `low + span`, under `mask`? Of one of more than 8 octets this is the
+/* Does a field lie in `low` to `low + span`, under `mask`? Of one of more than 8 bytes this is the
  * lower half, and the upper one, under `high_mask`, must be `high`. */
 struct trace_test {
 	u16 node;
-	u16 at; /* the octet of the header where the field starts, with what shares its first one */
-	u8 octets; /* 1 to 16 */
+	u16 at; /* the byte of the header where the field starts, with what shares its first one */
+	u8 size; /* in bytes: 1 to 16 */
 	u8 otherwise; /* or does it not? */
 	u16 reserved;
 	u64 mask, low, span;
 	u64 high_mask, high;
 };
 
-/* Which packets are told of; written from outside. */
+/* Which packets are traced; written by the runtime. */
 struct trace_control {
-	u64 until; /* ns of CLOCK_MONOTONIC: after that none, since nobody listens any more */
+	u64 until; /* ns of CLOCK_MONOTONIC: after that none, since the reader is gone */
 	u32 port; /* those that arrive by this one; 0: by any */
-	u32 sample; /* one of so many */
+	u32 sample; /* one of this many */
 	u32 tests;
 	u32 terms; /* one of these must hold; 0: every packet will do */
 	struct {
@@ -39,9 +39,9 @@ struct trace {
 	u32 port; /* of arrival */
 	u32 action; /* enum xdp_action */
 	u32 used; /* words; those for which there is no room count, too */
-	u32 on; /* is this packet told of? */
+	u32 on; /* is this packet traced? */
 	u32 reserved;
-	u16 node[TRACE_NODES]; /* the octet where it starts, plus one; 0 for absent */
+	u16 node[TRACE_NODES]; /* the byte where it starts, plus one; 0 for absent */
 	u8 frame[TRACE_SNAP];
 	u64 word[TRACE_WORDS + 4];
 };
@@ -77,7 +77,7 @@ static __always_inline void trace_lose(void)
 		*lost += 1;
 }
 
-/* Is a packet that arrives by this port, now, to be told of? */
+/* Is a packet that arrives by this port, now, to be traced? */
 static __always_inline int trace_wanted(u64 now, u32 port)
 {
 	struct trace_control *c = trace_control_of();
@@ -151,7 +151,7 @@ __noinline u32 trace_test(struct xdp_md *ctx, u32 number)
 	p = packet_at(data, t->node[node] - 1 + test->at);
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 16; i++, p++) {
-		if (i >= test->octets)
+		if (i >= test->size)
 			break;
 		if (p + 1 > end)
 			return 0;
@@ -188,7 +188,7 @@ __noinline int trace_passes(struct xdp_md *ctx)
 	return 0;
 }
 
-/* The parser is done: a packet that is not asked for is told of no further, of others the frame is
+/* The parser is done: a packet that the filter does not pass is not traced further, of others the frame is
  * kept as it came. */
 __noinline int trace_parsed(struct xdp_md *ctx)
 {

@@ -1,5 +1,5 @@
-"""A unit's object. Clang alone decides how much of the stack its programs take: where that is more
-than there is, they are built anew, sparing it."""
+"""Builds a unit's object. Only clang knows how much stack its programs take: where that is too
+much, they are built again with values spilled to the scratch record."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ..ir.unit import Unit
 from ..model import Pipeline
 from .clang import TooDeep, compile_c
 from .emit import emit
-from .stack import depths, too_deep
+from .stack_usage import depths, too_deep
 
 
 def built(pipeline: Pipeline, unit: Unit, spilled: Callable[[], Unit]) -> tuple[Unit, bytes]:
     """The object, and what it was built of: the unit, or if that needs too much stack the `spilled`
     one, which is slower. Raises `Refused`, H0336 where that needs too much as well."""
-    octets, found = _tried(pipeline, unit)
+    code, found = _tried(pipeline, unit)
     if found:
         unit = spilled()
-        octets, found = _tried(pipeline, unit)
+        code, found = _tried(pipeline, unit)
     if found:
         raise Refused(found)
-    return unit, octets
+    return unit, code
 
 
 def _tried(pipeline: Pipeline, unit: Unit) -> tuple[bytes, list[Diagnostic]]:
     """The unit's object, and what is wrong with the stack of its programs."""
     try:
-        octets = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
+        code = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
     except TooDeep as error:
         own = {program.name for program in unit.programs}
         blamed = own & error.names or own
         return b"", too_deep(pipeline, unit, dict.fromkeys(own - blamed, 0))
-    return octets, too_deep(pipeline, unit, depths(octets))
+    return code, too_deep(pipeline, unit, depths(code))

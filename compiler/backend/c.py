@@ -215,7 +215,7 @@ def _simple(s: n.Statement) -> str:
         case n.Label(name, unlikely):
             return f"{name}: __attribute__((unused));" if unlikely else f"{name}:"
         case n.Goto(label, leaves):
-            return f"LEAVE({label});" if leaves else f"goto {label};"
+            return f"GOTO({label});" if leaves else f"goto {label};"
         case n.Barrier():
             return "barrier();"
         case n.Opaque(name, why):

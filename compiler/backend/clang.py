@@ -53,8 +53,8 @@ def find_clang() -> str | None:
 def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> bytes:
     """The object for C `text`, with `more` flags. `span` is in the pipeline's file, whose text
     clang puts into the debug information; no path of this machine gets there: an object depends on
-    its sources alone.
-    Raises `Refused` where clang is missing, fails or hangs, `TooDeep` for want of stack."""
+    its sources alone. Raises `Refused` where clang is missing, fails or hangs, `TooDeep` where the
+    stack does not suffice."""
     clang = find_clang()
     if clang is None:
         raise Refused([_missing(span)])
@@ -158,6 +158,6 @@ def _refused(span: Span, words: str) -> Diagnostic:
         "H0302",
         "clang does not take the C generated for this pipeline",
         (Label(span, first.strip()),),
-        "this is a fault of helioc: please report it with the pipeline; "
+        "this is an error of helioc: please report it with the pipeline; "
         "`HELIOC_CLANG=clang-19` may get you past it",
     )

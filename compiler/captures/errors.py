@@ -10,10 +10,10 @@ def refused(diagnostic: Diagnostic) -> Refused:
 
 
 def cut_off(name: str, at: int, what: str) -> Diagnostic:
-    title = f"{name} ends within {what}, which begins at octet {at:,}"
+    title = f"{name} ends within {what}, which begins at byte {at:,}"
     return Diagnostic("H0803", title, (), "what stands in front of it was read")
 
 
 def damaged(name: str, at: int, what: str) -> Diagnostic:
-    title = f"{name} is damaged at octet {at:,}: {what}"
+    title = f"{name} is damaged at byte {at:,}: {what}"
     return Diagnostic("H0804", title, (), "what stands in front of it was read")

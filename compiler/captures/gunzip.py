@@ -14,7 +14,7 @@ _GZIP = zlib.MAX_WBITS | 16  # of zlib: with gzip's header and check
 
 class Gunzip:
     """The contents of a compressed file, member after member. No more is unpacked than is asked
-    for: what is held does not grow with what the file unpacks to."""
+    for: the memory used does not grow with what the file unpacks to."""
 
     def __init__(self, name: str, file: Readable, start: bytes) -> None:
         """`start`: what has been read of the file already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..interpret.octets import updated
+from ..interpret.header_view import updated
 from .packets import ETHERNET, Captured
 
 _IPV4, _IPV6, _TAGS = 0x0800, 0x86DD, (0x8100, 0x88A8)
@@ -49,7 +49,7 @@ def as_frame(packet: Captured) -> Captured:
 
 
 def _with_ethernet(packet: Captured) -> Captured:
-    link = _read_link(packet.link, packet.octets)
+    link = _read_link(packet.link, packet.data)
     if link is None:
         return packet
     if not link.is_ethernet_type:
@@ -57,25 +57,25 @@ def _with_ethernet(packet: Captured) -> Captured:
     destination = _DESTINATIONS.get(link.packet_type, bytes(6))
     header = destination + link.source + link.type.to_bytes(2, "big")
     return packet._replace(
-        octets=header + packet.octets[link.size :],
+        data=header + packet.data[link.size :],
         length=packet.length - link.size + len(header),
         link=ETHERNET,
         notes=(f"Ethernet header made for {link_name(packet.link)}",),
     )
 
 
-def _read_link(link: int, octets: bytes) -> _Link | None:
+def _read_link(link: int, data: bytes) -> _Link | None:
     """None of one that is not known, or not whole; draft-ietf-opsawg-pcaplinktype."""
-    if link in _RAW and octets:
-        version = octets[0] >> 4
+    if link in _RAW and data:
+        version = data[0] >> 4
         return _Link(0, _RAW[link] or {4: _IPV4, 6: _IPV6}.get(version, version))
-    if link == _SLL and len(octets) >= 16:
-        packet_type, device, size, type_ = (_word(octets, at) for at in (0, 2, 4, 14))
-        source = octets[6:12] if size == 6 else bytes(6)
+    if link == _SLL and len(data) >= 16:
+        packet_type, device, size, type_ = (_word(data, at) for at in (0, 2, 4, 14))
+        source = data[6:12] if size == 6 else bytes(6)
         return _Link(16, type_, device, packet_type, source)
-    if link == _SLL2 and len(octets) >= 20:
-        source = octets[12:18] if octets[11] == 6 else bytes(6)
-        return _Link(20, _word(octets, 0), _word(octets, 8), octets[10], source)
+    if link == _SLL2 and len(data) >= 20:
+        source = data[12:18] if data[11] == 6 else bytes(6)
+        return _Link(20, _word(data, 0), _word(data, 8), data[10], source)
     return None
 
 
@@ -83,24 +83,24 @@ def _with_total_length(packet: Captured) -> Captured:
     """An IPv4 total length of 0 is what a host captures of what its card, or the kernel behind the
     capture, is yet to segment (TSO): then the header reaches to the frame's end. As long as 16 bits
     can say it. The checksum stays right, or as wrong as it was (RFC 1624)."""
-    octets, at = packet.octets, 12
-    while _word(octets, at) in _TAGS:
+    data, at = packet.data, 12
+    while _word(data, at) in _TAGS:
         at += 4
     start = at + 2
     length = packet.length - start
-    if _word(octets, at) != _IPV4 or len(octets) < start + 20 or octets[start] >> 4 != 4:
+    if _word(data, at) != _IPV4 or len(data) < start + 20 or data[start] >> 4 != 4:
         return packet
-    if _word(octets, start + 2) or not 20 <= length <= 0xFFFF:
+    if _word(data, start + 2) or not 20 <= length <= 0xFFFF:
         return packet
     said = length.to_bytes(2, "big")
-    checksum = updated(_word(octets, start + 10), bytes(2), said).to_bytes(2, "big")
-    filled = octets[: start + 2] + said + octets[start + 4 : start + 10] + checksum
+    checksum = updated(_word(data, start + 10), bytes(2), said).to_bytes(2, "big")
+    filled = data[: start + 2] + said + data[start + 4 : start + 10] + checksum
     note = f"IPv4 total length 0 read as {length}"
-    return packet._replace(octets=filled + octets[start + 12 :], notes=(*packet.notes, note))
+    return packet._replace(data=filled + data[start + 12 :], notes=(*packet.notes, note))
 
 
-def _word(octets: bytes, at: int) -> int:
-    return int.from_bytes(octets[at : at + 2], "big")
+def _word(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 2], "big")
 
 
 LINK_TYPES = {

@@ -13,13 +13,13 @@ AT_ONCE = 1 << 16  # bytes that are read at once
 
 
 class Captured(NamedTuple):
-    """A packet of a capture. `number` counts from 1. `length`: octets that it had on the wire,
-    more than `octets` where the capture kept only its beginning. `link`: LINKTYPE_…; `interface`:
-    its name, where the file tells. `time`: nanoseconds since 1970, None where it is not told.
-    `notes`: in what it is not as the file has it, and why."""
+    """A packet of a capture. `number` counts from 1. `length`: bytes that it had on the wire,
+    more than `data` where the capture kept only its beginning. `link`: LINKTYPE_…; `interface`:
+    its name, where the file has it. `time`: nanoseconds since 1970, None where it is unknown.
+    `notes`: how it differs from the file, and why."""
 
     number: int
-    octets: bytes
+    data: bytes
     length: int
     link: int = ETHERNET
     interface: str = ""
@@ -29,17 +29,17 @@ class Captured(NamedTuple):
     @property
     def is_cut(self) -> bool:
         """Whether only its beginning was captured."""
-        return len(self.octets) < self.length
+        return len(self.data) < self.length
 
     @property
     def whole(self) -> bytes:
         """As long as it was on the wire, zeros in place of what was not captured."""
-        return self.octets.ljust(min(self.length, LARGEST_PACKET), b"\0")
+        return self.data.ljust(min(self.length, LARGEST_PACKET), b"\0")
 
     @property
     def missing(self) -> int:
         """How many bytes of `whole` were not captured."""
-        return len(self.whole) - len(self.octets)
+        return len(self.whole) - len(self.data)
 
 
 class Readable(Protocol):
@@ -49,15 +49,15 @@ class Readable(Protocol):
 
 
 class Stream:
-    """A file from one octet to the next. `at`: octets read so far."""
+    """A file from one byte to the next. `at`: bytes read so far."""
 
     def __init__(self, name: str, file: Readable) -> None:
         self.name, self.at = name, 0
         self._file = file
 
     def take(self, count: int, what: str, since: int | None = None) -> bytes:
-        """That many octets. Raises `Refused` where the file ends within `what`, which began at
-        octet `since`."""
+        """That many bytes. Raises `Refused` where the file ends within `what`, which began at
+        byte `since`."""
         began = self.at if since is None else since
         data = self.maybe(count)
         if len(data) < count:
@@ -65,8 +65,8 @@ class Stream:
         return data
 
     def maybe(self, count: int) -> bytes:
-        """That many octets, or fewer where the file ends."""
-        parts, left = [], count  # a length that lies must not take the memory it promises
+        """That many bytes, or fewer where the file ends."""
+        parts, left = [], count  # a wrong length must not allocate memory
         while left and (part := self._file.read(min(left, AT_ONCE))):
             parts.append(part)
             left -= len(part)

@@ -11,7 +11,7 @@ from . import errors
 from .links import READABLE, link_name
 from .packets import ETHERNET, LARGEST_PACKET, Captured, Order, Stream
 
-#: The first four octets: byte order, and nanoseconds in a unit of a time's fraction.
+#: The first four bytes: byte order, and nanoseconds in a unit of a time's fraction.
 MAGIC: dict[bytes, tuple[Order, int]] = {
     b"\xa1\xb2\xc3\xd4": (">", 1000),
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -42,11 +42,11 @@ def read_pcap(stream: Stream, magic: bytes) -> Iterator[Captured]:
             raise errors.refused(errors.cut_off(stream.name, start, what))
         seconds, fraction, kept, length = record.unpack(head)
         if kept > LARGEST_PACKET:
-            words = f"{what} would have {kept:,} octets"
+            words = f"{what} would have {kept:,} bytes"
             raise errors.refused(errors.damaged(stream.name, start, words))
-        octets = stream.take(kept, what, since=start)
+        data = stream.take(kept, what, since=start)
         time = seconds * _SECOND + fraction * unit
-        yield Captured(number, octets, max(length, kept), link, time=time)
+        yield Captured(number, data, max(length, kept), link, time=time)
 
 
 class PcapWriter:

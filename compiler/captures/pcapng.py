@@ -78,11 +78,11 @@ class _Reader:
             self._order = ">" if magic[0] == 0x1A else "<"
         length = self._number(raw)
         if length % 4 or not read + 4 <= length <= _LARGEST_BLOCK:
-            raise self._damaged(f"a block of {length:,} octets")
+            raise self._damaged(f"a block of {length:,} bytes")
         body = self._take(length - read - 4)
         again = self._number(self._take(4))
         if again != length:
-            raise self._damaged(f"a block says {length:,} octets in front and {again:,} behind")
+            raise self._damaged(f"a block says {length:,} bytes in front and {again:,} behind")
         return body
 
     # ---- interfaces -------------------------------------------------------------------------
@@ -121,11 +121,11 @@ class _Reader:
         interface, *_, high, low, kept, length = struct.unpack_from(self._order + form, body)
         found = self._of(interface)
         if kept > min(len(body) - 20, LARGEST_PACKET):
-            raise self._damaged(f"a packet of {kept:,} octets in a block of {len(body) + 12:,}")
+            raise self._damaged(f"a packet of {kept:,} bytes in a block of {len(body) + 12:,}")
         ticks = high << 32 | low
         time = found.offset * 1_000_000_000 + ticks * 1_000_000_000 // found.units
-        octets = body[20 : 20 + kept]
-        return Captured(0, octets, max(length, kept), found.link, found.name, time)
+        data = body[20 : 20 + kept]
+        return Captured(0, data, max(length, kept), found.link, found.name, time)
 
     def _simple(self, body: bytes) -> Captured:
         if len(body) < 4:
@@ -133,7 +133,7 @@ class _Reader:
         length, found = self._number(body), self._of(0)
         kept = min(length, found.snaplen or length)
         if kept > min(len(body) - 4, LARGEST_PACKET):
-            raise self._damaged(f"a packet of {kept:,} octets in a block of {len(body) + 12:,}")
+            raise self._damaged(f"a packet of {kept:,} bytes in a block of {len(body) + 12:,}")
         return Captured(0, body[4 : 4 + kept], length, found.link, found.name)
 
     def _of(self, number: int) -> _Interface:

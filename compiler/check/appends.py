@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.text.source import Span
 from .. import model
+from ..model.checksums import is_checksum, nearest_network
 from ..model.parse_graph import writable
-from ..model.sums import is_checksum, nearest_network
 from . import errors
 from .assigns import decides_reading
 from .changes import Changed

@@ -9,9 +9,9 @@ from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..headers.outline import behind
-from ..model.parse_graph import below, tells
-from ..model.sizes import is_even, starts_even, sums_are_even
-from ..model.sums import NETWORK, is_checksum
+from ..model.checksums import NETWORK, is_checksum
+from ..model.header_sizes import is_even, starts_even, sums_are_even
+from ..model.parse_graph import below, selector_fields
 from .packet_edits import Edits, Place, in_front, link_ways
 
 
@@ -26,7 +26,7 @@ def assign_limits(pipeline: model.Pipeline, place: Place) -> Iterator[Diagnostic
         case model.PopLink(node):
             ways = link_ways(graph, role, place.edits, node)
             for front in dict.fromkeys(way[-1] for way in ways):
-                for name in tells(graph, front):
+                for name in selector_fields(graph, front):
                     yield from found.check(front, name, False)
 
 

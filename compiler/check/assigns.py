@@ -6,8 +6,8 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
+from ..model.checksums import LAYER4, NETWORK
 from ..model.parse_graph import below
-from ..model.sums import LAYER4, NETWORK
 from . import errors
 from .changes import Changed
 from .flow import Scope, State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...lang import tree
-from ...lang.syntax import habits
+from ...lang.syntax import foreign_words
 from ...lang.syntax.planned import planned
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.source import Span
@@ -34,7 +34,7 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
         "H0203",
         f"there is no {sort} `{name.text}`" + (f" of {owner}" if owner else ""),
         (name.span, "not declared"),
-        help=near or habits.WORDS.get(name.text, otherwise),
+        help=near or foreign_words.WORDS.get(name.text, otherwise),
     )
 
 
@@ -162,7 +162,7 @@ def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
         f"there is no function `{name.text}` here",
         (name.span, f"known here: {', '.join(candidates)}" if candidates else "no functions here"),
         help=did_you_mean(name.text, candidates)
-        or habits.WORDS.get(name.text, "use one of the known functions"),
+        or foreign_words.WORDS.get(name.text, "use one of the known functions"),
     )
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics, did_you_mean
 from .. import model
-from ..model.sums import is_checksum
+from ..model.checksums import is_checksum
 from . import errors
 from .values import WIDEST, fits, literal
 

@@ -8,7 +8,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics
 from ...lang.text.source import Span
 from .. import model
-from ..model.sums import NETWORK
+from ..model.checksums import NETWORK
 from . import errors
 from .edges import CheckedGraph
 

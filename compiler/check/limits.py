@@ -12,9 +12,9 @@ from ...lang.text.source import Span
 from .. import model
 from ..headers.outline import ways_to
 from ..lower.reads import walk
+from ..model.checksums import NETWORK
+from ..model.header_sizes import computed_from
 from ..model.parse_graph import writable
-from ..model.sizes import reckoned_from
-from ..model.sums import NETWORK
 from . import errors
 from .assign_limits import assign_limits
 from .key_limits import key_limits
@@ -154,7 +154,7 @@ def _answered(
 
 def _sent_back(header: model.Header, written: set[str]) -> Iterator[model.Field]:
     """Fields that an answer takes from the packet."""
-    follows = header.flags | reckoned_from(header) | written
+    follows = header.flags | computed_from(header) | written
     for each in header.fields:
         named = each.width and each.part_of is None and not each.name.startswith("_")
         if named and each.default is None and each.name not in follows:

@@ -6,7 +6,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from ..model.parse_graph import untold
+from ..model.parse_graph import missing_selector
 from . import errors
 from .changes import Changed, announced, pushed_before
 from .flow import Change, Scope, State, World
@@ -49,7 +49,7 @@ def announces_alike(
     program: Program, front: model.Node, node: model.Node, span: Span, help: str = ""
 ) -> bool:
     """Whether a header has the fields by which another says what follows it."""
-    name = untold(program.checked.graph, front.name, node.name)
+    name = missing_selector(program.checked.graph, front.name, node.name)
     if name:
         program.report(_not_told(span, front.name, name, node.name, node.header.span, help))
     return not name

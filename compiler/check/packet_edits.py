@@ -16,8 +16,8 @@ from ..headers.outline import (
     untouched,
     without_link,
 )
-from ..model.parse_graph import reachable, untold
-from ..model.sums import NETWORK
+from ..model.checksums import NETWORK
+from ..model.parse_graph import missing_selector, reachable
 
 
 class Edits(Outline):
@@ -194,7 +194,7 @@ def link_ways(graph: m.Graph, role: str, edits: Edits, node: str) -> list[tuple[
         for target in dict.fromkeys(e.target for e in graph.leaving(way[-1], role)):
             if target == node:
                 left = tuple(n for n in way if n not in edits.untagged)
-                if not untold(graph, left[-1], node):
+                if not missing_selector(graph, left[-1], node):
                     found.append(left)
             elif graph.node(target).header.link:
                 todo.append((*way, target))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics
 from .. import model
-from ..model.sums import LAYER4
+from ..model.checksums import LAYER4
 from . import errors
 from .edges import CheckedGraph
 from .values import KINDS, Expressions, Value, of_width

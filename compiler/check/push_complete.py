@@ -8,7 +8,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
-from ..model.sizes import worked_out
+from ..model.header_sizes import worked_out
 from . import errors
 from .stage_program import Program
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...lang import tree
-from ...lang.contract.base.lists import octets_of
+from ...lang.contract.base.lists import bytes_of
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from ..lower.reads import walk
+from ..model.checksums import FRAGMENTED, is_checksum, zero_checksum
 from ..model.parse_graph import writable
-from ..model.sums import FRAGMENTED, is_checksum, zero_checksum
 from . import errors
 from .flow import Scope, State
 from .packets import PacketNames
@@ -120,7 +120,7 @@ def _fits_array(program: Program, said: SaidItems, field: model.Field, node: mod
         wanted = f"{KINDS[field.kind]} of {field.width} bits"
         program.report(errors.wrong_kind(said.span, each, wanted, field.span))
         return False
-    if octets_of(field.width) * 8 != field.width:
+    if bytes_of(field.width) * 8 != field.width:
         what = f"pushing an array of {field.width} bits an element"
         program.report(errors.unsupported(said.span, what))
         return False

@@ -9,7 +9,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from ..model.parse_graph import tells, writable
+from ..model.parse_graph import selector_fields, writable
 from . import errors
 from .changes import Changed, announced, appended_before
 from .contents import Contents
@@ -104,7 +104,9 @@ def read_back(
 
 def _next_fields(program: Program, front: model.Node) -> dict[str, model.Expr]:
     """What a header says of what follows it, by its fields."""
-    fields = [front.header.field(name) for name in tells(program.checked.graph, front.name)]
+    fields = [
+        front.header.field(name) for name in selector_fields(program.checked.graph, front.name)
+    ]
     return {f.name: model.Packet(front.name, f.name, f.width, f.kind) for f in fields}
 
 

@@ -12,7 +12,7 @@ from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..model import Derived, Field
-from ..model.sizes import first_field
+from ..model.header_sizes import first_field
 from .contents import (
     Contents,
     begin_with,

@@ -8,8 +8,8 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
+from ..model.checksums import NETWORK
 from ..model.parse_graph import ethertypes
-from ..model.sums import NETWORK
 from . import errors
 from .changes import Changed
 from .errors import Labels

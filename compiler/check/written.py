@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ...lang.text.source import Span
 from .. import model
+from ..model.checksums import NETWORK
+from ..model.header_sizes import first_field, solved, worked_out
 from ..model.parse_graph import writable
-from ..model.sizes import first_field, solved, worked_out
-from ..model.sums import NETWORK
 from .contents import (
     Contents,
     Interval,

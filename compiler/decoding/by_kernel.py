@@ -1,15 +1,15 @@
-"""Decoding by the parser that was generated: what it found where, told as by the reference."""
+"""Decodes packets with the generated parser, in the same form as the reference parser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ..captures.packets import ETHERNET, Captured
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from ..interpret.parse_packet import header_at
-from ..lower.tell import places
+from ..lower.decode_probe import places
 from ..model import Graph, Node
-from .decoded import TINY, Decoded, DecodedNode, Decoder, told
+from .decoded import TINY, Decoded, DecodedNode, Decoder, json_value
 
 #: The words that a decoding program left for a frame, and why it is malformed, or the event's name
 #: of a tiny fragment.
@@ -17,8 +17,9 @@ Parse = Callable[[bytes], tuple[list[int], str]]
 
 
 class KernelDecoder:
-    """`parse` runs frames of `shortest` to `longest` octets; others are `refused`. Whether a packet
-    is cut is the reference's to say: the kernel gets zeros in place of what was not captured."""
+    """`parse` runs frames of `shortest` to `longest` bytes; others are `refused`. The reference
+    parser decides whether a packet is cut: the kernel gets zeros for bytes that were not
+    captured."""
 
     def __init__(self, graph: Graph, role: str, parse: Parse, shortest: int, longest: int) -> None:
         self._nodes, self._role, self._parse = graph.nodes, role, parse
@@ -34,7 +35,7 @@ class KernelDecoder:
         shortest, longest = self._sizes
         frame = packet.whole
         if not shortest <= len(frame) <= longest:
-            reason = f"the kernel test-runs frames of {shortest} to {longest} octets"
+            reason = f"the kernel test-runs frames of {shortest} to {longest} bytes"
             return Decoded(packet, self._role, "refused", reason)
         words, reason = self._parse(frame)
         nodes = [self._node(node, frame, words) for node in self._nodes]
@@ -49,8 +50,8 @@ class KernelDecoder:
             return None
         layer = header_at(node, frame, offset)
         fields: dict[str, Value] = dict(layer.fields) if layer else {}
-        for name in fields:  # what the program read itself stands above what the model says
+        for name in fields:  # values that the program read take precedence
             if (node.name, name) in self._places:
                 fields[name] = words[self._places[node.name, name]]
-        shown = {name: told(node.header.field(name), value) for name, value in fields.items()}
+        shown = {name: json_value(node.header.field(name), value) for name, value in fields.items()}
         return DecodedNode(node.name, node.header, offset, shown)

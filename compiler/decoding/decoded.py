@@ -10,26 +10,26 @@ from typing import Literal
 
 from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from ..interpret.parse_packet import PacketParser
 from ..model import Field, Graph, Header
 
 #: `cut`: a header that the parser asks for was not captured; `foreign`: no Ethernet frame;
 #: `refused`: the kernel cannot be asked.
 Result = Literal["ok", "malformed", "cut", "foreign", "refused"]
-Told = int | str | list[int | str]
+JsonValue = int | str | list[int | str]
 TINY = "tiny fragment"
 
 
 @dataclass(frozen=True)
 class DecodedNode:
-    """A header of a packet. `offset`: octets from the frame's start. `fields`: numbers, addresses
-    as text, octets as hexadecimal text; those that are not there are left out."""
+    """A header of a packet. `offset`: bytes from the frame's start. `fields`: numbers, addresses
+    as text, bytes as hexadecimal text; those that are not there are left out."""
 
     name: str
     header: Header
     offset: int
-    fields: dict[str, Told]
+    fields: dict[str, JsonValue]
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class Decoded:
     def to_json(self) -> str:
         """On one line."""
         packet = self.packet
-        told: dict[str, object] = {
+        out: dict[str, object] = {
             "number": packet.number,
             "length": packet.length,
-            "captured": len(packet.octets),
+            "captured": len(packet.data),
             "role": self.role,
             "result": self.result,
             "reason": self.reason,
@@ -59,16 +59,16 @@ class Decoded:
                 for n in self.nodes
             ],
         }
-        return json.dumps(told)
+        return json.dumps(out)
 
     def to_tree(self) -> str:
         """For people; several lines."""
         packet = self.packet
-        kept = len(packet.octets)
-        octets = f"{kept} octets" if kept == packet.length else f"{kept} of {packet.length} octets"
+        kept = len(packet.data)
+        size = f"{kept} bytes" if kept == packet.length else f"{kept} of {packet.length} bytes"
         why = f" ({self.reason})" if self.reason else ""
         notes = "".join(f"; {note}" for note in packet.notes)
-        lines = [f"packet {packet.number}: {octets}, {self.result}{why}{notes}"]
+        lines = [f"packet {packet.number}: {size}, {self.result}{why}{notes}"]
         for node in self.nodes:
             of = "" if node.name == node.header.name else f": {node.header.name}"
             lines.append(f"  {node.name}{of} at {node.offset}")
@@ -84,7 +84,7 @@ def _field_lines(node: DecodedNode) -> Iterator[str]:
         yield f"    {indented.ljust(width)}  {_for_people(value)}".rstrip()
 
 
-def _for_people(value: Told) -> str:
+def _for_people(value: JsonValue) -> str:
     if isinstance(value, list):
         return ", ".join(map(_for_people, value))
     return f"{value} ({value:#x})" if isinstance(value, int) and value > 9 else str(value)
@@ -93,12 +93,12 @@ def _for_people(value: Told) -> str:
 # ---- values ---------------------------------------------------------------------------------
 
 
-def told(field: Field, value: Value | Sequence[int]) -> Told:
+def json_value(field: Field, value: Value | Sequence[int]) -> JsonValue:
     """A field's value as JSON has it."""
     if isinstance(value, bytes):
         return value.hex()
     if not isinstance(value, int):
-        return [one for item in value if not isinstance(one := told(field, item), list)]
+        return [one for item in value if not isinstance(one := json_value(field, item), list)]
     match field.kind:
         case "ip4":
             return str(IPv4Address(value))
@@ -124,14 +124,14 @@ class Decoder:
     def decode(self, packet: Captured) -> Decoded:
         if packet.link != ETHERNET:
             return Decoded(packet, self._role, "foreign", link_name(packet.link))
-        parsed = self._parser.parse(self._role, packet.whole, len(packet.octets))
+        parsed = self._parser.parse(self._role, packet.whole, len(packet.data))
         nodes = [
             DecodedNode(
                 layer.name,
                 layer.header,
                 layer.offset,
                 {
-                    name: told(layer.header.field(name), value)
+                    name: json_value(layer.header.field(name), value)
                     for name, value in layer.fields.items()
                 },
             )

@@ -16,14 +16,14 @@ from ...lang.contract.world.environment import Environment, Outcome, Port
 from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret.packet import Interpreter
+from ..interpret.packet_fields import NotCaptured
 from ..interpret.parse_packet import PacketParser
-from ..interpret.rewrite import NotCaptured
 from ..model import Pipeline
 from ..packettests.runs import disagreements
 
 
 class EveryNeighbour(Mapping[tuple[int, int], bytes]):
-    """A MAC address for every next hop: 02:00 and the last four octets of its address. It holds
+    """A MAC address for every next hop: 02:00 and the last four bytes of its address. It holds
     those that were asked for."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def surroundings(said: Environment, neighbours: bool) -> Environment:
 @dataclass(frozen=True)
 class Replayed:
     """What became of a packet. `outcome` is None of one that was not run, `left_out` says why:
-    `foreign` is no Ethernet frame; of one that is `cut` octets were not captured that the parser
+    `foreign` is no Ethernet frame; of one that is `cut` bytes were not captured that the parser
     or `reply icmp` asks for (`reason` says which); `refused` cannot be run by the kernel that is
     compared with. `differences`: of the kernel; None where it was not asked."""
 
@@ -131,16 +131,16 @@ class Replayed:
         )
 
     def to_text(self) -> str:
-        """For people: a line, and the packet's octets where they are others than they were."""
+        """For people: a line, and the packet's bytes where they are others than they were."""
         by = f" by {self.egress}" if self.egress else ""
         if self.outcome and self.outcome.queue is not None:
             by = f" to queue {self.outcome.queue}"
-        told = "".join(f"; {event}" for event in (*self.events, *self.packet.notes))
+        events = "".join(f"; {event}" for event in (*self.events, *self.packet.notes))
         counted = f"; counted {', '.join(self.counted)}" if self.counted else ""
         first = (
-            f"packet {self.packet.number} on {self.port.name}: {self.verdict}{by}{told}{counted}"
+            f"packet {self.packet.number} on {self.port.name}: {self.verdict}{by}{events}{counted}"
         )
-        if self.frame is None or self.frame == self.packet.octets:
+        if self.frame is None or self.frame == self.packet.data:
             return "\n".join([first, *self.kernel_lines])
         return "\n".join([first, f"  {self.frame.hex()}", *self.kernel_lines])
 
@@ -232,7 +232,7 @@ class Replay:
         if packet.link != ETHERNET:
             return Replayed(packet, port, left_out="foreign", reason=link_name(packet.link))
         if packet.is_cut:
-            parsed = self._parser.parse(port.role, packet.whole, len(packet.octets))
+            parsed = self._parser.parse(port.role, packet.whole, len(packet.data))
             if parsed.result == "cut":
                 return Replayed(packet, port, left_out="cut", reason=parsed.reason)
         beside = self.beside

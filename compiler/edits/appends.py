@@ -31,8 +31,8 @@ from ..ir.expr import (
 from ..ir.types import BYTES, U16, U32, raw
 from ..ir.values import Value, constant
 from ..model import Derived, Field, Header
+from ..model.checksums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
 from ..model.parse_graph import surely_present
-from ..model.sums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
 from .context import EditContext
 from .put_headers import put_headers, seal_headers, told_network
 from .shape import constant_size

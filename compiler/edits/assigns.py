@@ -13,9 +13,9 @@ from ..ir.edits import SetField
 from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, both, low_bits, not_, number
 from ..ir.types import U64
 from ..model import Derived, Field
+from ..model.checksums import NETWORK, is_checksum
+from ..model.header_sizes import starts_even
 from ..model.parse_graph import below, between
-from ..model.sizes import starts_even
-from ..model.sums import NETWORK, is_checksum
 from . import trace
 from .context import EditContext
 

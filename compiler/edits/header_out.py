@@ -21,8 +21,8 @@ from ..ir.expr import (
 )
 from ..ir.values import Value, constant
 from ..model import TAIL, Derived, Field, Group, Header
-from ..model.sizes import first_field, solved
-from ..model.sums import is_checksum
+from ..model.checksums import is_checksum
+from ..model.header_sizes import first_field, solved
 from .arrays import by_count
 from .padding import Padding
 

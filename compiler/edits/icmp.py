@@ -31,9 +31,9 @@ from ..ir.expr import (
 from ..ir.types import U8, U32, raw
 from ..ir.values import Value, constant
 from ..model import Header
+from ..model.checksums import zero_checksum
+from ..model.header_sizes import computed_from
 from ..model.parse_graph import writable as announcing
-from ..model.sizes import reckoned_from
-from ..model.sums import zero_checksum
 from .carry import Room
 from .context import EditContext
 from .header_out import HeaderOut
@@ -189,7 +189,7 @@ def _exchanged(
     """What the header's fields have to hold, taken from where they are written over."""
     w, pointer = site.writer, site.removed(node)
     given: dict[str, Value] = {}
-    follows = header.flags | reckoned_from(header)
+    follows = header.flags | computed_from(header)
     for f in header.fields:
         if f.default is not None or f.name in written or not f.width or f.part_of:
             continue

@@ -12,7 +12,7 @@ from ..ir.edits import SetField
 from ..ir.expr import Expr, Frame, NotNull, load
 from ..ir.nodes import MakePointer
 from ..ir.types import BYTES, raw
-from ..model.parse_graph import tells, untold
+from ..model.parse_graph import missing_selector, selector_fields
 from .assigns import set_field
 from .context import EditContext
 from .pushes import captured
@@ -49,7 +49,7 @@ def _ways(site: EditContext, node: str) -> list[tuple[str, ...]]:
         for target in dict.fromkeys(e.target for e in graph.leaving(way[-1], site.role)):
             if target == node:
                 left = tuple(n for n in way if n not in site.shape.untagged)
-                if not untold(graph, left[-1], node):
+                if not missing_selector(graph, left[-1], node):
                     found.append(left)
             elif site.header(target).link:
                 todo.append((*way, target))
@@ -73,7 +73,7 @@ def _write_in_front(site: EditContext, node: str, ways: list[tuple[str, ...]]) -
 
 def _write(site: EditContext, front: str, node: str) -> None:
     """What the header says of what follows, the one in front says."""
-    header, names = site.header(node), tells(site.graph, front)
+    header, names = site.header(node), selector_fields(site.graph, front)
     values = [captured(site, field_value(site.node(node), header.field(name))) for name in names]
     for name, value in zip(names, values, strict=True):
         set_field(site, SetField(front, name, value))

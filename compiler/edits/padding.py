@@ -15,7 +15,7 @@ from ..headers.frame import END
 from ..ir.builder import Builder
 from ..ir.expr import ZERO, Cast, Expr, choose, low_bits, number
 from ..ir.types import BYTES, U32
-from ..model.sizes import first_field, solved
+from ..model.header_sizes import first_field, solved
 
 if TYPE_CHECKING:
     from .header_out import HeaderOut

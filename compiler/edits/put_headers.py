@@ -20,7 +20,7 @@ from ..ir.expr import (
 )
 from ..ir.types import BYTES, raw
 from ..model import TAIL, Derived, Header
-from ..model.sums import UPPER_LAYER, nearest_network
+from ..model.checksums import UPPER_LAYER, nearest_network
 from .arrays import put_array
 from .header_out import HeaderOut
 from .header_stores import stores

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ..headers.fragments import in_first_fragments
+from ..interpret.packet_fields import TIME_TO_LIVE
 from ..interpret.reached import HIT, MISS, RUN, Reached, key_of
-from ..interpret.rewrite import TIME_TO_LIVE
 from ..lower.reads import walk
 from ..model import (
     Block,

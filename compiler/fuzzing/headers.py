@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from ..interpret.evaluate import holds
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from ..lower.reads import walk
 from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Own, Test
 from .world import World

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from ..interpret.build_packet import Heading, build
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from ..model import Edge, Field, Node, Packet, Pipeline
-from ..model.sums import FRAGMENTED
+from ..model.checksums import FRAGMENTED
 from .headers import field_value, header_values
 from .world import World
 

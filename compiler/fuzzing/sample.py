@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from ..interpret.parse_packet import PacketParser
 from ..model import Layer4, Match, Packet, Pipeline
-from ..model.sums import LAYER4
+from ..model.checksums import LAYER4
 from .packets import Drawn
 from .world import World
 
@@ -41,5 +41,5 @@ class Sample:
             found = self._fields.get((operand.node, operand.field))
             return found if isinstance(found, int) else None
         if isinstance(operand, Layer4):
-            return self._layer4[-1].octets.number(operand.which) if self._layer4 else 0
+            return self._layer4[-1].view.number(operand.which) if self._layer4 else 0
         return self._port if match.element.references == ("port",) else None

@@ -99,7 +99,7 @@ class Session:
             if not looks:
                 return
             look = self._draw(st.sampled_from(looks))
-            asked = {(look.name, t.name): t.value for t in look.told if t.value is not None}
+            asked = {(look.name, t.name): t.value for t in look.values if t.value is not None}
             sample = Sample(maker.pipeline, maker.world, packet, asked)
             kind, there = known[look.name], self._there()
             number = max(there[kind.name], default=0) + 1

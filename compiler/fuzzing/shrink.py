@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ...lang.contract.request.request import Change, Request, RuleItem
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from .packets import Drawn, Given
 from .scenarios import SHORTEST, Scenario
 

@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv6Address
 from ...lang.contract.request.request import Request, request_text
 from ...lang.contract.rules.ie_values import format_ip4
 from ...lang.contract.world.environment import Environment, Outcome
-from ..decoding.decoded import told
-from ..interpret.octets import Value
+from ..decoding.decoded import json_value
+from ..interpret.header_view import Value
 from ..model import Field
 from .packets import Drawn, Given
 from .scenarios import Scenario
@@ -112,7 +112,7 @@ def _header(given: Given) -> str:
 
 
 def _value(field: Field, value: Value) -> str:
-    shown = told(field, value)
+    shown = json_value(field, value)
     if field.kind == "bytes" or not field.width:
         return f"0x{shown}"
     return f'"{shown}"' if field.kind == "ip6" else str(shown)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..ir.expr import ZERO, Expr, load, number, to_network
 from ..model import Edge, Graph, Node
-from ..model.sums import FRAGMENTED
+from ..model.checksums import FRAGMENTED
 
 
 def in_first_fragments(graph: Graph, role: str) -> frozenset[str]:

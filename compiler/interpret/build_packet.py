@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..model import TAIL, Derived, Expr, Field, Group, Header, Own
-from ..model.sizes import first_field
-from ..model.sums import UPPER_LAYER
+from ..model.checksums import UPPER_LAYER
+from ..model.header_sizes import first_field
 from .evaluate import evaluate
-from .octets import Octets, Value, checksum, put
+from .header_view import HeaderView, Value, checksum, put
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Heading:
 
     @cached_property
     def plain(self) -> bytes:
-        """Its octets with the derived fields still zero (unless they were given)."""
+        """Its bytes with the derived fields still zero (unless they were given)."""
         return _plain(self)
 
     @property
@@ -38,9 +38,9 @@ class Heading:
         return len(self.plain)
 
     def derived(self, what: str) -> list[tuple[Field, Derived]]:
-        """The fields of this sort that are present and were not given. A size that was given may
+        """The lengths or checksums that are present and were not given. A size that was given may
         leave no room for them."""
-        there = Octets(self.header, self.plain)
+        there = HeaderView(self.header, self.plain)
 
         def is_there(field: Field) -> bool:
             at = there.offset(field)
@@ -57,7 +57,7 @@ class Heading:
 
 
 def build(headings: Sequence[Heading], content: bytes) -> bytes:
-    """The headings' octets, outermost first, in front of `content`, which they describe. The
+    """The headings' bytes, outermost first, in front of `content`, which they describe. The
     content is not returned with them."""
     lengths = [h.size for h in headings]
     finished = b""
@@ -68,28 +68,28 @@ def build(headings: Sequence[Heading], content: bytes) -> bytes:
         for field, derived in heading.derived("length"):
             value = (len(data) if "header" in derived.over else 0) + behind + derived.plus
             data = _with(heading.header, data, field, value)
-        outer = [Octets(h.header, h.plain) for h in headings[:i]]
+        outer = [HeaderView(h.header, h.plain) for h in headings[:i]]
         sums = heading.derived("checksum")
-        data = with_sums(outer, Octets(heading.header, data), finished + content, sums)
+        data = with_sums(outer, HeaderView(heading.header, data), finished + content, sums)
         finished = data + finished
     return finished
 
 
 def _with(header: Header, data: bytes, field: Field, value: int) -> bytes:
-    at = Octets(header, data).offset(field)
+    at = HeaderView(header, data).offset(field)
     assert at is not None
     return put(data, at, field.width, value)
 
 
 def with_sums(
-    outer: Sequence[Octets],
-    octets: Octets,
+    outer: Sequence[HeaderView],
+    view: HeaderView,
     payload: bytes,
     sums: Sequence[tuple[Field, Derived]],
 ) -> bytes:
     """The header with these checksums computed, which it has, in the order of the declaration: each
     over those before it and over 0 in place of itself and those behind it."""
-    header, data = octets.header, octets.data
+    header, data = view.header, view.data
     for field, _ in sums:
         data = _with(header, data, field, 0)
     for field, derived in sums:
@@ -104,10 +104,10 @@ def with_sums(
     return data
 
 
-def _pseudo_header(outer: Sequence[Octets], covered: Header, length: int) -> bytes:
+def _pseudo_header(outer: Sequence[HeaderView], covered: Header, length: int) -> bytes:
     """The pseudo header of the nearest IP header in front (RFC 9293 section 3.1, RFC 8200 section
     8.1). It names the upper layer, whatever extension headers lie between, and the last of the
-    destinations where a segment routing header tells of further ones."""
+    destinations where a segment routing header has further ones."""
     last = None
     for ip in reversed(outer):
         upper = UPPER_LAYER.get(covered.protocol)
@@ -135,7 +135,7 @@ def _plain(heading: Heading) -> bytes:
     groups = [g for g in header.groups if not g.flags or any(values.get(f) for f in g.flags)]
     for group in groups:
         values |= _counted(heading, group, values)
-    plain = header.fixed // 8 + sum(_octets_of(heading, group, values) for group in groups)
+    plain = header.fixed // 8 + sum(_bytes_of(heading, group, values) for group in groups)
     sized, size = _size(heading, values, plain + len(rest))
     values |= sized
     starts, behind = _starts(heading, groups, values, size)
@@ -159,13 +159,13 @@ def _numbers(heading: Heading) -> dict[str, int]:
     """What is known of each field: as given, else a flag by what its group was given, else by the
     edge, else by default."""
     header = heading.header
-    told = heading.values.keys() | set(heading.computed)
-    wholes = told | dict(heading.writes).keys()
+    known = heading.values.keys() | set(heading.computed)
+    wholes = known | dict(heading.writes).keys()
     defaults = {
         f.name: f.default for f in header.fields
         if isinstance(f.default, int) and f.part_of not in wholes
     }  # fmt: skip
-    groups = {f.group for f in header.fields if f.name in told}
+    groups = {f.group for f in header.fields if f.name in known}
     alone = (g.flags[0] for g in header.groups if g.name in groups and len(g.flags) == 1)
     given = {name: v for name, v in heading.values.items() if isinstance(v, int)}
     return defaults | dict(heading.writes) | dict.fromkeys(alone, 1) | given
@@ -182,12 +182,12 @@ def _starts(
             starts[TAIL] = size * 8 - group.width
         else:
             starts[group.name] = at
-            at += _octets_of(heading, group, values) * 8
+            at += _bytes_of(heading, group, values) * 8
     return starts, at
 
 
-def _octets_of(heading: Heading, group: Group, values: Mapping[str, int]) -> int:
-    """Of an array, as many as are given; so many as its count says where none are."""
+def _bytes_of(heading: Heading, group: Group, values: Mapping[str, int]) -> int:
+    """Bytes of a group: of an array, by the elements given, else by its count."""
     count = 1
     if group.count is not None:
         given = _array(heading, group)
@@ -218,7 +218,7 @@ def _counted(heading: Heading, group: Group, values: Mapping[str, int]) -> dict[
 
 
 def _size(heading: Heading, values: Mapping[str, int], plain: int) -> tuple[dict[str, int], int]:
-    """The field that says the size, as it is for `plain` octets or a few more, and the octets to
+    """The field that says the size, as it is for `plain` bytes or a few more, and the bytes to
     write. A size that was given is kept even if it lies."""
     size = heading.header.size
     if size is None:

@@ -15,11 +15,11 @@ from ...lang.contract.world.environment import (
     is_multicast,
 )
 from ..model import Header
+from ..model.checksums import zero_checksum
+from ..model.header_sizes import computed_from
 from ..model.parse_graph import writable
-from ..model.sizes import reckoned_from
-from ..model.sums import zero_checksum
 from .build_packet import Heading, build
-from .octets import Value, checksum
+from .header_view import Value, checksum
 from .parse_packet import Layer
 from .rewrite import Rewriting
 
@@ -29,7 +29,7 @@ KINDS = {"ttl_expired": (11, 0), "too_big": (3, 4)}
 KINDS6 = {"ttl_expired": (3, 0), "too_big": (2, 0)}
 _ERRORS = (3, 4, 5, 11, 12)
 _ICMP, _ICMP6 = 1, 58
-_QUOTED = 8  # octets behind the header
+_QUOTED = 8  # bytes behind the header
 _TOO_BIG6, _REDIRECT6 = 2, 137
 _MIN_MTU6 = 1280
 _HEADERS6 = 40 + 8  # IPv6 and ICMPv6
@@ -80,7 +80,7 @@ def reply(
 def _is_from_here(front: Layer, environment: Environment) -> bool:
     """Whether the sender poses as this host, or as a broadcast to one of its networks."""
     kind = "ip4" if front.header.protocol == "ipv4" else "ip6"
-    return environment.is_local(front.octets.number("src"), kind)
+    return environment.is_local(front.view.number("src"), kind)
 
 
 # ---- IPv4 -----------------------------------------------------------------------------------
@@ -103,14 +103,14 @@ def _answer(packet: Rewriting, front: Layer, arrival: Port, event: str, mtu: int
             "ttl": 64,
             "protocol": _ICMP,
             "src": arrival.address,
-            "dst": front.octets.number("src"),
+            "dst": front.view.number("src"),
         },
     )
     return _Answer(network, start + checksum(start + bytes(2) + rest).to_bytes(2, "big") + rest)
 
 
 def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
-    ip = front.octets
+    ip = front.view
     if packet.links[0].offset:
         return False
     source, target = ip.number("src"), ip.number("dst")
@@ -133,16 +133,16 @@ def _answer6(
     packet: Rewriting, front: Layer, arrival: Port, event: str, mtu: int
 ) -> _Answer | None:
     kind, code = KINDS6[event]
-    source, target = front.octets.number("src"), front.octets.number("dst")
+    source, target = front.view.number("src"), front.view.number("dst")
     if not arrival.address6 or is_group("ip6", source) or is_confined_address(source):
         return None
     if is_group("ip6", target) and kind != _TOO_BIG6:
         return None
     if _carries_error(packet, front):
         return None
-    told = max(mtu, _MIN_MTU6) if kind == _TOO_BIG6 else 0
+    reported = max(mtu, _MIN_MTU6) if kind == _TOO_BIG6 else 0
     end = min(front.end, front.offset + _MIN_MTU6 - _HEADERS6)
-    rest = told.to_bytes(4, "big") + packet.frame[front.offset : end]
+    rest = reported.to_bytes(4, "big") + packet.frame[front.offset : end]
     addresses = arrival.address6.to_bytes(16, "big") + source.to_bytes(16, "big")
     start = bytes((kind, code))
     pseudo = addresses + (4 + len(rest)).to_bytes(4, "big") + _ICMP6.to_bytes(4, "big")
@@ -165,7 +165,7 @@ def _answer6(
 def _carries_error(packet: Rewriting, front: Layer) -> bool:
     """Whether the packet carries an ICMPv6 error or a redirect (RFC 4443 section 2.4 (e))."""
     frame = packet.frame
-    next_header, at = front.octets.number("next_header"), front.offset + 40
+    next_header, at = front.view.number("next_header"), front.offset + 40
     for _ in range(_MOST_EXTENSIONS):
         header = frame[at : at + 8]
         if next_header == _ICMP6 or len(header) < 8:
@@ -191,7 +191,7 @@ def is_confined(front: Layer) -> bool:
     """Whether a packet must not leave its link: by either address, or as a multicast of no wider
     scope or a broadcast to it (RFC 1122 section 3.2.1.3, RFC 3927 section 2.7, RFC 5771 section 4,
     RFC 1812 section 5.3.5.1; RFC 4291 section 2.7)."""
-    source, target = (front.octets.number(name) for name in ("src", "dst"))
+    source, target = (front.view.number(name) for name in ("src", "dst"))
     if front.header.protocol == "ipv4":
         to_link = target >> 8 == 0xE00000 or target == 0xFFFFFFFF
         return to_link or any(a >> 24 == 127 or a >> 16 == 0xA9FE for a in (source, target))
@@ -210,15 +210,15 @@ def is_confined_address(address: int) -> bool:
 def _returned(packet: Rewriting, layer: Layer, following: str, outer: Sequence[Header]) -> Heading:
     """A popped header on the way back: what has no default stays, addresses are exchanged."""
     heading = packet.heading(layer.name, {}, following)
-    header, octets = layer.header, layer.octets
-    derived = {name for name, _ in heading.writes} | header.flags | reckoned_from(header)
+    header, view = layer.header, layer.view
+    derived = {name for name, _ in heading.writes} | header.flags | computed_from(header)
     kept: dict[str, Value] = {"checksum": 0} if zero_checksum(header, outer) else {}
     for field in header.fields:
         if field.default is not None or field.part_of or field.name.startswith("_"):
             continue
         if field.name in derived or not field.width:
             continue
-        value = octets.get_field(header.opposite(field))
+        value = view.get_field(header.opposite(field))
         if value is not None:
             kept[field.name] = value
     return Heading(layer.name, header, kept, heading.writes)
@@ -228,5 +228,5 @@ def _link_back(packet: Rewriting) -> bytes:
     """The link headers of arrival with the MAC addresses exchanged. They announce what comes
     first as they did: the same nodes stand behind them again."""
     links = packet.links
-    first = links[0].octets.data
-    return first[6:12] + first[:6] + first[12:] + b"".join(x.octets.data for x in links[1:])
+    first = links[0].view.data
+    return first[6:12] + first[:6] + first[12:] + b"".join(x.view.data for x in links[1:])

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ...lang.contract.rules.spread import slot, spread_slots
-from ...lang.contract.trace.steps import Step, Told, What
-from ...lang.contract.world.environment import Environment, Outcome, Port, Rules, States
+from ...lang.contract.trace.steps import Step, TracedValue, What
+from ...lang.contract.world.environment import Environment, Outcome, Rules, States
 from ..model import (
     Append,
     Assign,
@@ -33,24 +33,20 @@ from ..model import (
     Pipeline,
     Pop,
     PopLink,
-    PortOf,
     Push,
     Queue,
     Recall,
-    Recalled,
     Remember,
     Slot,
     Statement,
     Verdict,
 )
 from .build_packet import Heading
-from .icmp_reply import is_confined, reply
+from .packet_fields import NotCaptured
 from .parse_packet import PacketParser
 from .reached import HIT, MISS, Reached
-from .rewrite import TIME_TO_LIVE, NotCaptured
-from .scope import Done, Scope, cut
-
-LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
+from .scope import Done, cut
+from .verdicts import Verdicts
 
 
 class Interpreter:
@@ -68,7 +64,7 @@ class Interpreter:
 
     def run(self, rules: Rules, frame: bytes, port: int, missing: int = 0) -> Outcome:
         """What becomes of a frame (from its Ethernet header on) that arrives by port number
-        `port`. Of its last octets `missing` are not known. Raises `LookupError` if the environment
+        `port`. Of its last bytes `missing` are not known. Raises `LookupError` if the environment
         has no such port, `NotCaptured` if one of these decides, with the states as they were;
         nothing else."""
         arrival = self.environment.port(port)
@@ -95,7 +91,7 @@ class Interpreter:
             raise
 
 
-class _Run(Scope):
+class _Run(Verdicts):
     """One packet's way."""
 
     def outcome(self) -> Outcome:
@@ -176,7 +172,7 @@ class _Run(Scope):
                 self._bridge(s)
             case Queue():
                 self.queue = self.value(s.number)
-                self.step("queue", "queue", Told("queue", self.queue))
+                self.step("queue", "queue", TracedValue("queue", self.queue))
             case Counted():
                 self.event("count", s.reason)
             case Verdict():
@@ -194,18 +190,18 @@ class _Run(Scope):
             beside, headings = s.before, self.packet.push(given, s.before, s.behind)
         else:
             beside, headings = s.behind, self.packet.append(given, s.behind)
-        told: list[Told] = []
+        traced: list[TracedValue] = []
         for heading, e in zip(headings, s.elements, strict=True):
             names = [name for name, _ in e.values]
             names += ["ecn"] if "ecn" in heading.values.keys() - names else []
-            told += [_told_field(heading, name) for name in names]
+            traced += [_traced_field(heading, name) for name in names]
             for name, _ in e.lists:
                 listed = heading.values[name]
                 assert isinstance(listed, tuple)
-                told.append(Told(f"{e.node}.{name}", len(listed), "count"))
+                traced.append(TracedValue(f"{e.node}.{name}", len(listed), "count"))
         what: What = "push" if isinstance(s, Push) else "append"
         nodes = tuple(e.node for e in s.elements)
-        self.trace.append(Step(what, beside, tuple(told), nodes=nodes))
+        self.trace.append(Step(what, beside, tuple(traced), nodes=nodes))
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -241,7 +237,7 @@ class _Run(Scope):
         if group is not None and spread is not None and group.members:
             picked = slot(self.value(spread.hash))
             self.matched(s.group, group)
-            self.step("slot", s.group, Told("slot", picked))
+            self.step("slot", s.group, TracedValue("slot", picked))
             member = self.by_id(s.rule, spread_slots(group.members)[picked])
         self.reached.statement(s.span, HIT if member else MISS)
         if member is not None:
@@ -284,12 +280,12 @@ class _Run(Scope):
         state = self.pipeline.state(s.state)
         split = len(state.match)
         self.states.remember(s.state, values[:split], values[split:])
-        self.step("remember", s.state, *told_slots((*state.match, *state.gives), values))
+        self.step("remember", s.state, *traced_slots((*state.match, *state.gives), values))
 
     def _recall(self, s: Recall) -> None:
         table = self.pipeline.state(s.state)
         key = tuple(self.value(expr) for expr in s.key)
-        self.step("recall", s.state, *told_slots(table.match, key))
+        self.step("recall", s.state, *traced_slots(table.match, key))
         values = self.states.recall(s.state, key, table.ages)
         self.reached.statement(s.span, MISS if values is None else HIT)
         if values is None:
@@ -299,112 +295,19 @@ class _Run(Scope):
             return
         names = [slot.name for slot in table.gives]
         self.recalled[s.state] = dict(zip(names, values, strict=True))
-        self.step("recalled", s.state, *told_slots(table.gives, values))
-
-    # ---- ways out ---------------------------------------------------------------------------
-
-    def _forward(self, s: Forward) -> None:
-        packet = self.packet
-        number = self._port_number(s.port)
-        carried, front = packet.carried, packet.front
-        if not packet.carries_frame and packet.to_group:
-            self._keep("link-layer group")
-        if front is not None and is_confined(front):
-            self._keep("link-local")
-        if front is not None and front.octets.number(TIME_TO_LIVE[front.header.protocol]) <= 1:
-            self._hook("ttl_expired")
-        port = self.environment.port(number)
-        to = self.environment.neighbour(number, self.value(s.via), s.via.kind)
-        if port is None or to is None:
-            self._hook("unresolved")
-        if carried is not None and carried.end - carried.offset + packet.pushed > port.mtu:
-            self._hook("too_big", port.mtu - packet.pushed)
-        self._leave(port, to)
-        if front is not None:
-            left = TIME_TO_LIVE[front.header.protocol]
-            packet.assign(front.name, left, front.octets.number(left) - 1)
-        if self.clamp:
-            packet.clamp_mss(port.mtu - packet.pushed)
-        raise Done("redirect", packet.with_link_of(port, to), port.number)
-
-    def _keep(self, reason: str) -> NoReturn:
-        """For the host itself, if anybody: out of a tunnel it would look like a neighbour's."""
-        if self.packet.popped:
-            self._dropped(reason)
-        self.event("kept", reason)
-        self.packet.unpushed()
-        self._verdict("pass")
-
-    def _bridge(self, s: Bridge) -> NoReturn:
-        port = self.environment.port(self._port_number(s.port))
-        if port is None:
-            self._hook("unresolved", answer=False)
-        frame = self.packet.with_own_link()
-        if len(frame) > port.mtu + LINK_MOST:
-            self._hook("too_big", answer=False)
-        raise Done("redirect", frame[:12] + port.tag + frame[12:], port.number)
-
-    def _leave(self, port: Port, to: bytes) -> None:
-        macs = (int.from_bytes(mac, "big") for mac in (to, port.mac))
-        told = (Told(name, mac, "mac") for name, mac in zip(("to", "own"), macs, strict=True))
-        self.step("leave", "port", Told("port", port.number, "port"), *told, Told("tag", port.vlan))
-
-    def _port_number(self, port: PortOf) -> int:
-        if isinstance(port.source, str):
-            return self.ports[port.source]
-        if isinstance(port.source, Recalled):
-            return self.value(port.source)
-        reference = self.reference(port.source)
-        if reference is None:
-            self._dropped("absent reference")
-        return reference.id
-
-    def _hook(self, event: Event, mtu: int = 0, answer: bool = True) -> NoReturn:
-        self.event("hook", event)
-        self.reached.hooks.add(event)
-        tunnelled = self.packet.pushed > 0
-        answer = answer and not self.packet.carries_frame
-        self.packet.unpushed()
-        what = self.pipeline.hooks[event]
-        if what == "reply icmp":
-            self._reply(event, mtu, answer)
-        if what == "pass" and tunnelled:
-            self._dropped("in the clear")
-        self._verdict(what)
-
-    def _reply(self, event: str, mtu: int, answer: bool = True) -> NoReturn:
-        frame = reply(self.packet, self.arrival, event, mtu, self.environment) if answer else None
-        if frame is None:
-            raise Done("drop")
-        limit = self.environment.icmp
-        if limit is not None and not self.states.may_answer(limit):
-            self._dropped("icmp limit")
-        raise Done("tx", frame, self.arrival.number)
-
-    def _dropped(self, reason: str) -> NoReturn:
-        self.event("drop", reason)
-        raise Done("drop")
-
-    def _verdict(self, verdict: str) -> NoReturn:
-        if verdict == "default":
-            verdict = self.environment.default or self.pipeline.default
-        if verdict == "pass":
-            raise Done("pass", self.packet.with_own_link())
-        if verdict == "send back":
-            raise Done("tx", self.packet.with_own_link(), self.arrival.number)
-        raise Done("drop")
+        self.step("recalled", s.state, *traced_slots(table.gives, values))
 
 
-def told_slots(slots: Sequence[Slot], values: Sequence[int]) -> list[Told]:
+def traced_slots(slots: Sequence[Slot], values: Sequence[int]) -> list[TracedValue]:
     """A state's key or entry, in its slots."""
     return [
-        Told(s.name, cut(value, s.width), "port" if s.port else s.kind)
+        TracedValue(s.name, cut(value, s.width), "port" if s.port else s.kind)
         for s, value in zip(slots, values, strict=True)
     ]
 
 
-def _told_field(heading: Heading, name: str) -> Told:
+def _traced_field(heading: Heading, name: str) -> TracedValue:
     """What a push says of a field; None where the rule says nothing."""
     field, value = heading.header.field(name), heading.values.get(name)
     assert not isinstance(value, bytes | tuple)
-    return Told(f"{heading.name}.{name}", cut(value, field.width), field.kind)
+    return TracedValue(f"{heading.name}.{name}", cut(value, field.width), field.kind)

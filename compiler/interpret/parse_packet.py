@@ -1,4 +1,4 @@
-"""Octets to headers by a pipeline's parse graph: docs/semantics.md, "Parsing"."""
+"""Parses bytes into headers by a pipeline's parse graph: docs/semantics.md, "Parsing"."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from functools import cached_property
 from typing import Literal
 
 from ..model import Condition, Edge, Expr, Graph, Header, Node, Own, Test
+from ..model.checksums import FRAGMENTED, NETWORK
 from ..model.parse_graph import tunnels
-from ..model.sums import FRAGMENTED, NETWORK
 from .evaluate import evaluate, holds
-from .octets import Octets, Value, is_fragment
+from .header_view import HeaderView, Value, is_fragment
 from .reached import Reached
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A header of a packet: its node, where it starts, its octets (its size), and where what
-    belongs to it ends: its extent, or the frame's end. All counted in octets of the frame."""
+    """A header of a packet: its node, where it starts, its bytes (its size), and where what
+    belongs to it ends: its extent, or the frame's end. All counted in bytes of the frame."""
 
     node: Node
     offset: int
     size: int
     end: int
-    octets: Octets
+    view: HeaderView
 
     @property
     def name(self) -> str:
@@ -41,25 +41,25 @@ class Layer:
 
     @property
     def fields(self) -> dict[str, Value]:
-        return self.octets.fields
+        return self.view.fields
 
     def reread(self, frame: bytes) -> Layer:
-        """The same header after the frame's octets changed."""
-        octets = Octets(self.header, frame[self.offset : self.behind])
-        return Layer(self.node, self.offset, self.size, self.end, octets)
+        """The same header after the frame's bytes changed."""
+        view = HeaderView(self.header, frame[self.offset : self.behind])
+        return Layer(self.node, self.offset, self.size, self.end, view)
 
     def moved(self, frame: bytes, by: int, shorter: int) -> Layer:
-        """The same header where it starts so many octets earlier, of a frame shortened by as many
-        as are said."""
+        """The same header `by` bytes further in front, of a frame that is `shorter` by that many
+        bytes."""
         start = self.offset - by
-        octets = Octets(self.header, frame[start : start + self.size])
-        return Layer(self.node, start, self.size, self.end - shorter, octets)
+        view = HeaderView(self.header, frame[start : start + self.size])
+        return Layer(self.node, start, self.size, self.end - shorter, view)
 
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
     """`reason` says of a malformed packet which node and why (`gre: truncated`), of one that is
-    cut which node was not captured whole. `limit`: octets of the frame that belong to headers and
+    cut which node was not captured whole. `limit`: bytes of the frame that belong to headers and
     their payload; what lies behind is padding. `tiny`: of a tiny fragment, the node that it cuts
     short or begins within."""
 
@@ -129,7 +129,7 @@ class PacketParser:
                     return _stopped(layers, node, damage, limit)
             layers.append(layer)
             offset = layer.behind
-            if not all(_holds(c, layer.octets) for c in layer.header.payload):
+            if not all(_holds(c, layer.view) for c in layer.header.payload):
                 return Parsed(tuple(layers), "ok", "", limit, self._begun(layer, edges))
             try:
                 node = self._next(layer, edges, frame[offset:limit], known - offset)
@@ -153,7 +153,7 @@ class PacketParser:
     def _next(self, layer: Layer, edges: Sequence[Edge], behind: bytes, known: int) -> Node | None:
         """`behind`: the bytes that follow the header, of which the first `known` were captured."""
         for edge in edges:
-            if all(_passes(test, layer.octets, behind, known) for test in edge.tests):
+            if all(_passes(test, layer.view, behind, known) for test in edge.tests):
                 self._reached.edge(edge)
                 return self._nodes[edge.target]
         return None
@@ -163,7 +163,7 @@ class PacketParser:
         if layer.header.protocol not in FRAGMENTED:
             return ""
         node = self._next(layer, edges, b"", 0)
-        inside = node and layer.octets.number("fragment_offset") * 8 < node.header.minimum
+        inside = node and layer.view.number("fragment_offset") * 8 < node.header.minimum
         return node.name if node and inside else ""
 
 
@@ -181,12 +181,12 @@ def _in_fragment(layers: Sequence[Layer]) -> bool:
     innermost = next(said, None)
     if innermost is None or innermost.header.protocol == "ipv6":
         return False
-    return is_fragment(innermost.octets)
+    return is_fragment(innermost.view)
 
 
 def _reach(layer: Layer, said: Expr, limit: int) -> int:
     """The limit of what stands behind the header."""
-    reach = evaluate(said, _reader(layer.octets))
+    reach = evaluate(said, _reader(layer.view))
     if reach < layer.size or layer.offset + reach > limit:
         raise _Malformed("length")
     return layer.offset + reach
@@ -206,25 +206,25 @@ def _layer(
     """The header at `offset` and the limit behind it; None if the node does not accept it."""
     header = node.header
     _check_end(offset + header.minimum, limit, known)
-    octets = Octets(header, frame[offset : offset + header.minimum])
-    if not all(_holds(c, octets) for c in header.accept):
+    view = HeaderView(header, frame[offset : offset + header.minimum])
+    if not all(_holds(c, view) for c in header.accept):
         return None, limit
-    size = octets.sum_of_parts
+    size = view.sum_of_parts
     if header.size is not None:
-        size, least = evaluate(header.size, _reader(octets)), size
+        size, least = evaluate(header.size, _reader(view)), size
         if size < least:
             raise _Malformed("length")
     _check_end(offset + size, limit, known)
-    octets = Octets(header, frame[offset : offset + size])
-    if not all(_holds(c, octets) for c in header.require):
+    view = HeaderView(header, frame[offset : offset + size])
+    if not all(_holds(c, view) for c in header.require):
         raise _Malformed("invalid")
     if header.extent is not None:
-        extent = evaluate(header.extent, _reader(octets))
+        extent = evaluate(header.extent, _reader(view))
         if extent < size or offset + extent > limit:
             raise _Beyond("length")
         limit = offset + extent
     end = limit if header.extent is not None else len(frame)
-    return Layer(node, offset, size, end, octets), limit
+    return Layer(node, offset, size, end, view), limit
 
 
 def _check_end(end: int, limit: int, known: int) -> None:
@@ -235,24 +235,24 @@ def _check_end(end: int, limit: int, known: int) -> None:
         raise _Cut
 
 
-def _reader(octets: Octets) -> Callable[[Expr], int]:
+def _reader(view: HeaderView) -> Callable[[Expr], int]:
     def read(expr: Expr) -> int:
         assert isinstance(expr, Own), expr
-        return octets.number(expr.field)
+        return view.number(expr.field)
 
     return read
 
 
-def _holds(condition: Condition, octets: Octets) -> bool:
-    return holds(condition, _reader(octets), _no_question)
+def _holds(condition: Condition, view: HeaderView) -> bool:
+    return holds(condition, _reader(view), _no_question)
 
 
 def _no_question(condition: Condition) -> bool:
     raise AssertionError(f"a header's clause cannot ask {condition}")
 
 
-def _passes(test: Test, octets: Octets, behind: bytes, known: int) -> bool:
-    value = _ahead(behind, test.ahead, known) if test.ahead else octets.get(test.field)
+def _passes(test: Test, view: HeaderView, behind: bytes, known: int) -> bool:
+    value = _ahead(behind, test.ahead, known) if test.ahead else view.get(test.field)
     if not isinstance(value, int):
         return False
     if test.mask is not None:
@@ -262,9 +262,9 @@ def _passes(test: Test, octets: Octets, behind: bytes, known: int) -> bool:
 
 def _ahead(behind: bytes, bits: int, known: int) -> int | None:
     """The first bits of what follows; None if there are fewer."""
-    octets = (bits + 7) // 8
-    if len(behind) < octets:
+    size = (bits + 7) // 8
+    if len(behind) < size:
         return None
-    if known < octets:
+    if known < size:
         raise _Cut
-    return int.from_bytes(behind[:octets], "big") >> (octets * 8 - bits)
+    return int.from_bytes(behind[:size], "big") >> (size * 8 - bits)

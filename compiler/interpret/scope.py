@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
-from ...lang.contract.trace.steps import Bound, Step, Told, What
+from ...lang.contract.trace.steps import Bound, Step, TracedValue, What
 from ...lang.contract.world.environment import Environment, Fate, Port, Rules, States, is_group
 from ..model import (
     Arrival,
@@ -33,10 +33,10 @@ from ..model import (
     PushElement,
     Recalled,
 )
-from ..model.sums import LAYER4
+from ..model.checksums import LAYER4
 from .evaluate import evaluate, holds
+from .header_view import Value, is_fragment
 from .matching import best_rule
-from .octets import Value, is_fragment
 from .parse_packet import Parsed
 from .reached import Reached
 from .rewrite import Rewriting
@@ -86,16 +86,19 @@ class Scope:
 
     def event(self, group: str, reason: str) -> None:
         self.events.append((group, reason))
-        if group != "verdict":  # which a trace tells apart
+        if group != "verdict":  # which a trace has by itself
             self.trace.append(Step("event", group, reason=reason))
 
-    def step(self, what: What, name: str, *told: Told) -> None:
-        self.trace.append(Step(what, name, told))
+    def step(self, what: What, name: str, *traced: TracedValue) -> None:
+        self.trace.append(Step(what, name, traced))
 
     def _changed(self, node: str, field: str, before: int, after: int) -> None:
         kind = self.pipeline.graph.node(node).header.field(field).kind
         self.step(
-            "set", f"{node}.{field}", Told("before", before, kind), Told("after", after, kind)
+            "set",
+            f"{node}.{field}",
+            TracedValue("before", before, kind),
+            TracedValue("after", after, kind),
         )
 
     # ---- rules ------------------------------------------------------------------------------
@@ -114,11 +117,11 @@ class Scope:
             name: said[name] if name in said else self._look(match)
             for name, match in matches.items()
         }
-        told = [Told("id", group)] if group is not None else []
+        traced = [TracedValue("id", group)] if group is not None else []
         for name, element in ((name, match.element) for name, match in matches.items()):
-            sort = "port" if element.type == "port" else element.kind
-            told.append(Told(name, cut(values[name], element.width), sort))
-        self.step("look", kind, *told)
+            kind_ = "port" if element.type == "port" else element.kind
+            traced.append(TracedValue(name, cut(values[name], element.width), kind_))
+        self.step("look", kind, *traced)
         return best_rule(self.pipeline.rule(kind), rules, values)
 
     def by_id(self, kind: str, id: int) -> Rule | None:
@@ -149,7 +152,7 @@ class Scope:
             return self.value(match.operand)
         assert isinstance(match.operand, Packet), "the checker saw that each look-up gives it"
         layer = self.packet.layer(match.operand.node)
-        value = layer.octets.get(match.operand.field) if layer else None
+        value = layer.view.get(match.operand.field) if layer else None
         return value if isinstance(value, int) else None
 
     # ---- expressions ------------------------------------------------------------------------
@@ -188,10 +191,10 @@ class Scope:
         match expr:
             case Packet():
                 layer = self.packet.layer(expr.node)
-                return layer.octets.number(expr.field) if layer else 0
+                return layer.view.number(expr.field) if layer else 0
             case Item():
                 layer = self.packet.layer(expr.node)
-                return layer.octets.element(expr.field, self.value(expr.index)) if layer else 0
+                return layer.view.element(expr.field, self.value(expr.index)) if layer else 0
             case Layer4():
                 return self._layer4(expr.which)
             case Arrival():
@@ -208,15 +211,15 @@ class Scope:
             case First():
                 return self._first(expr)
             case Hash():
-                return jhash(b"".join(self._octets(a) for a in expr.arguments))
+                return jhash(b"".join(self._in_bytes(a) for a in expr.arguments))
         raise AssertionError(f"{expr} stands outside of a header")
 
     def _list(self, source: Attribute, most: int) -> list[int]:
         """All the values that an element holds."""
         return unpacked(self._attribute(source) or 0, source.width, most)
 
-    def _octets(self, expr: Expr) -> bytes:
-        """A hash argument in whole octets, network order."""
+    def _in_bytes(self, expr: Expr) -> bytes:
+        """A hash argument in whole bytes, network order."""
         size = (width_of(expr) + 7) // 8
         return (self.value(expr) & ((1 << size * 8) - 1)).to_bytes(size, "big")
 
@@ -228,8 +231,8 @@ class Scope:
                     return given
                 continue
             layer = self.packet.layer(option.node)
-            if layer is not None and layer.octets.get(option.field) is not None:
-                return layer.octets.number(option.field)
+            if layer is not None and layer.view.get(option.field) is not None:
+                return layer.view.number(option.field)
         return 0
 
     def _layer4(self, which: str) -> int:
@@ -240,11 +243,11 @@ class Scope:
         for layer in self.parsed.layers:
             protocol = layer.header.protocol
             if protocol in ("ipv4", "ipv6"):
-                fragment, port = protocol == "ipv4" and is_fragment(layer.octets), 0
+                fragment, port = protocol == "ipv4" and is_fragment(layer.view), 0
             elif protocol == "ipv6_fragment":
-                fragment = is_fragment(layer.octets)
+                fragment = is_fragment(layer.view)
             elif protocol in LAYER4:
-                port = 0 if fragment else layer.octets.number(which)
+                port = 0 if fragment else layer.view.number(which)
             elif layer.name in self.tunnels:
                 port = 0
         return port
@@ -263,7 +266,7 @@ class Scope:
                 return is_group(address.kind, self.value(address))
             case IsFragment():
                 layer = self.packet.layer(condition.node)
-                return layer is not None and is_fragment(layer.octets)
+                return layer is not None and is_fragment(layer.view)
             case IsLimited():
                 limit = self.environment.icmp
                 return limit is not None and not self.states.may_answer(limit)
@@ -273,7 +276,7 @@ class Scope:
 
 
 def cut(value: int | None, width: int) -> int | None:
-    """Its lowest bits: what is kept of it in so many."""
+    """The lowest `width` bits."""
     return None if value is None else value & ((1 << width) - 1)
 
 

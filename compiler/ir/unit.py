@@ -75,7 +75,7 @@ class Unit(Frozen):
     counters: tuple[Counter, ...]
     graph: Graph = Graph((), ())
     hooks: tuple[tuple[str, str], ...] = ()  # what is done at an event
-    told: int = 0  # words of the map `told`: see lower/tell.py
+    probe_words: int = 0  # of the map `decode_probe`: see lower/decode_probe.py
     target: Literal["host", "nfp"] = "host"
     constants: tuple[tuple[str, int], ...] = ()  # names of numbers
     kept_plain: tuple[str, ...] = ()  # numbers in the state that a stage uses
@@ -86,7 +86,7 @@ class Unit(Frozen):
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
-    aside: int = 0  # words of it for what else would lie on the stack
+    spill_words: int = 0  # of it, for what else would lie on the stack
     traced: Traced | None = None
     edited: bool = False  # what does not ask where the state is kept was done
 

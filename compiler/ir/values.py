@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...lang.contract.base.lists import octets_of
+from ...lang.contract.base.lists import bytes_of
 from .expr import Expr, Number, Part, number, swap, to_network
 from .types import Int, Type, is_network, raw
 
@@ -25,7 +25,7 @@ class Value(Part):
     @property
     def size(self) -> int:
         """Bytes of the integer that holds it."""
-        return octets_of(self.width)
+        return bytes_of(self.width)
 
     @property
     def is_known(self) -> bool:

@@ -1,18 +1,18 @@
-"""What packets are made of, as a manifest tells it: the parse graph, and where matches read."""
+"""The parse graph of a manifest: nodes, edges, and the fields that matches read."""
 
 from __future__ import annotations
 
-from ...lang.contract.manifest import manifest as m
+from ...lang.contract.manifest import parse_graph as m
 from ..model import Expr, Find, First, Given, Graph, Layer4, Match, Node, Packet, Pipeline
 from .reads import walk
 
 _Fields = tuple[tuple[str, str], ...]
 
 
-def anatomy_of(pipeline: Pipeline) -> m.Anatomy:
+def anatomy_of(pipeline: Pipeline) -> m.ParseGraph:
     """Of a checked pipeline."""
     graph = pipeline.graph
-    return m.Anatomy(
+    return m.ParseGraph(
         tuple(map(_layer, graph.nodes)),
         _steps(graph),
         tuple(_readings(pipeline)),

@@ -12,6 +12,6 @@ REACH = 1888  # octets of a packet that a program may look at, where the MTU is 
 INSTRUCTIONS = 2560  # of the NFP
 
 
-def element_octets(key: int, value: int) -> int:
+def element_bytes(key: int, value: int) -> int:
     """What an element counts for."""
     return (key + 7) // 8 * 8 + (value + 7) // 8 * 8

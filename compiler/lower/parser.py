@@ -26,8 +26,8 @@ from ..ir.names import c_name
 from ..ir.nodes import Barrier, Blank, Function, Goto, Label, StatementStart
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
+from ..model.checksums import LAYER4
 from ..model.parse_graph import sometimes_leading, tunnels
-from ..model.sums import LAYER4
 from . import trace
 from .conditions import condition
 from .context import LoweringContext

@@ -15,6 +15,7 @@ from ..model import (
     Choose,
     ClampMss,
     Counted,
+    DecodeProbe,
     Find,
     Forward,
     If,
@@ -29,7 +30,6 @@ from ..model import (
     Recall,
     Remember,
     Statement,
-    Tell,
     Verdict,
 )
 from ..tables.layout import member_name
@@ -37,9 +37,9 @@ from . import trace
 from .changes import append, assign, bridge, finish, forward, push
 from .conditions import condition, present_if
 from .context import LoweringContext, known_as
+from .decode_probe import probe
 from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
 from .states import recall, remember
-from .tell import tell
 from .values import value
 
 #: Branches among which clang looks for reads of the same; a compilation of 128 took a second.
@@ -108,8 +108,8 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
             return None
         case Inline(_, body):
             return _inlined(site, body)
-        case Tell(nodes):
-            tell(site, nodes)
+        case DecodeProbe(nodes):
+            probe(site, nodes)
     return site.outline
 
 

@@ -12,17 +12,17 @@ from ..ir.events import Events
 from ..ir.names import Names, c_name
 from ..ir.nodes import Function
 from ..ir.unit import Member, NodeState, Program, Record, Unit
-from ..model import Choose, Find, Header, Pipeline, Stage, Tell
+from ..model import Choose, DecodeProbe, Find, Header, Pipeline, Stage
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
 from ..tables.layout import Table, states, tables
 from ..tables.offloaded import offloaded
 from . import trace
 from .context import Binding, LoweringContext, rule_record
+from .decode_probe import places
 from .events import events_of
 from .parser import lower_parser
 from .reads import asks_local, limits_errors, reads, steers, walk
 from .stages import lower_block
-from .tell import places
 
 Join = Literal["staged", "fused"]
 Target = Literal["host", "nfp"]
@@ -67,12 +67,13 @@ def lower(
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
         asks_local=tuple(sorted(asks_local(pipeline))),
-        told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
+        probe_words=len(places(pipeline.graph)) if _is_decoder(pipeline) else 0,
     )
 
 
-def _tells(pipeline: Pipeline) -> bool:
-    return any(isinstance(s, Tell) for stage in pipeline.stages for s in stage.body.statements)
+def _is_decoder(pipeline: Pipeline) -> bool:
+    statements = (s for stage in pipeline.stages for s in stage.body.statements)
+    return any(isinstance(s, DecodeProbe) for s in statements)
 
 
 def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...lang.contract.base.lists import octets_of
+from ...lang.contract.base.lists import bytes_of
 from ..headers.clauses import arithmetic, clause
 from ..headers.fields import SIZES, field_value
 from ..headers.groups import group_pointer, packet_end
@@ -78,7 +78,7 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
         case Listed(source, index, most):
             return _listed(site, source, value(site, index), most)
         case Count(source, most):
-            return Value(load(list_of(site, source), octets_of(source.width) * most, 8), 8)
+            return Value(load(list_of(site, source), bytes_of(source.width) * most, 8), 8)
         case Arithmetic():
             values = [value(site, each, own) for each in (expr.left, expr.right)]
             return arithmetic(site, expr, *values)
@@ -183,7 +183,7 @@ def _option(site: LoweringContext, option: Packet) -> tuple[Made | None, Made]:
 def attribute(site: LoweringContext, expr: Attribute) -> Value:
     record = site.record(expr.binding)
     given = Member(record, f"has_{expr.element}", U8) if expr.optional else None
-    octets = octets_of(expr.width)
+    octets = bytes_of(expr.width)
     return Value(Member(record, member_name(expr.element), raw(octets * 8)), octets * 8, given)
 
 
@@ -195,7 +195,7 @@ def list_of(site: LoweringContext, source: Attribute) -> Made:
 
 def _listed(site: LoweringContext, source: Attribute, index: Value, most: int) -> Value:
     """One of the values in a record; those behind the last are 0."""
-    octets, values = octets_of(source.width), list_of(site, source)
+    octets, values = bytes_of(source.width), list_of(site, source)
     width = octets * 8
     if isinstance(index.expr, Number):
         return Value(load(values, index.expr.value * octets, width), width)

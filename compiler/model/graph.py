@@ -1,4 +1,4 @@
-"""The parse graph: which header may stand behind which, and what tells so."""
+"""The parse graph: which header may follow which, and the field values that announce it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .headers import Header
 
 class Test(Frozen):
     """The field of the edge's source node, under `mask` if given, lies in one of the ranges. With
-    `ahead`: so many bits behind that header do (and `field` only says so)."""
+    `ahead`: that many bits behind the header do, instead of a field."""
 
     field: str
     ranges: tuple[tuple[int, int], ...]

@@ -1,4 +1,4 @@
-"""A header's anatomy: its fields, the groups they come and go in, and its own clauses."""
+"""Headers: fields, optional groups and arrays, clauses."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Field(Frozen):
 
 class Group(Frozen):
     """Fields that stand together behind the fixed part. `flags`: present if one of these one-bit
-    fields is set; always where there are none. `count`: an array, of so many elements (at most
-    `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
+    fields is set; always where there are none. `count`: an array with that number of elements (at
+    most `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
     ends where the header ends."""
 
     name: str
@@ -60,14 +60,14 @@ class Header(Frozen):
     fields: tuple[Field, ...]
     groups: tuple[Group, ...]
     fixed: int  # bits of the fixed part
-    minimum: int  # octets
-    maximum: int  # octets
+    minimum: int  # bytes
+    maximum: int  # bytes
     size: Expr | None = None
     extent: Expr | None = None
     accept: tuple[Condition, ...] = ()
     require: tuple[Condition, ...] = ()
     payload: tuple[Condition, ...] = ()
-    reach: Expr | None = None  # octets from the start up to which what stands behind reaches
+    reach: Expr | None = None  # bytes from the start up to which what stands behind reaches
     protocol: str = ""
     doc: str = ""
     span: Span = NOWHERE

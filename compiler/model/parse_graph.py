@@ -1,4 +1,4 @@
-"""What can be told from a parse graph: reach, ways, depth; how it is written, how it is drawn."""
+"""Queries of a parse graph: reachable nodes, ways, depth, edges that a push writes; its drawing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from .. import model
 from . import guards
+from .checksums import LAYER4, NETWORK
 from .graph import remembered
-from .sums import LAYER4, NETWORK
 
 #: Ways through a parser of which the verifier can follow each. Of more, those that meet at a node
 #: are one from there on: what differs is kept in memory, where it does not look.
@@ -42,7 +42,7 @@ def ways(graph: model.Graph, role: str) -> frozenset[int]:
 def count_ways(
     graph: model.Graph, role: str, each: Callable[[model.Header], int] = lambda _: 1
 ) -> int:
-    """The number of ways, counted without making them; `each` header counts as so many."""
+    """The number of ways, counted without making them; `each` header counts as that many."""
     counts = dict.fromkeys((n.name for n in graph.nodes), 0)
     counts[graph.entry(role).name] = 1
     for node in graph.nodes:
@@ -65,7 +65,7 @@ def surely_present(graph: model.Graph, role: str, node: str) -> frozenset[str]:
 
 
 def deepest(graph: model.Graph) -> tuple[int, list[str]]:
-    """The greatest offset at which a header may end, in octets, and the way there."""
+    """The greatest offset at which a header may end, in bytes, and the way there."""
     best: dict[str, tuple[int, list[str]]] = {}
     for node in graph.nodes:
         before = [best[e.source] for e in graph.entering(node.name) if e.source in best]
@@ -153,17 +153,17 @@ def writable(graph: model.Graph, source: str, target: str) -> list[model.Edge]:
     return list({tuple(sorted(e.writes or ())): e for e in reversed(found)}.values())
 
 
-def tells(graph: model.Graph, node: str) -> tuple[str, ...]:
+def selector_fields(graph: model.Graph, node: str) -> tuple[str, ...]:
     """The fields by which a node says what follows it, on any role."""
     tests = (t for e in graph.leaving(node) for t in e.tests if not t.ahead)
     return tuple(dict.fromkeys(t.field for t in tests))
 
 
-def untold(graph: model.Graph, front: str, node: str) -> str:
+def missing_selector(graph: model.Graph, front: str, node: str) -> str:
     """The first field by which `front` says what follows it and which `node` lacks, or has in
     another way; empty if there is none."""
     own, other = graph.node(front).header, graph.node(node).header
-    for name in tells(graph, front):
+    for name in selector_fields(graph, front):
         field = own.field(name)
         same = (f for f in other.fields if f.name == name)
         alike = any((f.width, f.kind, f.group) == (field.width, field.kind, None) for f in same)

@@ -35,8 +35,8 @@ def show_model(pipeline: m.Pipeline) -> str:
 def _header(header: m.Header) -> Iterator[str]:
     known = f" = {header.protocol}" if header.protocol else ""
     link = "link " if header.link else ""
-    octets = f"{header.minimum}..{header.maximum} octets, {header.fixed} bits fixed"
-    yield f"{link}header {header.name}{known}: {octets}"
+    size = f"{header.minimum}..{header.maximum} bytes, {header.fixed} bits fixed"
+    yield f"{link}header {header.name}{known}: {size}"
     for f in header.fields:
         inside = f" in {f.part_of}" if f.part_of else ""
         group = f"{' when' if header.optional(f) else ' in'} {f.group}" if f.group else ""
@@ -258,8 +258,8 @@ def _simple(s: m.Statement) -> str:
             return f"count {s.reason}"
         case m.Verdict():
             return s.verdict
-        case m.Tell():
-            return "tell"
+        case m.DecodeProbe():
+            return "decode probe"
     raise AssertionError(f"{s} has statements in it")
 
 

@@ -143,7 +143,7 @@ class Pop(Frozen):
 
 class PopLink(Frozen):
     """Remove this leading link node, which is not the first: what it says of what follows it, the
-    one in front of it says from then on (`graph.tells`)."""
+    one in front of it says from then on (`parse_graph.selector_fields`)."""
 
     node: str
     span: Span
@@ -201,9 +201,9 @@ class Verdict(Frozen):
     span: Span
 
 
-class Tell(Frozen):
-    """Leave where these nodes are, and their fields, to a decoder. Nothing in the language says
-    this: see `decoding/program.py`."""
+class DecodeProbe(Frozen):
+    """Write where these nodes are, and their fields, for a decoder. No statement of the language
+    becomes this: see `decoding/program.py`."""
 
     nodes: tuple[str, ...]
     span: Span
@@ -238,5 +238,5 @@ Statement = (
     | Counted
     | Verdict
     | Inline
-    | Tell
+    | DecodeProbe
 )

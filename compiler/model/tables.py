@@ -19,7 +19,7 @@ class Reserved(Frozen):
 
 class Element(Frozen):
     """An information element. `references` holds rule kinds and "port" where the value refers to
-    one of them; then `width` is 32. `most`: it holds one to so many values of `width` bits; 0: it
+    one of them; then `width` is 32. `most`: it holds one to `most` values of `width` bits; 0: it
     holds one. `reserved`: values with a name that are none of `symbols`."""
 
     name: str
@@ -69,7 +69,7 @@ class Requirement(Frozen):
 
 class RuleKind(Frozen):
     """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
-    `grouped`: rules share an id and are told apart by their match (reached by `choose … from`).
+    `grouped`: rules share an id and differ in their match (reached by `choose … from`).
     `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
 
     name: str

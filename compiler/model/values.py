@@ -21,7 +21,7 @@ class Own(Frozen):
 
 
 class Packet(Frozen):
-    """A field of a node of this packet; the node is surely present where this is read, unless it is
+    """A field of a node of this packet; the node is always present where this is read, unless it is
     read in a `hash`, where it is 0 if the packet lacks the node (`maybe_absent`), or in a
     `first(…)`."""
 
@@ -133,8 +133,8 @@ class Arithmetic(Frozen):
 
 
 class Hash(Frozen):
-    """jhash (Linux `jhash2`, initial value 0) over the arguments' network-order octets, each
-    argument in whole octets, the whole padded with zeros to 32-bit words. 32 bits wide."""
+    """jhash (Linux `jhash2`, initial value 0) over the arguments' network-order bytes, each
+    argument in whole bytes, the whole padded with zeros to 32-bit words. 32 bits wide."""
 
     arguments: tuple[Expr, ...]
     width: int = 32

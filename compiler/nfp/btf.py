@@ -10,14 +10,14 @@ _EXT = struct.Struct("<HBBIIIII")
 _MAGIC = 0xEB9F
 _PTR, _ARRAY, _STRUCT, _UNION, _VAR, _DATASEC = 2, 3, 4, 5, 14, 15
 _INT, _ENUM, _FORWARDS, _FUNC_PROTO = 1, 6, (8, 9, 10, 11, 18), 13
-#: Octets behind a type's head: (fixed, for each member).
+#: Bytes behind a type's head: (fixed, for each member).
 _MORE = {1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8), 13: (0, 8), 14: (4, 0),
          15: (0, 12), 17: (4, 0), 19: (0, 12)}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class MapSpec:
-    """A map as the object asks for it. `type` is enum bpf_map_type, sizes in octets."""
+    """A map as the object asks for it. `type` is enum bpf_map_type, sizes in bytes."""
 
     name: str
     type: int
@@ -50,10 +50,10 @@ class Btf:
             name, info, size = struct.unpack_from("<III", section, at)
             kind, count = info >> 24 & 31, info & 0xFFFF
             fixed, each = _MORE.get(kind, (0, 0))
-            octets = fixed + each * count
-            words = struct.unpack_from(f"<{octets // 4}I", section, at + 12)
+            more = fixed + each * count
+            words = struct.unpack_from(f"<{more // 4}I", section, at + 12)
             self._types.append(_Type(kind, self.string(name), size, words))
-            at += 12 + octets
+            at += 12 + more
 
     def string(self, offset: int) -> str:
         return self._strings[offset : self._strings.index(b"\0", offset)].decode()
@@ -73,19 +73,19 @@ class Btf:
         for name, type_ in zip(declared.words[::3], declared.words[1::3], strict=True):
             member, target = self.string(name), self._types[self._types[type_].size]
             if member in ("key", "value"):
-                said[f"{member}_size"] = self._octets(self._types[type_].size)
+                said[f"{member}_size"] = self._size(self._types[type_].size)
             elif target.kind == _ARRAY:  # __uint: a pointer to an array of so many
                 said[member] = target.words[2]
         return MapSpec(variable.name, said["type"], said["key_size"], said["value_size"],
                        said["max_entries"], said["map_flags"])  # fmt: skip
 
-    def _octets(self, number: int) -> int:
+    def _size(self, number: int) -> int:
         found = self._types[number]
         if found.kind == _PTR:
             return 8
         if found.kind == _ARRAY:
-            return self._octets(found.words[0]) * found.words[2]
-        return self._octets(found.size) if found.kind in _FORWARDS else found.size
+            return self._size(found.words[0]) * found.words[2]
+        return self._size(found.size) if found.kind in _FORWARDS else found.size
 
 
 def line_numbers(btf: Btf, section: bytes) -> dict[tuple[str, int], tuple[str, int]]:

@@ -31,7 +31,7 @@ from .flow import (
     analyse,
     operand,
 )
-from .frames import frames_of, stack_octets
+from .frames import frames_of, stack_bytes
 from .object_file import CALL, LOAD_WIDE, Instruction, ObjectFile
 from .values import Number, Pointer
 
@@ -53,7 +53,7 @@ class Violation:
 @dataclass(frozen=True)
 class Report:
     """A program on a card: `instructions` of the card and `lines`, how many each line comes to;
-    octets of `stack` used and of a packet that may be looked at."""
+    bytes of `stack` used and of a packet that may be looked at."""
 
     program: str
     violations: tuple[Violation, ...]
@@ -83,9 +83,9 @@ def _map(spec: MapSpec) -> Iterator[Violation]:
         yield Violation(f"the map `{spec.name}` is neither HASH nor ARRAY")
     if spec.flags:
         yield Violation(f"the map `{spec.name}` has flags")
-    octets = limits.element_octets(spec.key, spec.value)
-    if spec.key > limits.KEY or spec.value > limits.VALUE or octets > limits.ELEMENT:
-        yield Violation(f"an element of the map `{spec.name}` is too large: {octets} octets")
+    size = limits.element_bytes(spec.key, spec.value)
+    if spec.key > limits.KEY or spec.value > limits.VALUE or size > limits.ELEMENT:
+        yield Violation(f"an element of the map `{spec.name}` is too large: {size} bytes")
 
 
 def check_program(program: ObjectFile, name: str) -> Report:
@@ -96,7 +96,7 @@ def check_program(program: ObjectFile, name: str) -> Report:
         checked.function(function, function.function.name == name)
     frames = frames_of(facts, name)
     instructions, counted = count(frames)
-    stack = stack_octets(frames, name)
+    stack = stack_bytes(frames, name)
     unique = tuple(dict.fromkeys(checked.found))
     return Report(name, unique, instructions, stack, checked.reach, _by_line(facts, counted))
 
@@ -167,7 +167,7 @@ class _Checked:
             elif key.at is None:
                 self._wrong("a key must lie at a fixed place of the stack")
             elif key.at % 4:
-                self._wrong("a key must be aligned to 4 octets")
+                self._wrong("a key must be aligned to 4 bytes")
 
     def _alu(self, insn: Instruction, state: State) -> None:
         operation = OPERATIONS.get(insn.code & 0xF0, "")

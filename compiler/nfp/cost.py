@@ -15,7 +15,7 @@ from .values import Number, Pointer
 
 AROUND = 2 + 13 + 8  # what stands before and behind every program
 SAVED = (9, 9)  # pushing and popping R6 to R9, where a function needs it
-_NEAR, _WINDOW = 64, 32  # octets of the stack that need no pointer; that one pointer reaches
+_NEAR, _WINDOW = 64, 32  # bytes of the stack that need no pointer; that one pointer reaches
 _UNRESTRICTED, _RESTRICTED = 0xFF, 0x7F  # immediates that fit an operand
 _ADJUST_HEAD, _ADJUST_TAIL, _RANDOM = 44, 65, 7
 
@@ -231,7 +231,7 @@ def _add(frame: Frame, at: int, i: Instruction) -> int:
 
 def _call(frame: Frame, at: int, i: Instruction, frames: dict[str, Frame]) -> int:
     if i.calls:
-        around = 2 * (2 + _any(frame.octets)) + 3 if frame.octets else 0
+        around = 2 * (2 + _any(frame.taken)) + 3 if frame.taken else 0
         return around + (3 if saves(frames[i.refers]) else 2)
     if i.imm == _ADJUST_HEAD:
         return 16

@@ -14,7 +14,7 @@ from . import values as v
 from .object_file import CALL, LOAD_WIDE, Function, Instruction, ObjectFile
 from .values import Number, Pointer, Value
 
-SIZES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}  # of loads and stores, octets
+SIZES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}  # of loads and stores, bytes
 OPERATIONS = {0x00: "+", 0x10: "-", 0x20: "*", 0x30: "/", 0x40: "|", 0x50: "&", 0x60: "<<",
               0x70: ">>", 0x80: "neg", 0x90: "%", 0xA0: "^", 0xB0: "mov", 0xC0: "s>>",
               0xD0: "swap"}  # fmt: skip
@@ -26,7 +26,7 @@ _ROUNDS = 12  # before what grows is widened
 
 @dataclass(frozen=True)
 class State:
-    """Registers, and what was stored on the stack: by the octet from its top, and how many."""
+    """Registers, and what was stored on the stack: by the byte from its top, and how many."""
 
     registers: tuple[Value, ...]
     stack: tuple[tuple[tuple[int, int], Value], ...] = ()

@@ -1,5 +1,5 @@
 """What the translation of an instruction for the NFP depends on beside itself: how deep the stack
-is, whether somebody reads a result's upper half, which reads of the packet are made at once."""
+is, whether a result's upper half is read, which reads of the packet are combined."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Frame:
     main: bool
     depth: int
     targets: frozenset[int]
-    extends: frozenset[int]  # 32-bit results whose upper half somebody reads
+    extends: frozenset[int]  # 32-bit results whose upper half is read
     caches: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
 
     @property
     def words(self) -> int:
-        """Octets of the stack that are used, in whole words."""
+        """Bytes of the stack that are used, in whole words."""
         return (self.depth + 3) // 4 * 4
 
     @property
-    def octets(self) -> int:
-        """Octets of the stack that are taken."""
+    def taken(self) -> int:
+        """Bytes of the stack that are taken."""
         return (self.depth + 63) // 64 * 64
 
 
@@ -63,7 +63,7 @@ def saves(frame: Frame) -> bool:
 
 
 def _depth(facts: Facts) -> int:
-    """The lowest octet of the stack that is used."""
+    """The lowest byte of the stack that is used."""
     deepest = 0
     for at, i in enumerate(facts.function.instructions):
         state = facts.states.get(at)
@@ -151,7 +151,7 @@ def _read_whole(i: Instruction) -> frozenset[int]:
 
 
 def _caches(frame: Frame) -> dict[int, tuple[int, int, bool]]:
-    """For each read of the packet the octets that are fetched with it, (first, behind the last),
+    """For each read of the packet the bytes that are fetched with it, (first, behind the last),
     and whether it is the one that fetches them."""
     found: dict[int, tuple[int, int, bool]] = {}
     group: list[int] = []
@@ -194,12 +194,12 @@ def _is(value: v.Value, kind: str) -> TypeGuard[Pointer]:
 # ---- the stack ------------------------------------------------------------------------------
 
 
-def stack_octets(frames: dict[str, Frame], program: str) -> int:
+def stack_bytes(frames: dict[str, Frame], program: str) -> int:
     """Of the deepest chain of calls."""
 
     def deepest(name: str) -> int:
         frame = frames[name]
         called = {i.refers for i in frame.facts.function.instructions if i.calls}
-        return frame.octets + max((deepest(each) for each in called if each in frames), default=0)
+        return frame.taken + max((deepest(each) for each in called if each in frames), default=0)
 
     return deepest(program)

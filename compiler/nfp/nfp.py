@@ -35,12 +35,12 @@ from ..model import (
     Remember,
     RuleKind,
 )
+from ..model.checksums import is_checksum
 from ..model.parse_graph import writable
-from ..model.sums import is_checksum
 from ..tables.layout import Table, tables
 from ..tables.offloaded import maps_of, offloaded
 
-#: What clang is told beside: no tables of its own, which would be global data; the card's
+#: Additional options of clang: no tables of its own, which would be global data; the card's
 #: instructions, whatever is asked for elsewhere.
 FLAGS = ("-fno-jump-tables", "-mcpu=v3")
 
@@ -179,8 +179,8 @@ def _kind(rule: RuleKind) -> Iterator[Diagnostic]:
 def _sizes(pipeline: Pipeline, laid_out: tuple[Table, ...]) -> Iterator[Diagnostic]:
     maps = [m for m in maps_of(laid_out) if not m[0].rule.spread]
     for table, _, key, value, _ in maps:
-        octets = limits.element_octets(key, value)
-        if octets > limits.ELEMENT or key > limits.KEY or value > limits.VALUE:
+        size = limits.element_bytes(key, value)
+        if size > limits.ELEMENT or key > limits.KEY or value > limits.VALUE:
             yield _element(table.rule.span, table.rule.name, key, value)
     own = own_maps(pipeline)
     total = sum(entries for *_, entries in maps) + sum(own)
@@ -246,8 +246,8 @@ def _writes_state(span: Span, state: str) -> Diagnostic:
 def _spreads(span: Span, group: str) -> Diagnostic:
     return error(
         "H0353", f"a card has no room for the 256 slots of a group such as `{group}`",
-        (span, f"an element of a card's map has {limits.ELEMENT} octets"),
-        help="make a kind of rules with `match slot exact given`, of type u4 or u8, and find it by "
+        (span, f"an element of a card's map has {limits.ELEMENT} bytes"),
+        help="declare a rule kind with `match slot exact given`, of type u4 or u8, and find it by "
         f"`hash(…) & 15`; {_HOST}",
     )  # fmt: skip
 
@@ -262,9 +262,9 @@ def _ranked(span: Span, kind: str, word: str) -> Diagnostic:
 
 def _arrival(span: Span) -> Diagnostic:
     return error(
-        "H0355", "a card's program cannot tell by which port a packet came in",
+        "H0355", "a card's program does not know the port of arrival",
         (span, "reads the port of arrival"),
-        help=f"tell the roles apart: `if port is ROLE`, a program for each; {_HOST}",
+        help=f"test the role: `if port is ROLE`, each role has a program; {_HOST}",
     )  # fmt: skip
 
 
@@ -272,8 +272,8 @@ def _element(span: Span, kind: str, key: int, value: int) -> Diagnostic:
     most = f"{limits.KEY} and {limits.VALUE}, {limits.ELEMENT} together"
     return error(
         "H0356", f"an element of `{kind}` is too large for a card's map",
-        (span, f"a key of {key} octets and a value of {value}; at most {most} in steps of 8"),
-        help="match or give less, or in several kinds of rules: one that refers to the other",
+        (span, f"a key of {key} bytes and a value of {value}; at most {most} in steps of 8"),
+        help="match or give less, or use several rule kinds: one that refers to the other",
     )  # fmt: skip
 
 
@@ -288,14 +288,14 @@ def _entries(span: Span, kind: str, wanted: int) -> Diagnostic:
 def _maps(span: Span, wanted: int) -> Diagnostic:
     return error(
         "H0357", f"a card has {limits.MAPS} maps at most", (span, f"this pipeline needs {wanted}"),
-        help="have fewer kinds of rules",
+        help="declare fewer rule kinds",
     )  # fmt: skip
 
 
 def _too_deep(span: Span, node: str, reach: int) -> Diagnostic:
     return error(
-        "H0358", f"a card's program sees {limits.REACH:,} octets of a packet",
-        (span, f"`{node}` may end {reach:,} octets into it"),
+        "H0358", f"a card's program sees {limits.REACH:,} bytes of a packet",
+        (span, f"`{node}` may end {reach:,} bytes into it"),
         help="parse less, or bound what is in front: `accept ihl = 5` in a header of your own",
     )  # fmt: skip
 

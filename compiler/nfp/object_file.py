@@ -1,4 +1,4 @@
-"""A compiled object, taken apart: programs with what they call, maps, sections of data."""
+"""Reads a compiled object: programs with what they call, maps, sections of data."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class ObjectFile:
     kinds: frozenset[str] = frozenset({"xdp"})
 
 
-def read_object(octets: bytes) -> ObjectFile:
-    """Take an object apart. Raises ValueError where it is none for BPF with BTF."""
+def read_object(data: bytes) -> ObjectFile:
+    """Read an object. Raises ValueError where it is not one for BPF with BTF."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
     try:
-        elf = ELFFile(io.BytesIO(octets))
+        elf = ELFFile(io.BytesIO(data))
         btf_section = elf.get_section_by_name(".BTF")
         if elf["e_machine"] != "EM_BPF" or btf_section is None:
             raise ValueError("no BPF object with BTF")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 MOST = (1 << 64) - 1
 MOST32 = (1 << 32) - 1
-FEW = 8  # numbers that are told apart
+FEW = 8  # numbers that are kept apart
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Number:
 @dataclass(frozen=True)
 class Pointer:
     """To the context, the stack (of the function whose frame it is), a map or a value of it (or of
-    one of several, their names joined by `|`), the packet or its end. `at` octets behind `base`: a
+    one of several, their names joined by `|`), the packet or its end. `at` bytes behind `base`: a
     place that all pointers with the same base share. None: varying. `reach` is how far from the
     packet's start the base can be."""
 

@@ -21,7 +21,7 @@ from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from ..interpret.build_packet import Heading, build
-from ..interpret.octets import Value
+from ..interpret.header_view import Value
 from ..model import Derived, Field, Graph, Header
 
 _HEX = re.compile(r"(?:0x)?((?:\s*[0-9a-fA-F]{2})*)\s*")
@@ -50,7 +50,7 @@ _ICMP = Header(
 
 @dataclass(frozen=True)
 class Part:
-    """A header of a written packet: its octets are [start, end)."""
+    """A header of a written packet: its bytes are [start, end)."""
 
     name: str
     header: Header
@@ -60,7 +60,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Written:
-    """A packet as written: its octets, and which header is where (for hex: none)."""
+    """A packet as written: its bytes, and which header is where (for hex: none)."""
 
     frame: bytes
     parts: tuple[Part, ...] = ()
@@ -94,8 +94,8 @@ class Notation:
                     wrong_shape(self._yaml.span(node), "a list of headers, or `{hex: …}`")
                 )
                 return None
-            octets = self._hex(entries["hex"].value)
-            return None if octets is None else Written(octets)
+            data = self._hex(entries["hex"].value)
+            return None if data is None else Written(data)
         pieces = _Pieces()
         for item in self._yaml.flat(node):
             self._item(item, pieces, sent)
@@ -127,9 +127,9 @@ class Notation:
         pieces.misplaced = True
 
     def _tail(self, name: str, node: yaml.Node, sent: bytes) -> bytes | int | None:
-        return self._yaml.number(node, _LARGEST) if name == "cut" else self._octets(node, sent)
+        return self._yaml.number(node, _LARGEST) if name == "cut" else self._data(node, sent)
 
-    def _octets(self, node: yaml.Node, sent: bytes) -> bytes | None:
+    def _data(self, node: yaml.Node, sent: bytes) -> bytes | None:
         """`0x…`, a count of zeros, `in[a:b]`, or text."""
         text = self._yaml.text(node)
         if text is None:
@@ -149,7 +149,7 @@ class Notation:
             return None
         found = _HEX.fullmatch(text)
         if not found:
-            hint = "two hexadecimal digits an octet"
+            hint = "two hexadecimal digits a byte"
             self._yaml.found.add(bad_value(self._yaml.span(node), text, "hex", hint))
             return None
         return bytes.fromhex(found[1])
@@ -173,10 +173,10 @@ class Notation:
 
     def _value(self, field: Field, node: yaml.Node) -> Value | None:
         if field.kind == "bytes":
-            octets = self._octets(node, b"")
-            if octets is None or not field.width:
-                return octets
-            return int.from_bytes(octets[: field.width // 8], "big")
+            data = self._data(node, b"")
+            if data is None or not field.width:
+                return data
+            return int.from_bytes(data[: field.width // 8], "big")
         text = self._yaml.text(node)
         if text is None:
             return None

@@ -11,7 +11,7 @@ from typing import Protocol
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
-from ..interpret.octets import Octets, Value
+from ..interpret.header_view import HeaderView, Value
 from ..interpret.packet import Interpreter
 from ..interpret.parse_packet import parse_packet
 from ..model import Pipeline
@@ -42,7 +42,7 @@ class Backend(Protocol):
     """Something that runs packets: the interpreter, the kernel. `prepare` sets a case's ports and
     opening rules up and gives a function of (frame, arrival port's number); leaving it clears them
     away.
-    `shortest` and `longest`: octets of the frames that it runs."""
+    `shortest` and `longest`: bytes of the frames that it runs."""
 
     @property
     def name(self) -> str: ...
@@ -186,7 +186,7 @@ def _frame_differences(
 
 
 def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> list[str]:
-    """Where two frames differ, by header and field of `parts`, then by octet."""
+    """Where two frames differ, by header and field of `parts`, then by byte."""
     lines = []
     for part in parts:
         wanted, found = expected[part.start : part.end], got[part.start : part.end]
@@ -194,16 +194,16 @@ def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> lis
             lines += _field_differences(part, wanted, found)
     end = max((p.end for p in parts), default=0)
     if len(expected) != len(got):
-        lines.append(f"length: expected {len(expected)} octets, got {len(got)}")
+        lines.append(f"length: expected {len(expected)} bytes, got {len(got)}")
     at = next((i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), None)
     if at is not None and (at >= end or not lines):
         left, right = (frame[at : at + 8].hex(" ") for frame in (expected, got))
-        lines.append(f"octet {at}: expected {left}, got {right}")
+        lines.append(f"byte {at}: expected {left}, got {right}")
     return lines
 
 
 def _field_differences(part: Part, wanted: bytes, found: bytes) -> list[str]:
-    left, right = Octets(part.header, wanted), Octets(part.header, found)
+    left, right = HeaderView(part.header, wanted), HeaderView(part.header, found)
     lines = []
     for field in part.header.fields:
         if field.part_of is None:

@@ -39,33 +39,33 @@ from ..ir.unit import Unit, with_functions
 from ..ir.walk import blocks, own_expressions
 
 NEXT_HOP = 24  # bytes of `struct next_hop`
-ASIDE = State("aside", Array(U64, 0), scratch=True)
+SPILL = State("spill", Array(U64, 0), scratch=True)
 KEPT = State("kept", Array(U64, 0), scratch=True)
 
 
 def spill(unit: Unit) -> Unit:
     sizes = {f"{s.prefix}_entry": s.entry_size for s in unit.states} | {"next_hop": NEXT_HOP}
-    made, kept, aside = [], unit.kept, 0
+    made, kept, used = [], unit.kept, 0
     for function in unit.functions:
         if not function.stage or function.stage == "parser":
             made.append(function)
             continue
         spilled = _Spilled(_crossing(function.body), sizes, unit.kept)
         made.append(replace(function, body=spilled.body(function.body)))
-        kept, aside = max(kept, spilled.kept), max(aside, spilled.most)
-    return replace(with_functions(unit, made), kept=kept, aside=aside)
+        kept, used = max(kept, spilled.kept), max(used, spilled.most)
+    return replace(with_functions(unit, made), kept=kept, spill_words=used)
 
 
 @dataclass
 class _Spilled:
     """`sizes`: bytes of structures. `crossing`: variables that a later statement of the `.hp` file
-    reads; `words`: where they are. `kept`, `aside`: words of the scratch record that are taken, of
+    reads; `words`: where they are. `kept`, `used`: words of the scratch record that are taken, of
     the latter by this statement."""
 
     crossing: set[str]
     sizes: dict[str, int]
     kept: int
-    aside: int = 0
+    used: int = 0
     most: int = 0
     places: dict[str, Expr] = field(default_factory=dict)
     words: dict[str, list[Element]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class _Spilled:
         s = with_expressions(s, self._read)
         match s:
             case StatementStart():
-                self.aside = 0
+                self.used = 0
                 yield s
             case LetArray(name, values):
                 assert isinstance(name.type, Array)
@@ -105,11 +105,11 @@ class _Spilled:
     def _zeros(self, name: Name, to: str, size: int, s: Statement) -> Iterator[Statement]:
         """A pointer to so many bytes of zeros, until the statement ends."""
         pointer = Name(name.name, Pointer(to))
-        yield Let(pointer, Cast(BYTES, Address(element(ASIDE, self.aside))), s.span)
+        yield Let(pointer, Cast(BYTES, Address(element(SPILL, self.used))), s.span)
         yield Clear(pointer, size, s.span)
         self.places[name.name] = pointer
-        self.aside += (size + 7) // 8
-        self.most = max(self.most, self.aside)
+        self.used += (size + 7) // 8
+        self.most = max(self.most, self.used)
 
     def _keep(self, name: str, type_: Int, value: Expr | None, s: Statement) -> Iterator[Statement]:
         """A word that holds a variable from here on; two where it is of 128 bits."""

@@ -82,6 +82,6 @@ def fixed_tuples(kind: RuleKind) -> list[FixedTuple]:
 
 
 def _words(key: int, size: int) -> tuple[int, ...]:
-    """A key's octets as the little-endian u64 words that programs take it by."""
-    octets = key.to_bytes(size, "big") + bytes(-size % 8)
-    return struct.unpack(f"<{len(octets) // 8}Q", octets)
+    """A key's bytes as the little-endian u64 words that programs take it by."""
+    data = key.to_bytes(size, "big") + bytes(-size % 8)
+    return struct.unpack(f"<{len(data) // 8}Q", data)

@@ -1,7 +1,7 @@
 """Where everything lies: lookup keys, records, capacities. Model in, manifest pieces out.
 
-A key is the raw octets of the packet's fields, so that neither plane swaps bytes: each operand's
-*container* (the whole octets that hold its bits) is copied as it stands in the packet, and a mask
+A key is the raw bytes of the packet's fields, so that neither plane swaps bytes: each operand's
+*container* (the whole bytes that hold its bits) is copied as it stands in the packet, and a mask
 chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...lang.contract.base.lists import octets_of
+from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest import manifest as m
 from ...lang.text.frozen import Frozen
 from ..model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind, Slot, State
@@ -38,8 +38,8 @@ def member_name(name: str) -> str:
 
 
 class Container(Frozen):
-    """Whole octets of the packet that stand in the key: `size` octets at `offset` of `node` (or of
-    the optional group `group`, counted from its start), at octet `at` of the key. Node "l4" is the
+    """Whole bytes of the packet that stand in the key: `size` bytes at `offset` of `node` (or of
+    the optional group `group`, counted from its start), at byte `at` of the key. Node "l4" is the
     pair of ports that the parser leaves in the state, "port" the number of the port of arrival, in
     network order; "given …" a value that the `find` says."""
 
@@ -55,8 +55,8 @@ class Container(Frozen):
 
 
 class Key(Frozen):
-    """`size` octets: containers, presence octets, padding, and the tuple's number in the last
-    two. `group_at` is the octet of the u32 id (host order is network order's) of a grouped kind."""
+    """`size` bytes: containers, presence bytes, padding, and the tuple's number in the last
+    two. `group_at` is the byte of the u32 id (host order is network order's) of a grouped kind."""
 
     containers: tuple[Container, ...]
     presence: tuple[tuple[str, str | None, int], ...]  # node, group, bit from the key's lowest
@@ -99,7 +99,7 @@ class Reads(Frozen):
 
 
 def span_of(pipeline: Pipeline, matched: Match) -> tuple[str, str | None, int, int]:
-    """(node, group, first octet, octets) of the container of a match operand."""
+    """(node, group, first byte, bytes) of the container of a match operand."""
     match operand := matched.operand:
         case Layer4(which):
             return "l4", None, 0 if which == "src" else 2, 2
@@ -128,9 +128,9 @@ def key_of(pipeline: Pipeline, rule: RuleKind) -> Key:
         {span_of(pipeline, match)[:2] for match in rule.match if match.maybe_absent},
         key=lambda s: (s[0], s[1] or ""),
     )
-    octets = (len(absent) + 7) // 8
-    size = (at + octets + 2 + 3) // 4 * 4
-    lowest = (size - at - octets) * 8
+    width = (len(absent) + 7) // 8
+    size = (at + width + 2 + 3) // 4 * 4
+    lowest = (size - at - width) * 8
     presence = tuple((node, group, lowest + i) for i, (node, group) in enumerate(absent))
     return Key(tuple(containers), presence, 0 if rule.grouped else None, size)
 
@@ -195,7 +195,7 @@ def _record(rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
     carried |= {element.name: element for element in rule.gives}
     for name, element in carried.items():
         if (rule.name, name) in reads.elements:
-            size = octets_of(element.width, element.most)
+            size = bytes_of(element.width, element.most)
             record.add(member_name(name), "value", name, size, _alignment(size))
         if (rule.name, name) in reads.presence:
             record.add(f"has_{name}", "present", name, 1, 1)
@@ -220,7 +220,7 @@ def states(pipeline: Pipeline) -> tuple[m.State, ...]:
 
 def _state(state: State) -> m.State:
     match, key_size = _slots(state.match, 0, lambda slot: (slot.width + 7) // 8)
-    gives, entry_size = _slots(state.gives, m.SEEN, lambda slot: octets_of(slot.width))
+    gives, entry_size = _slots(state.gives, m.SEEN, lambda slot: bytes_of(slot.width))
     return m.State(
         state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc
     )
@@ -229,7 +229,7 @@ def _state(state: State) -> m.State:
 def _slots(
     slots: tuple[Slot, ...], at: int, size_of: Callable[[Slot], int]
 ) -> tuple[tuple[m.Slot, ...], int]:
-    """The slots from octet `at` on, and the octets of all, in whole words."""
+    """The slots from byte `at` on, and the bytes of all, in whole words."""
     placed = []
     for slot in slots:
         size = size_of(slot)
@@ -248,10 +248,10 @@ IMAGE_NAME = 64
 
 
 def _image_size(rule: RuleKind) -> int:
-    """Octets of the control plane's copy of a rule: `runtime/rules/images.py`."""
+    """Bytes of the control plane's copy of a rule: `runtime/rules/images.py`."""
     size = IMAGE_HEAD + (IMAGE_NAME if rule.named else 0)
-    size += sum(1 + 2 * octets_of(match.element.width) for match in rule.match)
-    size += sum(1 + max(5, octets_of(e.width, e.most)) for e in rule.gives)
+    size += sum(1 + 2 * bytes_of(match.element.width) for match in rule.match)
+    size += sum(1 + max(5, bytes_of(e.width, e.most)) for e in rule.gives)
     size += 5 if rule.alternatives else 0
     size += 1 + 8 * rule.spread.most if rule.spread else 0
     return (size + 7) // 8 * 8

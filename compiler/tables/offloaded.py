@@ -74,7 +74,7 @@ def _ties(kind: m.RuleKind) -> bool:
 
 
 def maps_of(tables: tuple[Table, ...]) -> list[tuple[Table, str, int, int, int]]:
-    """(kind, map name's suffix, key octets, value octets, entries) of each map of a rule kind."""
+    """(kind, map name's suffix, key bytes, value bytes, entries) of each map of a rule kind."""
     found = []
     for table in tables:
         kind, how = table.manifest, table.manifest.offload

@@ -21,8 +21,8 @@ class Capture:
         """What has come: until nothing comes for 0.1 s, but `least` frames are waited for longer.
         Ends the capture."""
         caught: list[Any] = []
-        while (octets := self._wire.receive(PATIENCE if len(caught) < least else 0.1)) is not None:
-            caught.append(Ether(octets))
+        while (data := self._wire.receive(PATIENCE if len(caught) < least else 0.1)) is not None:
+            caught.append(Ether(data))
         self._wire.close()
         return caught
 
@@ -33,7 +33,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Outer:
-    """What the edge wrote around a packet, as far as the demo tells of it."""
+    """What the edge wrote around a packet, as far as the demo shows it."""
 
     ttl: int
     dont_fragment: bool

@@ -36,10 +36,10 @@ class Peer:
 
     def receive(self, wanted: Callable[[Any], bool], seconds: float = PATIENCE) -> Any:
         """The next GRE packet whose inner IPv4 packet is `wanted`, with its outer header. Who asks
-        for the peer's MAC address is answered meanwhile. Raises LabError if none comes."""
+        for the peer's MAC address is answered in between. Raises LabError if none comes."""
         deadline = time.monotonic() + seconds
-        while (octets := self._wire.receive(max(0.0, deadline - time.monotonic()))) is not None:
-            frame = Ether(octets)
+        while (data := self._wire.receive(max(0.0, deadline - time.monotonic()))) is not None:
+            frame = Ether(data)
             if ARP in frame:
                 self._answer(frame)
             elif GRE in frame and IP in frame[GRE].payload and wanted(frame[GRE].payload):

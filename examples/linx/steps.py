@@ -61,7 +61,7 @@ def compile_linx(say: Account, out: Path) -> None:
 def load_edges(sites: Sites) -> None:
     say, world = sites.say, sites.world
     say.step("Load both edges and give them rules")
-    for path in PATHS:  # this also tells the kernels their neighbours
+    for path in PATHS:  # this also resolves the kernels' neighbours
         said = ping(world.edge_a, B.wan[path], 2, "-I", A.wan[path])
         say.fact(
             said.lost == 0, f"the internet carries {path}: {A.wan[path]} reaches {B.wan[path]}"
@@ -98,7 +98,7 @@ def talk(sites: Sites) -> None:
         bulk = tcp_bulk(world.host_a, world.host_b, B.host, 1, *options)
         rate = bulk.bits_per_second / 1e9
         say.fact(
-            bulk.octets > 1_000_000, f"TCP {way}: {bulk.octets / 1e6:,.0f} MB at {rate:.1f} Gbit/s"
+            bulk.size > 1_000_000, f"TCP {way}: {bulk.size / 1e6:,.0f} MB at {rate:.1f} Gbit/s"
         )
 
 
@@ -175,9 +175,9 @@ def move_a_flow(sites: Sites) -> None:
     moved = read_bulk(bulk.wait())
     known, expected = _path_mtu(sites), MTU["wan2"] - 24
     say.fact(
-        known == expected and moved.octets > 10_000_000,
+        known == expected and moved.size > 10_000_000,
         f"the TCP connection shrank to the new path's MTU of {known} and carried "
-        f"{moved.octets / 1e6:.0f} MB",
+        f"{moved.size / 1e6:.0f} MB",
     )
 
 

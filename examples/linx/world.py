@@ -7,7 +7,7 @@
 Every name is a namespace. `net` routes between its ports, which are the two paths: wan1 with an
 MTU of 1500, wan2 with 1400. It knows no site's addresses, and no edge's kernel has a route to
 another site: what gets from host to host went through an overlay. The peer's device has no address:
-whatever it says, an ARP answer too, is a frame that somebody built.
+whatever it says, an ARP answer too, is a frame that the demo built.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ static void print_contents(struct linx *linx)
 		printf("program %-22s %5zu instructions\n", bpf_program__name(program),
 		       bpf_program__insn_cnt(program));
 	bpf_object__for_each_map(map, linx->obj)
-		printf("map     %-22s %5u octets a key, %5u a value, %7u entries\n",
+		printf("map     %-22s %5u bytes a key, %5u a value, %7u entries\n",
 		       bpf_map__name(map), bpf_map__key_size(map), bpf_map__value_size(map),
 		       bpf_map__max_entries(map));
 }

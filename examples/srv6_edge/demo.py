@@ -96,8 +96,8 @@ def both_ways(say: Account, world: World, edge: Edge) -> None:
     talk(say, world, "from near to far")
     back = ping(world.far, NEAR4, 5).received, ping(world.far, NEAR6, 5).received
     say.fact(back == (5, 5), "and from far to near")
-    octets = tcp_round_trip(world.near, world.far, FAR4, 5001, 1_000_000)
-    say.fact(octets == 1_000_000, "TCP: a million octets and back")
+    size = tcp_round_trip(world.near, world.far, FAR4, 5001, 1_000_000)
+    say.fact(size == 1_000_000, "TCP: a million bytes and back")
     counted = [edge.packets("POLICY", name) for name in ("far4", "far6")]
     say.fact(min(counted) >= 10, f"by policy far4 {counted[0]:,} packets, by far6 {counted[1]:,}")
 
@@ -125,8 +125,8 @@ def lists(say: Account, world: World, edge: Edge) -> None:
             pings = [ping(world.near, address, 3).received for address in (FAR4, FAR6)]
             say.fact(pings == [3, 3], f"IPv4 and IPv6 {what}")
     hear_answers([(world.near, "eth0")])  # what is too large for eight segments: the edge says so
-    octets = tcp_round_trip(world.near, world.far, FAR4, 5002, 1_000_000)
-    say.fact(octets == 1_000_000, "TCP by eight segments: a million octets and back")
+    size = tcp_round_trip(world.near, world.far, FAR4, 5002, 1_000_000)
+    say.fact(size == 1_000_000, "TCP by eight segments: a million bytes and back")
 
 
 def strangers(say: Account, world: World, edge: Edge) -> None:

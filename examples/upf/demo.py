@@ -1,4 +1,4 @@
-"""The UPF at work: a gNB whose every GTP-U octet scapy builds and dissects, a real data network.
+"""The UPF at work: a gNB whose every GTP-U byte scapy builds and dissects, a real data network.
 
     .venv/bin/python examples/upf/demo.py [--prefix upf-]
 
@@ -89,7 +89,7 @@ class Gnb:
 
     def received(self, count: int, seconds: float = 5) -> list[Any]:
         """What the UPF sends: up to `count` GTP-U packets."""
-        return [GTP_U_Header(octets) for octets, _ in drain(self.socket, count, seconds)]
+        return [GTP_U_Header(data) for data, _ in drain(self.socket, count, seconds)]
 
 
 def echo(number: int) -> Any:

@@ -91,8 +91,8 @@ def bulk(say: Account, world: World) -> None:
         (world.north, world.linux, FAR_END, "from north to the kernel"),
         (world.linux, world.north, NORTH, "from the kernel to north"),
     ):
-        octets = tcp_round_trip(client, server, address, 5001, 1_000_000)
-        say.fact(octets == 1_000_000, f"{name}: a million octets and back")
+        size = tcp_round_trip(client, server, address, 5001, 1_000_000)
+        say.fact(size == 1_000_000, f"{name}: a million bytes and back")
 
 
 def switch(say: Account, world: World, edge: Edge) -> None:
@@ -117,19 +117,19 @@ def tagged(say: Account, world: World, edge: Edge) -> None:
     say.fact(segments == (5, 5), "tagged at the port, untagged in the tunnel")
     stray = Station(world.south, "eth0", 21, TAGGED_MAC, TAGGED).ping(far, TAGGED_FAR_END, 2, 0.3)
     counted = edge.event("count", "wrong_tag")
-    say.fact((stray, counted) == (0, 2), "VLAN 21 is nobody's: dropped, and counted")
+    say.fact((stray, counted) == (0, 2), "VLAN 21 has no segment: dropped, and counted")
 
 
 def keep_out(say: Account, world: World, edge: Edge) -> None:
     say.step("Only known peers and tenants are let in")
     strange = ping(world.linux, "10.8.0.11", 2)
-    say.fact(strange.received == 0, "VNI 78 is nobody's: nothing comes back")
+    say.fact(strange.received == 0, "VNI 78 has no segment: nothing comes back")
     say.fact(edge.event("miss", "TENANT") > 0, "it went to the kernel, and was counted")
     world.linux.address("eth0", "192.0.2.3/24")
     world.linux.ip("link", "set", "vx0", "type", "vxlan", "local", "192.0.2.3")
     before = edge.event("count", "other_peer")
     spoofed = ping(world.linux, NORTH, 2)
-    say.fact(spoofed.received == 0, "a peer that nobody told of is not let in")
+    say.fact(spoofed.received == 0, "an unknown peer is not let in")
     say.fact(edge.event("count", "other_peer") > before, "it was counted, too")
 
 

@@ -31,11 +31,11 @@ DEEPEST = 32
 """How deep brackets, `else if` and operators may nest."""
 
 NAME_MOST = 64
-"""Octets of a name. Names in C are made of two of them at most, or cut (`function_name`), and a BTF
+"""Bytes of a name. Names in C are made of two of them at most, or cut (`function_name`), and a BTF
 name has 127 at most (KSYM_NAME_LEN of Linux 5.10)."""
 
-MOST_FAULTS = 20
-"""So many of a file's wrong characters, literals and brackets are reported."""
+MOST_LEXICAL_ERRORS = 20
+"""Limit of reported wrong characters, literals and brackets of a file."""
 
 
 class Token:
@@ -64,21 +64,21 @@ class Lexed:
     tokens: list[Token] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     docs: dict[int, list[Comment]] = field(default_factory=dict)
-    faults: list[Diagnostic] = field(default_factory=list)
+    errors: list[Diagnostic] = field(default_factory=list)
     broken_at: int | None = None  # the token from which brackets cannot be trusted
     blamed: set[int] = field(default_factory=set)  # tokens about which enough has been said
     too_deep: bool = False
 
-    def report(self, fault: Diagnostic) -> None:
-        if len(self.faults) < MOST_FAULTS:
-            self.faults.append(fault)
+    def report(self, error: Diagnostic) -> None:
+        if len(self.errors) < MOST_LEXICAL_ERRORS:
+            self.errors.append(error)
 
 
 def lex(source: Source) -> Lexed:
-    """Split `source`. Whatever cannot be a token is left out and reported in `faults`."""
+    """Split `source`. What is no token is left out and reported in `errors`."""
     out = Lexed()
     text, tokens, first = source.text, out.tokens, True
-    long = set[str]()  # names that are too long, each told of once
+    long = set[str]()  # names that are too long, each reported once
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         word, start = found[0], found.start()

@@ -17,7 +17,7 @@ from ..grammar.HelioParser import HelioParser
 from ..text.diagnostics import Diagnostic, Diagnostics, Label, Refused, did_you_mean
 from ..text.source import Source, Span
 from ..tree import Program
-from . import expected
+from . import syntax_hints
 from .lexer import Lexed, Token, lex, span
 from .program import build
 
@@ -26,7 +26,7 @@ LARGEST_FILE = 1 << 20
 MOST_TOKENS = 100_000
 """Words and signs of one file: some hundred pipelines."""
 MOST_ERRORS = 10
-"""So many syntax errors of one file are shown."""
+"""Limit of syntax errors that are shown for one file."""
 
 _TYPES = {text.strip("'"): i for i, text in enumerate(HelioParser.literalNames) if i}
 _KINDS = {"IDENT": HelioParser.IDENT, "NUMBER": HelioParser.NUMBER, "ADDRESS": HelioParser.ADDRESS}
@@ -46,7 +46,7 @@ _LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATN
 def parse(source: Source) -> Program:
     """The tree of `source`. Raises `Refused` with every syntax error found."""
     lexed = lex(source)
-    found = Diagnostics(lexed.faults)
+    found = Diagnostics(lexed.errors)
     if len(lexed.tokens) > MOST_TOKENS:
         where = span(source, lexed.tokens[MOST_TOKENS])
         raise Refused([_too_many_words(where, MOST_TOKENS)])
@@ -58,11 +58,11 @@ def parse(source: Source) -> Program:
     except _GiveUp:
         strategy = _Careful(source, lexed)
         _Parser(_Stream(lexed.tokens), strategy).file_()
-        found.extend(strategy.faults)
+        found.extend(strategy.errors)
         context = None
     if context is not None:
-        program, faults_of_tree = build(source, lexed, context)
-        found.extend(faults_of_tree)
+        program, errors_of_tree = build(source, lexed, context)
+        found.extend(errors_of_tree)
     found.found.sort(key=lambda d: d.span.start if d.span else 0)
     found.stop_if_errors()
     return program
@@ -75,12 +75,12 @@ def read(path: Path, name: str | None = None) -> Source:
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
-            octets = max(len(data), path.stat().st_size)
+            size = max(len(data), path.stat().st_size)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Refused([_unreadable(source, why.lower(), _near(path))]) from error
     if len(data) > LARGEST_FILE:
-        raise Refused([_too_large(source, octets, LARGEST_FILE)])
+        raise Refused([_too_large(source, size, LARGEST_FILE)])
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         return Source(source.name, data.decode(), path)
@@ -146,7 +146,7 @@ class _Stream:
 
 
 class _Parser(HelioParser):
-    """The generated parser, without what nobody asks of it here."""
+    """The generated parser, without features that are not needed here."""
 
     def __init__(self, stream: _Stream, strategy: ErrorStrategy) -> None:
         super().__init__(stream)
@@ -202,12 +202,12 @@ class _Careful(ErrorStrategy):
     def __init__(self, source: Source, lexed: Lexed) -> None:
         self.source = source
         self.lexed = lexed
-        self.faults: list[Diagnostic] = []
+        self.errors: list[Diagnostic] = []
         self.recovering = False
         self.stop = False
         self.seen: dict[int, set[str]] = {}  # words that could have stood at a token
         # Where characters are missing from the tokens, the grammar's complaints mean little.
-        self.silent = {d.span.line for d in lexed.faults if d.span}
+        self.silent = {d.span.line for d in lexed.errors if d.span}
 
     def reset(self, recognizer: Any) -> None:
         pass
@@ -266,7 +266,7 @@ class _Careful(ErrorStrategy):
     def _note(self, recognizer: Any, wanted: Any) -> None:
         texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
         if "IDENT" in texts:  # words that would stand there as names are no suggestion
-            texts &= expected.HARD
+            texts &= syntax_hints.HARD
         self.seen.setdefault(recognizer._input.index, set()).update(texts)
 
     def _report(self, recognizer: Any, wanted: Any) -> None:
@@ -274,7 +274,7 @@ class _Careful(ErrorStrategy):
         broken = self.lexed.broken_at
         if broken is not None and stream.index >= broken:
             return
-        if len(self.faults) >= MOST_ERRORS or stream.index in self.lexed.blamed:
+        if len(self.errors) >= MOST_ERRORS or stream.index in self.lexed.blamed:
             return
         near = self.lexed.tokens[max(0, stream.index - 1) : stream.index + 1]
         if any(self.source.position(token.start)[0] in self.silent for token in near):
@@ -282,8 +282,8 @@ class _Careful(ErrorStrategy):
         texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
         rules = tuple(_rules(recognizer._ctx))
         tokens = self.lexed.tokens
-        place = expected.Place(self.source, tokens, stream.index, rules, texts, self.seen)
-        self.faults.append(expected.explain(place))
+        place = syntax_hints.Place(self.source, tokens, stream.index, rules, texts, self.seen)
+        self.errors.append(syntax_hints.explain(place))
 
 
 def _rules(context: Any) -> Iterator[str]:
@@ -305,10 +305,10 @@ def _not_utf8(where: Span, byte: int) -> Diagnostic:
     return Diagnostic("H0110", "this file is not UTF-8 text", labels, "save it as UTF-8")
 
 
-def _too_large(source: Source, octets: int, limit: int) -> Diagnostic:
+def _too_large(source: Source, size: int, limit: int) -> Diagnostic:
     return Diagnostic(
         "H0111",
-        f"{source.name} is too large: {octets} bytes",
+        f"{source.name} is too large: {size} bytes",
         (),
         f"a pipeline file has at most {limit} bytes",
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .. import tree
 from ..tree import Program
-from . import spelling
+from . import print_expr
 from .layout import Layout
 from .printer_statements import Statements, width
 
@@ -73,7 +73,7 @@ class _Printer(Statements):
     def group(self, node: tree.Group, flags: int) -> None:
         self.item(node, 1)
         if self.inline_group(node):
-            inside = f"{{ {spelling.fields(node.fields)} }}" if node.fields else "{}"
+            inside = f"{{ {print_expr.fields(node.fields)} }}" if node.fields else "{}"
             self.write(f"when {_flags(node):<{flags}} {inside}", node.span.end)
             return
         self.write(f"when {_flags(node)} {{", node.flags[-1].span.end)
@@ -89,11 +89,11 @@ class _Printer(Statements):
         self.item(node, depth, node.doc)
         head_end = (node.default or node.type).span.end
         if node.parts and self.broken(head_end, node.span.end):
-            self.write(spelling.field_head(node, names) + " {", head_end)
+            self.write(print_expr.field_head(node, names) + " {", head_end)
             self.fields(node.parts, depth + 1)
             self.close(node, depth)
         else:
-            self.write(spelling.field(node, names), node.span.end)
+            self.write(print_expr.field(node, names), node.span.end)
 
     # ---- pipelines ---------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class _Printer(Statements):
     def declaration(self, node: tree.Declaration) -> None:
         end = node.span.end
         if isinstance(node, tree.Ports):
-            self.write(f"ports {spelling.names(node.roles)}", end)
+            self.write(f"ports {print_expr.names(node.roles)}", end)
         elif isinstance(node, tree.Parser):
             self.parser(node)
         elif isinstance(node, tree.Rule):
@@ -168,23 +168,23 @@ class _Printer(Statements):
             self.write(f"stage {node.name.text} ", node.name.span.end)
             self.block(node.body, 1)
         elif isinstance(node, tree.Run):
-            self.write(f"run {spelling.names(node.stages, ' -> ')}", end)
+            self.write(f"run {print_expr.names(node.stages, ' -> ')}", end)
 
     def parser(self, node: tree.Parser) -> None:
         self.write("parser {", node.span.start + len("parser"))
         if not node.edges and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return
-        sources = width(spelling.edge_ends(e)[0] for e in node.edges)
-        targets = width(spelling.edge_ends(e)[1] for e in node.edges)
-        guards = width(map(spelling.guard, node.edges))
+        sources = width(print_expr.edge_ends(e)[0] for e in node.edges)
+        targets = width(print_expr.edge_ends(e)[1] for e in node.edges)
+        guards = width(map(print_expr.guard, node.edges))
         for edge in node.edges:
-            source, target = spelling.edge_ends(edge)
+            source, target = print_expr.edge_ends(edge)
             text = f"{source:<{sources}} -> {target:<{targets}}"
             if guards:
-                text += f"  {spelling.guard(edge):<{guards}}"
+                text += f"  {print_expr.guard(edge):<{guards}}"
             if edge.ports:
-                text += f"  on {spelling.names(edge.ports)}"
+                text += f"  on {print_expr.names(edge.ports)}"
             self.line(edge, 2, text.rstrip())
         self.close(node, 1)
 
@@ -230,22 +230,22 @@ class _Printer(Statements):
 
 
 def _flags(node: tree.Group) -> str:
-    return spelling.names(node.flags, " or ")
+    return print_expr.names(node.flags, " or ")
 
 
 def _clause(node: tree.Member) -> str:
     if isinstance(node, tree.Size):
-        return f"size {spelling.expr(node.value)}"
+        return f"size {print_expr.expr(node.value)}"
     if isinstance(node, tree.Extent):
-        return f"extent {spelling.expr(node.value)}"
+        return f"extent {print_expr.expr(node.value)}"
     if isinstance(node, tree.Accept):
-        return f"accept {spelling.expr(node.condition)}"
+        return f"accept {print_expr.expr(node.condition)}"
     if isinstance(node, tree.Require):
-        return f"require {spelling.expr(node.condition)}"
+        return f"require {print_expr.expr(node.condition)}"
     if isinstance(node, tree.Reach):
-        return f"payload to {spelling.expr(node.value)}"
+        return f"payload to {print_expr.expr(node.value)}"
     assert isinstance(node, tree.Payload)
-    return f"payload when {spelling.expr(node.condition)}"
+    return f"payload when {print_expr.expr(node.condition)}"
 
 
 def _enumerates(node: tree.Declaration) -> bool:
@@ -259,7 +259,7 @@ def _value(symbol: tree.Symbol) -> str:
 def _types(node: tree.Declaration) -> str:
     assert isinstance(node, tree.InformationElement)
     most = f"[{node.most.text}]" if node.most else ""
-    return f"{node.number.text}, {spelling.names(node.types, ' | ')}{most}"
+    return f"{node.number.text}, {print_expr.names(node.types, ' | ')}{most}"
 
 
 def _word(node: tree.RuleClause) -> str:
@@ -271,10 +271,10 @@ def _word(node: tree.RuleClause) -> str:
 
 def _body(node: tree.RuleClause) -> str:
     if isinstance(node, tree.GivesList):
-        return spelling.gives(node)
+        return print_expr.gives(node)
     if isinstance(node, tree.Spread):
-        return spelling.spread(node)
+        return print_expr.spread(node)
     if isinstance(node, tree.Priority):
         return node.element.text
     assert isinstance(node, tree.Counts)
-    return spelling.names(node.what)
+    return print_expr.names(node.what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import tree
-from . import spelling
+from . import print_expr
 from .layout import Layout
 
 
@@ -78,7 +78,7 @@ class Statements:
         """A statement on one line, or None if it needs several."""
         if isinstance(node, tree.If):
             then = self.inline_block(node.then)
-            text = None if then is None else f"if {spelling.expr(node.condition)} {then}"
+            text = None if then is None else f"if {print_expr.expr(node.condition)} {then}"
             return self._inline_else(text, node.otherwise)
         if isinstance(node, tree.Find | tree.Choose | tree.Recall):
             return self._inline_else(_lookup(node), node.otherwise)
@@ -88,7 +88,7 @@ class Statements:
             if any(self.broken(e.node.span.end, e.span.end) for e in node.path if e.fields):
                 return None
             verb, place = _verb_and_place(node)
-            return f"{verb}{' / '.join(map(spelling.pushed, node.path))}{place}"
+            return f"{verb}{' / '.join(map(print_expr.pushed, node.path))}{place}"
         return _simple(node)
 
     def _inline_else(self, text: str | None, otherwise: tree.Block | None) -> str | None:
@@ -111,7 +111,7 @@ class Statements:
         if inline is not None:
             self.write(inline, node.span.end)
         elif isinstance(node, tree.If):
-            self.write(f"if {spelling.expr(node.condition)} ", node.condition.span.end)
+            self.write(f"if {print_expr.expr(node.condition)} ", node.condition.span.end)
             self.block(node.then, depth)
             self.otherwise(node.otherwise, depth)
         elif isinstance(node, tree.Find | tree.Choose | tree.Recall):
@@ -148,12 +148,12 @@ class Statements:
         for i, element in enumerate(node.path):
             self.write(" / " if i else verb, element.span.start)
             if not element.fields or not self.broken(element.node.span.end, element.span.end):
-                self.write(spelling.pushed(element), element.span.end)
+                self.write(print_expr.pushed(element), element.span.end)
                 continue
             self.write(f"{element.node.text} {{", element.node.span.end)
             for field in element.fields:
                 comma = "" if field is element.fields[-1] else ","
-                self.line(field, depth + 1, spelling.assign(field) + comma)
+                self.line(field, depth + 1, print_expr.assign(field) + comma)
             self.close(element, depth)
         if place:
             self.write(place, node.span.end)
@@ -180,12 +180,12 @@ def _lookup(node: tree.Find | tree.Choose | tree.Recall) -> str:
 
 
 def _given(fields: tuple[tree.Assign, ...]) -> str:
-    return f"({', '.join(map(spelling.assign, fields))})"
+    return f"({', '.join(map(print_expr.assign, fields))})"
 
 
 def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Assign):
-        return spelling.assign(node)
+        return print_expr.assign(node)
     if isinstance(node, tree.Remember):
         return f"remember {node.state.text}{_given(node.given)}"
     if isinstance(node, tree.Pop):
@@ -199,7 +199,7 @@ def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Bridge):
         return f"bridge {node.port.text}"
     if isinstance(node, tree.Queue):
-        return f"queue {spelling.expr(node.number)}"
+        return f"queue {print_expr.expr(node.number)}"
     if isinstance(node, tree.Count):
         return f"count {node.reason.text}"
     if isinstance(node, tree.Forward):

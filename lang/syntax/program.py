@@ -13,14 +13,15 @@ from .. import tree
 from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
 from .lexer import Lexed, Token, plain
-from .syntax_statements import Context, StatementBuilder, is_token
+from .syntax_expressions import Context, is_token
+from .syntax_statements import StatementBuilder
 
 
 def build(source: Source, lexed: Lexed, file: Context) -> tuple[tree.Program, list[Diagnostic]]:
     """The whole tree, and what is wrong although the grammar allows it."""
     builder = _Builder(source, lexed)
     program = builder.file(file)
-    return program, builder.faults
+    return program, builder.errors
 
 
 class _Builder(StatementBuilder):
@@ -150,7 +151,7 @@ class _Builder(StatementBuilder):
             ahead = self.name(children[1])
             children = children[1:]
             if field.text != "next":
-                self.faults.append(_not_next(field.span))
+                self.errors.append(_not_next(field.span))
         alternatives = tuple(self.range(c) for c in children[2::2])
         return tree.Test(self.span(context), field, alternatives, ahead)
 

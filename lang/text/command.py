@@ -1,5 +1,5 @@
-"""How a program of this package is run: whatever happens, the user sees a diagnostic, not a
-traceback. What an error ends it with is in `ending`, which is read only then."""
+"""Runs a program of this package: every error becomes a diagnostic, not a traceback.
+`exit_status` is imported only after an error, since start-up time counts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def run(command: click.Command, program: str) -> NoReturn:
     """Carry out the command line, and exit."""
     try:
         status = _status(command, program)
-    except BrokenPipeError as error:  # nobody reads standard error, either
-        from .ending import ending
+    except BrokenPipeError as error:  # standard error is closed, too
+        from .exit_status import message_and_status
 
-        _, status = ending(error, program)
+        _, status = message_and_status(error, program)
     sys.exit(status)
 
 
@@ -47,18 +47,18 @@ def _status(command: click.Command, program: str) -> int:
         error.show()
         return error.exit_code
     except SystemExit as stop:
-        # Click ends so when it has said how a word may go on, and with 1 when nobody reads.
+        # Click ends so after shell completion, and with 1 when standard output is closed.
         if stop.code == 0:
             return 0
-        from .ending import ending
+        from .exit_status import message_and_status
 
-        return ending(stop, program)[1]
+        return message_and_status(stop, program)[1]
     except click.Abort as abort:  # which click makes of an interrupt
         return status_of(abort.__cause__)
     except BaseException as error:
-        from .ending import ending
+        from .exit_status import message_and_status
 
-        said, status = ending(error, program)
+        said, status = message_and_status(error, program)
         click.echo(said, err=True, nl=False)
         return status
     return returned if isinstance(returned, int) else 0
@@ -68,6 +68,6 @@ def complain(diagnostics: Sequence[Diagnostic], program: str) -> None:
     """Print diagnostics, if there are any, to standard error."""
     if not diagnostics:
         return
-    from .ending import account
+    from .exit_status import account
 
     click.echo(account(diagnostics, program), err=True, nl=False)

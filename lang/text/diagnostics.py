@@ -9,7 +9,7 @@ from typing import Literal
 
 from .source import Span
 
-#: Errors that are shown of what somebody sends, or an edge is told by a file.
+#: Errors that are shown for a request or an edge's file.
 FEW = 20
 Severity = Literal["error", "warning"]
 _LONGEST_WORD, _LONGEST_TITLE = 64, 280
@@ -17,7 +17,7 @@ _LONGEST_WORD, _LONGEST_TITLE = 64, 280
 
 @dataclass(frozen=True)
 class Label:
-    """A place in a source and what is to be said about it. The first label is the culprit."""
+    """A place in a source and a text about it. The first label is the place of the error."""
 
     span: Span
     text: str = ""
@@ -34,7 +34,7 @@ class Diagnostic:
     severity: Severity = "error"
 
     def __post_init__(self) -> None:
-        if len(self.title) > _LONGEST_TITLE:  # it says what somebody wrote
+        if len(self.title) > _LONGEST_TITLE:  # it quotes the input
             begin, end = self.title[: _LONGEST_TITLE - 80], self.title[-80:]
             object.__setattr__(self, "title", f"{begin} … {end}")
 
@@ -46,14 +46,14 @@ class Diagnostic:
 def error(
     code: str, title: str, *labels: tuple[Span, str], help: str = "", severity: Severity = "error"
 ) -> Diagnostic:
-    """A diagnostic of these labels, the culprit first."""
+    """A diagnostic with these labels, the place of the error first."""
     return Diagnostic(code, title, tuple(Label(*label) for label in labels), help, severity)
 
 
 @dataclass
 class Diagnostics:
-    """What a pass found so far. Checkers collect; the entry points print and exit. With `most`
-    errors it is enough: `add` raises them."""
+    """The findings of a pass. Checkers collect; the entry points print and exit. At `most`
+    errors `add` raises them."""
 
     found: list[Diagnostic] = field(default_factory=list)
     most: int = 200
@@ -105,7 +105,7 @@ def ticked(words: Iterable[str]) -> str:
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """`did you mean …?` for the nearest of `candidates`, or an empty string."""
-    if len(word) > _LONGEST_WORD:  # to compare takes as long as the square of the length
+    if len(word) > _LONGEST_WORD:  # comparing takes quadratic time
         return ""
     by_folded = {c.lower(): c for c in candidates}
     near = get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)

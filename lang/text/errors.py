@@ -1,6 +1,6 @@
-"""What there is to say of an error by its code: `errors/H0274.md` has title, text and examples.
+"""Explanations of error codes: `errors/H0274.md` has title, text and examples.
 
-A file is read when its code is explained. Its form, which nothing else may stand beside:
+A file is read when its code is explained. Its form, with nothing else in it:
 
     # a match is not exhaustive
 
@@ -17,8 +17,8 @@ A file is read when its code is explained. Its form, which nothing else may stan
     the same without
     ```
 
-`met` is one of `AREAS`. `status` is gRPC's, of a code that the agent may answer with. An example is
-left out where no text could show it.
+`met` is one of `AREAS`. `status` is the gRPC status of a code that the agent may answer with. An
+example is left out where no text could show the error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .diagnostics import Diagnostic, Refused, did_you_mean
 from .frozen import Frozen
 
 FOLDER = Path(__file__).resolve().parents[2] / "errors"
-#: Where an error is met: what was read, asked for or done.
+#: Where an error occurs.
 AREAS = frozenset(
     "syntax;check;build;card;packet test;capture;command;request;carrier;edge;load;tables;kernel;"
     "agent;enrolment;journal;upgrade;intent;trace;wanted;anywhere".split(";")
@@ -47,12 +47,12 @@ _FORM = re.compile(
 
 
 class Malformed(Exception):
-    """A file of `errors/` that has not the form."""
+    """A file of `errors/` in another form."""
 
 
 class Explanation(Frozen):
-    """`text` has paragraphs with an empty line between them, each one line. Without a `status` the
-    code is not the agent's; an example that there is not is empty."""
+    """`text` has paragraphs with an empty line between them, each one line. `status` is empty for
+    codes that the agent does not use; missing examples are empty."""
 
     title: str
     met: str
@@ -65,7 +65,7 @@ class Explanation(Frozen):
         """The whole explanation as text for a terminal."""
         paragraphs = (textwrap.fill(p, 80) for p in self.text.split("\n\n"))
         parts = [f"{code}: {self.title}", *paragraphs]
-        for heading, example in (("Wrong:", self.wrong), ("Mended:", self.right)):
+        for heading, example in (("Wrong:", self.wrong), ("Right:", self.right)):
             if example:
                 body = "\n".join(f"    {line}".rstrip() for line in example.split("\n"))
                 parts.append(f"{heading}\n\n{body}")
@@ -86,12 +86,12 @@ def read(text: str) -> Explanation:
 
 
 def codes() -> list[str]:
-    """All that there are."""
+    """All codes, sorted."""
     return sorted(path.stem for path in FOLDER.glob("H[0-9][0-9][0-9][0-9].md"))
 
 
 def explanation(code: str) -> Explanation:
-    """Of a code, in any case. Raises `Refused` for one that does not exist."""
+    """The explanation of a code, in upper or lower case. Raises `Refused` (H0308)."""
     name = code.upper()
     if re.fullmatch("H[0-9]{4}", name):
         with suppress(FileNotFoundError):
@@ -101,12 +101,12 @@ def explanation(code: str) -> Explanation:
 
 
 def titles() -> list[tuple[str, str]]:
-    """Each code with its title."""
+    """(code, title) of all codes."""
     return [(code, _read_file(code).title) for code in codes()]
 
 
 def statuses() -> dict[str, str]:
-    """gRPC's status by code, of those that have one."""
+    """gRPC status by code, for codes that have one."""
     return {code: status for code in codes() if (status := _read_file(code).status)}
 
 

@@ -51,7 +51,7 @@ def _ip4(text: str) -> tuple[AddressKind, int] | None:
     found = _IP4.match(text)
     if not found:
         return None
-    octets = found.groups()
-    if any(len(o) > 1 and o[0] == "0" for o in octets) or any(int(o) > 255 for o in octets):
+    parts = found.groups()
+    if any(len(o) > 1 and o[0] == "0" for o in parts) or any(int(o) > 255 for o in parts):
         return None
-    return "ip4", int.from_bytes(bytes(map(int, octets)), "big")
+    return "ip4", int.from_bytes(bytes(map(int, parts)), "big")

@@ -1,5 +1,4 @@
-"""Signals that end a command: by the way of Ctrl-C, so that nothing is left behind. And those that
-end a server, in order."""
+"""Signals that end a command like Ctrl-C, so that it cleans up, and those that end a server."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import NoReturn
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _SERVED = (signal.SIGTERM, signal.SIGINT)
-_MOMENT = 0.01  # seconds
+_DELAY = 0.01  # seconds
 
 
 class Stopped(KeyboardInterrupt):
@@ -25,8 +24,8 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop_in_order() -> None:
-    """Let the first of them, or Ctrl-C, raise `Stopped`; further ones wait for what that does, but
-    for Ctrl-C. One that is ignored, as `nohup` has it, stays so."""
+    """Have the first of them, or Ctrl-C, raise `Stopped`; further ones but Ctrl-C are ignored then.
+    A signal that is ignored already, as by `nohup`, stays ignored."""
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
@@ -44,14 +43,13 @@ def _stop(number: int, _: object) -> NoReturn:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """Where nothing can be raised, in a callback of the importer say, it is raised a moment
-    later."""
+    """Where nothing can be raised, as in a callback of the importer, raise it after `_DELAY`."""
     stopped = what.exc_value
     if not isinstance(stopped, Stopped):
         sys.__unraisablehook__(what)
         return
     signal.signal(signal.SIGALRM, lambda *_: _stop(stopped.status - 128, None))
-    signal.setitimer(signal.ITIMER_REAL, _MOMENT)
+    signal.setitimer(signal.ITIMER_REAL, _DELAY)
 
 
 def status_of(interrupt: BaseException | None) -> int:
@@ -60,23 +58,23 @@ def status_of(interrupt: BaseException | None) -> int:
 
 
 class Serving:
-    """A process that works until SIGTERM or SIGINT comes; SIGHUP does not end it. Of the
-    main thread."""
+    """A process that works until SIGTERM or SIGINT arrives; SIGHUP does not end it. For the main
+    thread."""
 
     def __init__(self, hung_up: Callable[[], object] = lambda: None) -> None:
         """`hung_up`: called by `wait` where SIGHUP came."""
         self._hung_up = hung_up
         self._ended, self._poll = False, select.poll()
-        self._signals, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._signals, wakeup = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll.register(self._signals, select.POLLIN)
-        # Python's handlers run in the main thread alone, which another thread's signal does not
-        # wake, and between any two steps of it, where a lock may be had: C's handler tells us.
-        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        # Python's handlers run only in the main thread, which another thread's signal does not
+        # wake, and at any step of it, even under a lock: C's handler writes to the pipe.
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         for number in (*_SERVED, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """So long, or until it is to end: whether it is."""
+        """Wait for `seconds`, or for a signal to end; returns whether one came."""
         until = None if seconds is None else time.monotonic() + seconds
         while not self._ended:
             left = None if until is None else max(0.0, until - time.monotonic()) * 1000

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
+from .cancel import check_cancelled
 from .diagnostics import Diagnostic, Diagnostics
-from .given_up import go_on
 from .source import Source, Span
 from .yaml_tree import misshapen, too_deep
 
@@ -22,15 +22,15 @@ class Entry(NamedTuple):
 
 
 class _Loader(yaml.SafeLoader):
-    """Ends when nobody waits for the document: it takes a second for 200 KB."""
+    """Can be cancelled (`check_cancelled`): composing 200 KB takes a second."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        go_on()
+        check_cancelled()
         return super().compose_node(parent, index)
 
 
 class YamlReader(ABC):
-    """One YAML text. What is wrong is noted in `found`, in the words of whoever reads it."""
+    """One YAML text. Errors go to `found`, in the words of the subclass."""
 
     DEEPEST: ClassVar[int]
     #: What to say of a second document.

@@ -1,4 +1,4 @@
-"""YAML nodes that are no tree, or one that nobody would write: what readers refuse beforehand."""
+"""YAML nodes that readers refuse: those that contain themselves or are nested too deep."""
 
 from __future__ import annotations
 

@@ -33,13 +33,13 @@ class Group(Node):
 
 
 class Size(Node):
-    """`size ihl * 4`: octets of the whole header."""
+    """`size ihl * 4`: bytes of the whole header."""
 
     value: Expr
 
 
 class Extent(Node):
-    """`extent total_length`: octets of header and payload; nothing beyond them is parsed."""
+    """`extent total_length`: bytes of header and payload; nothing beyond them is parsed."""
 
     value: Expr
 
@@ -63,7 +63,7 @@ class Payload(Node):
 
 
 class Reach(Node):
-    """`payload to length`: what stands behind the header ends so many octets from its start."""
+    """`payload to length`: what stands behind the header ends so many bytes from its start."""
 
     value: Expr
 

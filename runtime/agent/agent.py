@@ -14,7 +14,7 @@ from threading import RLock
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ...lang.text.source import Source
 from ..base.errors import already_loaded, loaded_again, not_repairable, refused, repaired
 from ..base.paths import this_namespace

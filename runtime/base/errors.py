@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...lang.text.diagnostics import Diagnostic, Refused, did_you_mean
-from ...lang.text.ending import limit_reached
+from ...lang.text.exit_status import limit_reached
 from ..kernel.old_kernels import too_old
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...lang.contract.request.request import Request
+from ...lang.text.atomic_write import write_files
 from ...lang.text.diagnostics import Diagnostic, did_you_mean
 from ...lang.text.source import Source
-from ...lang.text.writing import write_files
 from . import errors
 from .files import MIB, read_bytes, read_source
 

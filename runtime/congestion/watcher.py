@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...lang.contract.rules.rule_text import canonical
 from ...lang.contract.rules.wire import encode
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base.logs import text as log_text
 from ..base.wall_clock import wall_time
 from ..edge.congestion_settings import Congestion, Shape, shape_of

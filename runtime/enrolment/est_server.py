@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base.errors import refused
 from ..base.identity import read_identity
 from . import errors

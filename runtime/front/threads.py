@@ -9,7 +9,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base.logs import text as log_text
 
 Work = Callable[[], object]
@@ -90,7 +90,6 @@ class Threads:
             if not self._going[host]:
                 del self._going[host]
             return True
-
 
     def _may_end(self) -> bool:
         """Whether there is no work for a thread that waited for long."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...lang.contract.manifest.manifest import Anatomy, Manifest, Match, Reading, RuleKind
+from ...lang.contract.manifest.manifest import Manifest, Match, RuleKind
+from ...lang.contract.manifest.parse_graph import ParseGraph, Reading
 from ...lang.contract.request.request import IE, Change, Request, RuleItem
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rules import Rule
@@ -71,7 +72,7 @@ def _parameters(document: Document, context: PipelineContext) -> None:
 
 
 class _Compiler:
-    def __init__(self, document: Document, manifest: Manifest, anatomy: Anatomy) -> None:
+    def __init__(self, document: Document, manifest: Manifest, anatomy: ParseGraph) -> None:
         self.document, self.manifest, self.anatomy = document, manifest, anatomy
         self.nodes, self.found = document.nodes, document.nodes.found
         self.follower = Follower(document.nodes, manifest, anatomy)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from ...lang.contract.manifest.manifest import Anatomy, Layer, Manifest, Step
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.manifest.parse_graph import Layer, ParseGraph, Step
 from ...lang.contract.rules.ie_values import fold
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, did_you_mean, ticked
 from ...lang.text.source import Span
@@ -106,7 +107,7 @@ def number_of(text: str) -> int | None:
 class Follower:
     """Follows flows; what is wrong with them is noted."""
 
-    def __init__(self, nodes: Nodes, manifest: Manifest, anatomy: Anatomy) -> None:
+    def __init__(self, nodes: Nodes, manifest: Manifest, anatomy: ParseGraph) -> None:
         self.nodes, self.anatomy = nodes, anatomy
         self.found: Diagnostics = nodes.found
         self.layers = {layer.name: layer for layer in anatomy.layers}

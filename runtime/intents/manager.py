@@ -18,7 +18,7 @@ from ...lang.contract.rules.rule_text import canonical
 from ...lang.contract.rules.rules import Reference
 from ...lang.contract.rules.wire import encode
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ...lang.text.source import Source
 from ..base.errors import refused
 from ..owner.owner import Owner, Wish

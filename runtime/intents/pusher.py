@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base.logs import text as log_text
 from ..edge.push_settings import Push
 from ..owner.owner import Owner

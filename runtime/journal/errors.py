@@ -53,7 +53,8 @@ def data_loss(directory: Path, loss: Loss) -> Diagnostic:
     }[loss.what]  # fmt: skip
     then = {
         "pipeline": "load it again and send its rules again, or `helioctl restore` a backup"
-                    if loss.pipeline else "send them again",
+        if loss.pipeline
+        else "send them again",
         "requests": "send again what was asked for behind that revision",
         "answers": "a request that is sent again with such a key is made again",
         "list": "load all pipelines again and send their rules again",
@@ -155,5 +156,3 @@ def not_empty(names: Collection[str], intents: int) -> Diagnostic:
 
 def no_backup(why: str, help_: str) -> Diagnostic:
     return Diagnostic("H0862", f"a backup cannot be taken: {why}", (), help_)
-
-

@@ -55,9 +55,7 @@ class Answers:
             raise refused(faults.key_reused(key))
         return known[1]._replace(repeated=True)
 
-    def remember(
-        self, key: str, digest: bytes, outcome: Outcome, client: Hashable = None
-    ) -> None:
+    def remember(self, key: str, digest: bytes, outcome: Outcome, client: Hashable = None) -> None:
         if (before := self._known.pop(key, None)) is not None:  # made twice, at the same time
             before[2].keys.remove(key)
             self._count(before[2], -len(before[1].created))

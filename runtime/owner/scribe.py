@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base.logs import text as log_text
 from ..base.memory import Memory
 from ..journal.store import Store

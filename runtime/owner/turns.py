@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from ...lang.text.given_up import go_on
+from ...lang.text.cancel import check_cancelled
 from ..base.waits import waited
 
 #: Seconds that a large request goes on at a time while others wait.
@@ -93,7 +93,7 @@ class Slices:
     def __call__(self) -> None:
         if time.perf_counter() < self._until:
             return
-        go_on()
+        check_cancelled()
         if self._let_in():
             self._check()
 
@@ -120,5 +120,5 @@ class Slices:
         finally:
             self._turns.take()
             self._until = time.perf_counter() + SLICE
-        go_on()
+        check_cancelled()
         self._check()

@@ -22,7 +22,7 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..base.identity import ROLES, Role

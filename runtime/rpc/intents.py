@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import partial
 
 from ...lang.contract.rules.rules import Reference
-from ...lang.text.given_up import unless
+from ...lang.text.cancel import cancel_when
 from ...lang.text.source import Source
 from ..agent.agent import Agent
 from ..base import agent_errors as agent_faults
@@ -42,7 +42,7 @@ class IntentMethods:
             title = f"the intent has more than {LONGEST >> 20} MiB"
             raise refused(agent_faults.too_much(title, "make several intents of it"))
         source = Source(request.name or "<intent>", request.text)
-        with unless(partial(need_client, context)):
+        with cancel_when(partial(need_client, context)):
             return message(self.agent.intents.apply(source, request.pipeline))
 
     def ListIntents(self, request: pb.ListIntentsRequest, context: Context) -> pb.ListIntentsReply:

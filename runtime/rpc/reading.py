@@ -26,7 +26,7 @@ from contextlib import nullcontext, suppress
 
 from google.protobuf.message import Message
 
-from ...lang.text.ending import diagnosed
+from ...lang.text.exit_status import diagnosed
 from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..loading.card_reader import reader_of

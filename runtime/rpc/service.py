@@ -10,8 +10,8 @@ from importlib.metadata import version
 from itertools import chain, count
 from typing import Any
 
+from ...lang.text.cancel import cancel_when
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.given_up import unless
 from ...lang.text.source import Source
 from ..agent.agent import Agent, PipelineStatus, status_of
 from ..base import agent_errors as faults
@@ -98,7 +98,7 @@ class Service(IntentMethods):
                 bytes(columns), True, wanted, begin.idempotency_key, client=context.caller.whose
             )  # fmt: skip
             del columns
-            with unless(partial(need_client, context)):
+            with cancel_when(partial(need_client, context)):
                 done = self._owner(begin).apply(wish, context.until)
         context.note = done.kinds
         return messages.apply_reply(done)
@@ -111,7 +111,7 @@ class Service(IntentMethods):
             request.request, False, wanted, key, request.digest,
             client=context.caller.whose if key else None,
         )  # fmt: skip
-        with unless(partial(need_client, context)):
+        with cancel_when(partial(need_client, context)):
             return self._owner(request).begin(wish, context.until)
 
     def _owner(self, request: Any) -> Owner:

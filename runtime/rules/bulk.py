@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.base.lists import octets_of
+from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest.manifest import Match
 from ...lang.contract.rules import columned
 from ...lang.contract.rules.columned import Joining
@@ -305,7 +305,7 @@ def _image_type(table: Table) -> Any:
     fields: list[tuple[str, Any]] = [(name, HEAD[name]) for name in HEAD.names or ()]
     fields += [("name", f"S{NAME_OCTETS}")] if kind.named else []
     for i, match in enumerate(kind.match):
-        wide = _unsigned(octets_of(match.width))
+        wide = _unsigned(bytes_of(match.width))
         fields += [(f"form{i}", "u1"), (f"value{i}", wide), (f"other{i}", wide)]
     for name in kind.gives:
         fields += [

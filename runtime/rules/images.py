@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.base.lists import octets_of
+from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest import manifest as m
 from ...lang.contract.rules.rules import Form, Matcher, Member, Reference, Rule
 
@@ -81,7 +81,7 @@ class ImageCodec:
         self.match_at = at = _HEAD.size + (NAME_OCTETS if kind.named else 0)
         self.matched: dict[str, Matched] = {}
         for match in kind.match:
-            octets = octets_of(match.width)
+            octets = bytes_of(match.width)
             form = struct.Struct("<B" + 2 * _LETTERS[octets])
             self.matched[match.element] = Matched(at, form, octets)
             at += form.size
@@ -89,7 +89,7 @@ class ImageCodec:
         self.given: dict[str, Given] = {}
         for name in kind.gives:
             element = manifest.element(name)
-            octets = max(4, octets_of(element.width, element.most))
+            octets = max(4, bytes_of(element.width, element.most))
             form = struct.Struct("<B" + _LETTERS.get(octets, f"{octets}s"))
             self.given[name] = Given(at, form, octets, element.references)
             at += form.size

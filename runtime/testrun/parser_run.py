@@ -28,7 +28,7 @@ class ParserRun:
             for bundle in bundles:
                 run = loading.enter_context(PrivateRun(bundle))
                 run.set_environment(Environment((port,)))
-                words = run.maps["told"].mmap().cast("Q")
+                words = run.maps["decode_probe"].mmap().cast("Q")
                 loading.callback(words.release)
                 self._runs.append((run, words))
             self._owned = loading.pop_all()

@@ -52,7 +52,7 @@ def test_udp(way: tuple[Namespace, Namespace, str], tos: int) -> None:
 
 
 def test_tcp(way: tuple[Namespace, Namespace, str]) -> None:
-    assert tcp_round_trip(*way, octets=1_000_000) == 1_000_000
+    assert tcp_round_trip(*way, size=1_000_000) == 1_000_000
 
 
 def test_the_mss_is_clamped_both_ways(way: tuple[Namespace, Namespace, str]) -> None:

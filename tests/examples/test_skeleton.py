@@ -33,7 +33,7 @@ def test_it_counts_what_passes(built: Path, lab: Lab) -> None:
     said = program.expect("attached linx_lan_classifier")
     for stage in ("classifier", "forwarder", "balancer"):
         assert re.search(rf"^program linx_wan_{stage} +\d+ instructions$", said, re.M)
-    assert re.search(r"^map +pdr_cells +4 octets a key, +8 a value", said, re.M)
+    assert re.search(r"^map +pdr_cells +4 bytes a key, +8 a value", said, re.M)
     assert "xdp" in edge.ip("link", "show", "lan0")
     assert "3 received" in host.run("ping", "-c", "3", "-i", "0.01", "-W", "2", "10.1.0.1")
     counted = _counters(program.stop(signal.SIGINT))

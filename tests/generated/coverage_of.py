@@ -14,6 +14,7 @@ from helioc.compiler.model import (
     Attribute,
     Compare,
     Condition,
+    DecodeProbe,
     Derived,
     Edge,
     Element,
@@ -36,16 +37,15 @@ from helioc.compiler.model import (
     RuleKind,
     State,
     Statement,
-    Tell,
     Verdict,
 )
 
-#: Parts of the model that are counted by their own names; no pipeline says a decoder's `Tell`.
+#: Parts of the model that are counted by their own names; no text becomes a `DecodeProbe`.
 PARTS = {
     part: f"{sort} {part.__name__}"
     for sort, union in (("statement", Statement), ("condition", Condition), ("value", Expr))
     for part in get_args(union)
-    if part is not Tell
+    if part is not DecodeProbe
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from helioc.compiler.model.checksums import NETWORK
 from helioc.compiler.model.parse_graph import ethertypes
-from helioc.compiler.model.sums import NETWORK
 from places import Ground, Lines, Place
 from random_values import Values
 

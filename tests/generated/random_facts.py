@@ -7,9 +7,15 @@ from typing import NamedTuple
 from helioc.compiler.check.assigns import COVERED
 from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.model import Derived, Field, Graph, Group, Header
-from helioc.compiler.model.parse_graph import below, reachable, surely_present, tells, ways
-from helioc.compiler.model.sizes import is_even, starts_even, sums_are_even
-from helioc.compiler.model.sums import LAYER4, NETWORK, is_checksum
+from helioc.compiler.model.checksums import LAYER4, NETWORK, is_checksum
+from helioc.compiler.model.header_sizes import is_even, starts_even, sums_are_even
+from helioc.compiler.model.parse_graph import (
+    below,
+    reachable,
+    selector_fields,
+    surely_present,
+    ways,
+)
 
 
 class World(NamedTuple):
@@ -54,7 +60,7 @@ class Facts:
 
     def alike(self, front: str, node: str) -> bool:
         """Whether a header has the fields by which another says what follows it."""
-        told = (self.header(front).field(name) for name in tells(self.graph, front))
+        told = (self.header(front).field(name) for name in selector_fields(self.graph, front))
         own = {(f.name, f.width, f.kind, f.group) for f in self.header(node).fields}
         return all((f.name, f.width, f.kind, None) in own for f in told)
 

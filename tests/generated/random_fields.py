@@ -8,7 +8,7 @@ from chance import Chance
 from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.interpret.build_packet import Heading
 from helioc.compiler.interpret.evaluate import holds
-from helioc.compiler.interpret.octets import Octets, Value, put
+from helioc.compiler.interpret.header_view import HeaderView, Value, put
 from helioc.compiler.model import (
     And,
     Compare,
@@ -25,7 +25,7 @@ from helioc.compiler.model import (
     Own,
     Test,
 )
-from helioc.compiler.model.sizes import worked_out
+from helioc.compiler.model.header_sizes import worked_out
 from helioc.lang.contract.world.environment import Environment
 
 TRIES = 120
@@ -121,7 +121,7 @@ class FieldMaker:
         if header.fixed < test.ahead:
             return made
         bits = Field(test.field, 0, test.ahead, "uint")
-        octets = Octets(header, put(made.plain, 0, test.ahead, self.passing(bits, test)))
+        octets = HeaderView(header, put(made.plain, 0, test.ahead, self.passing(bits, test)))
         values = dict(made.values)
         for field in header.fields:
             fixed = field.group is None and field.offset < test.ahead and field.width
@@ -191,7 +191,7 @@ def _usual(header: Header, field: Field, chance: Chance) -> int | None:
 
 
 def _meets(header: Header, made: Heading, edge: Edge | None) -> bool:
-    octets = Octets(header, made.plain)
+    octets = HeaderView(header, made.plain)
 
     def read(expr: Expr) -> int:
         assert isinstance(expr, Own)

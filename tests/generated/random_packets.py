@@ -21,7 +21,7 @@ from helioc.compiler.model import (
     Present,
     Push,
 )
-from helioc.compiler.model.sums import FRAGMENTED
+from helioc.compiler.model.checksums import FRAGMENTED
 from helioc.lang.contract.world.environment import Environment
 from random_fields import FieldMaker
 

@@ -7,7 +7,7 @@ from itertools import count
 from chance import Chance
 from helioc.compiler.check.program import check
 from helioc.compiler.model import Pipeline
-from helioc.compiler.model.sums import NETWORK
+from helioc.compiler.model.checksums import NETWORK
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source

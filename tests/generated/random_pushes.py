@@ -9,9 +9,9 @@ from helioc.compiler.check.assigns import decides_reading
 from helioc.compiler.check.contents import Contents, holds
 from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.model import Derived, Edge, Field, Header
-from helioc.compiler.model.parse_graph import ethertypes, tells, writable
-from helioc.compiler.model.sizes import solved
-from helioc.compiler.model.sums import NETWORK, is_checksum
+from helioc.compiler.model.checksums import NETWORK, is_checksum
+from helioc.compiler.model.header_sizes import solved
+from helioc.compiler.model.parse_graph import ethertypes, selector_fields, writable
 from places import Ground, Lines, Place
 from random_values import Values
 
@@ -47,7 +47,9 @@ class Pushes:
             if any(way.index(behind) >= self.facts.leading(way) for way in place.ways):
                 continue
             path = self.tags(place, behind)
-            told = set(tells(self.graph, behind)) if self.chance.maybe(0.8) else set[str]()
+            told = (
+                set(selector_fields(self.graph, behind)) if self.chance.maybe(0.8) else set[str]()
+            )
             said = self.said(place, path, told) if path else ""
             if said:
                 names = tuple(n for n, _ in path)

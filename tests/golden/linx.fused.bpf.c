@@ -131,13 +131,13 @@ static __always_inline u64 epoch_now(void)
 	return c ? epoch_of(*(volatile u64 *)&c->epoch) : 0;
 }
 
-static __always_inline void count_rule(void *map, u32 cell, u64 octets)
+static __always_inline void count_rule(void *map, u32 cell, u64 length)
 {
 	struct counts *counts = bpf_map_lookup_elem(map, &cell);
 
 	if (counts) {
 		counts->packets += 1;
-		counts->bytes += octets;
+		counts->bytes += length;
 	}
 }
 
@@ -200,7 +200,7 @@ struct overlay_record {
 ARRAY_MAP(overlay_cells, u64, 513, BPF_F_MMAPABLE);
 ARRAY_MAP(overlay_records, struct overlay_record, 513, BPF_F_MMAPABLE);
 struct overlay_image {
-	u8 octets[136];
+	u8 bytes[136];
 };
 ARRAY_MAP(overlay_images, struct overlay_image, 513, BPF_F_MMAPABLE);
 PERCPU_MAP(overlay_counts, struct counts, 513);
@@ -231,7 +231,7 @@ struct overlay_directory {
 
 ARRAY_MAP(overlay_tuples, struct overlay_directory, 8, BPF_F_MMAPABLE);
 struct overlay_key {
-	u8 octets[16];
+	u8 bytes[16];
 };
 HASH_MAP(overlay_entries, struct overlay_key, struct entry, 1024);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
@@ -356,7 +356,7 @@ struct pdr_record {
 ARRAY_MAP(pdr_cells, u64, 131073, BPF_F_MMAPABLE);
 ARRAY_MAP(pdr_records, struct pdr_record, 131073, BPF_F_MMAPABLE);
 struct pdr_image {
-	u8 octets[104];
+	u8 bytes[104];
 };
 ARRAY_MAP(pdr_images, struct pdr_image, 131073, BPF_F_MMAPABLE);
 PERCPU_MAP(pdr_counts, struct counts, 131073);
@@ -387,7 +387,7 @@ struct pdr_directory {
 
 ARRAY_MAP(pdr_tuples, struct pdr_directory, 8, BPF_F_MMAPABLE);
 struct pdr_key {
-	u8 octets[28];
+	u8 bytes[28];
 };
 HASH_MAP(pdr_entries, struct pdr_key, struct entry, 131072);
 struct pdr_filter {
@@ -537,7 +537,7 @@ struct far_record {
 ARRAY_MAP(far_cells, u64, 8193, BPF_F_MMAPABLE);
 ARRAY_MAP(far_records, struct far_record, 8193, BPF_F_MMAPABLE);
 struct far_image {
-	u8 octets[56];
+	u8 bytes[56];
 };
 ARRAY_MAP(far_images, struct far_image, 8193, BPF_F_MMAPABLE);
 PERCPU_MAP(far_counts, struct counts, 8193);
@@ -562,7 +562,7 @@ struct lbr_record {
 ARRAY_MAP(lbr_cells, u64, 2049, BPF_F_MMAPABLE);
 ARRAY_MAP(lbr_records, struct lbr_record, 2049, BPF_F_MMAPABLE);
 struct lbr_image {
-	u8 octets[168];
+	u8 bytes[168];
 };
 ARRAY_MAP(lbr_images, struct lbr_image, 2049, BPF_F_MMAPABLE);
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
@@ -592,7 +592,7 @@ struct lbr_directory {
 
 ARRAY_MAP(lbr_tuples, struct lbr_directory, 8, BPF_F_MMAPABLE);
 struct lbr_key {
-	u8 octets[8];
+	u8 bytes[8];
 };
 HASH_MAP(lbr_entries, struct lbr_key, struct entry, 4096);
 struct lbr_filter {
@@ -713,7 +713,7 @@ __noinline u64 lbr_find(u64 epoch, u64 k0)
 struct state {
 	struct scratch *scratch;
 	u64 epoch;
-	u64 length; /* octets on arrival */
+	u64 length; /* bytes on arrival */
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
 	void *ethernet_h;
@@ -738,7 +738,7 @@ struct state {
 
 static __always_inline int redirect(struct state *st, u32 port, u32 event)
 {
-	if (unlikely(bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT)) /* the port has gone meanwhile */
+	if (unlikely(bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT)) /* the port is gone */
 		return internal();
 	st->scratch->egress = port;
 	return verdict(event, XDP_REDIRECT);
@@ -749,7 +749,7 @@ static __always_inline int redirect(struct state *st, u32 port, u32 event)
 /* A bucket of tokens, as the time at which it will be full: an answer moves that on by `interval`, and
  * may be sent while it is no more than `ahead` from now. Of all CPUs one. */
 struct icmp_budget {
-	u64 interval; /* ns; 0: nobody said */
+	u64 interval; /* ns; 0: not set */
 	u64 ahead; /* ns */
 	u64 full; /* ns, as bpf_ktime_get_ns */
 };
@@ -1099,7 +1099,7 @@ static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st
 	st->length = length;
 	if (unlikely(p + 14 > end)) {
 		event = EVENT_MALFORMED_ETHERNET_TRUNCATED; /* ethernet: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	size = 14;
 	st->ethernet_h = p;
@@ -1114,13 +1114,13 @@ static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st
 		at += size;
 		goto node_user;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_vlan:
 	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
 	if (unlikely(p + 4 > end)) {
 		event = EVENT_MALFORMED_VLAN_TRUNCATED; /* vlan: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	size = 4;
 	st->vlan_h = p;
@@ -1130,32 +1130,32 @@ node_vlan:
 		at += size;
 		goto node_user;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_user:
 	/* linx.hp:10: ethernet -> ipv4 as user   when type = 0x0800            ... */
 	if (unlikely(p + 20 > end)) {
 		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (!((load8(p, 0) >> 4) == 4))
-		LEAVE(done);
+		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
 	if (unlikely(size < 20)) {
 		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(p + size > end)) {
 		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
 		event = EVENT_MALFORMED_USER_INVALID; /* user: invalid */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
 		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	limit = at + load_be16(p, 2);
 	st->user_h = p;
@@ -1163,8 +1163,8 @@ node_user:
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
 	if (!((load_be16(p, 6) & 0x1fff) == 0)) {
 		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
-			LEAVE(tiny);
-		LEAVE(done);
+			GOTO(tiny);
+		GOTO(done);
 	}
 	if (load8(p, 9) == 6) {
 		p += size;
@@ -1176,49 +1176,49 @@ node_user:
 		at += size;
 		goto node_udp;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_tcp:
 	/* linx.hp:16: user     -> tcp            when protocol = 6 */
 	if (unlikely(p + 20 > end || at + 20 > limit)) {
 		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		LEAVE(cut);
+		GOTO(cut);
 	}
 	size = (u64)(load8(p, 12) >> 4) * 4;
 	if (unlikely(size < 20)) {
 		event = EVENT_MALFORMED_TCP_LENGTH; /* tcp: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(p + size > end || at + size > limit)) {
 		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		LEAVE(cut);
+		GOTO(cut);
 	}
 	if (unlikely(!((load8(p, 12) >> 4) >= 5))) {
 		event = EVENT_MALFORMED_TCP_INVALID; /* tcp: invalid */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	st->tcp_h = p;
 	st->tcp_at = at;
 	if (!fragment)
 		st->l4 = load32(p, 0);
-	LEAVE(done);
+	GOTO(done);
 
 node_udp:
 	/* linx.hp:17: user     -> udp            when protocol = 17 */
 	if (unlikely(p + 8 > end || at + 8 > limit)) {
 		event = EVENT_MALFORMED_UDP_TRUNCATED; /* udp: truncated */
-		LEAVE(cut);
+		GOTO(cut);
 	}
 	size = 8;
 	if (!fragment)
 		st->l4 = load32(p, 0);
-	LEAVE(done);
+	GOTO(done);
 done:
 	return CONTINUE;
 
 partial: __attribute__((unused));
 	if (fragment)
-		LEAVE(done);
+		GOTO(done);
 
 malformed:
 	count_event(event);
@@ -1227,7 +1227,7 @@ malformed:
 
 cut: __attribute__((unused));
 	if (!fragment)
-		LEAVE(malformed);
+		GOTO(malformed);
 
 tiny: __attribute__((unused));
 	count_event(EVENT_HOOK_TINY_FRAGMENT);
@@ -1712,7 +1712,7 @@ static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st
 	st->length = length;
 	if (unlikely(p + 14 > end)) {
 		event = EVENT_MALFORMED_ETHERNET_TRUNCATED; /* ethernet: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	size = 14;
 	st->ethernet_h = p;
@@ -1727,13 +1727,13 @@ static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st
 		at += size;
 		goto node_outer;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_vlan:
 	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
 	if (unlikely(p + 4 > end)) {
 		event = EVENT_MALFORMED_VLAN_TRUNCATED; /* vlan: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	size = 4;
 	st->vlan_h = p;
@@ -1743,60 +1743,60 @@ node_vlan:
 		at += size;
 		goto node_outer;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_outer:
 	/* linx.hp:12: ethernet -> ipv4 as outer  when type = 0x0800            ... */
 	if (unlikely(p + 20 > end)) {
 		event = EVENT_MALFORMED_OUTER_TRUNCATED; /* outer: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (!((load8(p, 0) >> 4) == 4))
-		LEAVE(done);
+		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
 	if (unlikely(size < 20)) {
 		event = EVENT_MALFORMED_OUTER_LENGTH; /* outer: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(p + size > end)) {
 		event = EVENT_MALFORMED_OUTER_TRUNCATED; /* outer: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
 		event = EVENT_MALFORMED_OUTER_INVALID; /* outer: invalid */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
 		event = EVENT_MALFORMED_OUTER_LENGTH; /* outer: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	limit = at + load_be16(p, 2);
 	st->outer_h = p;
 	st->outer_at = at;
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
 	if (!((load_be16(p, 6) & 0x1fff) == 0))
-		LEAVE(done);
+		GOTO(done);
 	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0) {
 		p += size;
 		at += size;
 		goto node_gre;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_gre:
 	/* linx.hp:14: outer    -> gre            when protocol = 47 and more_fr... */
 	if (unlikely(p + 4 > end || at + 4 > limit)) {
 		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
 			((load8(p, 0) >> 2) & 3) == 0))
-		LEAVE(done);
+		GOTO(done);
 	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) +
 			((load8(p, 0) >> 4) & 1 ? 4 : 0);
 	if (unlikely(p + size > end || at + size > limit)) {
 		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	st->gre_h = p;
 	st->gre_at = at;
@@ -1805,32 +1805,32 @@ node_gre:
 		at += size;
 		goto node_user;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_user:
 	/* linx.hp:15: gre      -> user           when protocol = 0x0800 */
 	if (unlikely(p + 20 > end || at + 20 > limit)) {
 		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (!((load8(p, 0) >> 4) == 4))
-		LEAVE(done);
+		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
 	if (unlikely(size < 20)) {
 		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(p + size > end || at + size > limit)) {
 		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
 		event = EVENT_MALFORMED_USER_INVALID; /* user: invalid */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
 		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	limit = at + load_be16(p, 2);
 	st->user_h = p;
@@ -1838,8 +1838,8 @@ node_user:
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
 	if (!((load_be16(p, 6) & 0x1fff) == 0)) {
 		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
-			LEAVE(tiny);
-		LEAVE(done);
+			GOTO(tiny);
+		GOTO(done);
 	}
 	if (load8(p, 9) == 6) {
 		p += size;
@@ -1851,49 +1851,49 @@ node_user:
 		at += size;
 		goto node_udp;
 	}
-	LEAVE(done);
+	GOTO(done);
 
 node_tcp:
 	/* linx.hp:16: user     -> tcp            when protocol = 6 */
 	if (unlikely(p + 20 > end || at + 20 > limit)) {
 		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		LEAVE(cut);
+		GOTO(cut);
 	}
 	size = (u64)(load8(p, 12) >> 4) * 4;
 	if (unlikely(size < 20)) {
 		event = EVENT_MALFORMED_TCP_LENGTH; /* tcp: length */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	if (unlikely(p + size > end || at + size > limit)) {
 		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		LEAVE(cut);
+		GOTO(cut);
 	}
 	if (unlikely(!((load8(p, 12) >> 4) >= 5))) {
 		event = EVENT_MALFORMED_TCP_INVALID; /* tcp: invalid */
-		LEAVE(malformed);
+		GOTO(malformed);
 	}
 	st->tcp_h = p;
 	st->tcp_at = at;
 	if (!fragment)
 		st->l4 = load32(p, 0);
-	LEAVE(done);
+	GOTO(done);
 
 node_udp:
 	/* linx.hp:17: user     -> udp            when protocol = 17 */
 	if (unlikely(p + 8 > end || at + 8 > limit)) {
 		event = EVENT_MALFORMED_UDP_TRUNCATED; /* udp: truncated */
-		LEAVE(cut);
+		GOTO(cut);
 	}
 	size = 8;
 	if (!fragment)
 		st->l4 = load32(p, 0);
-	LEAVE(done);
+	GOTO(done);
 done:
 	return CONTINUE;
 
 partial: __attribute__((unused));
 	if (fragment)
-		LEAVE(done);
+		GOTO(done);
 
 malformed:
 	count_event(event);
@@ -1902,7 +1902,7 @@ malformed:
 
 cut: __attribute__((unused));
 	if (!fragment)
-		LEAVE(malformed);
+		GOTO(malformed);
 
 tiny: __attribute__((unused));
 	count_event(EVENT_HOOK_TINY_FRAGMENT);

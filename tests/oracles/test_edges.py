@@ -1,5 +1,5 @@
 """Packets that want to fool a parser, of each family of tunnels: lengths that disagree, fragments,
-tunnels within tunnels deeper than the graph goes, headers that lead in circles or have no octets.
+tunnels within tunnels deeper than the graph goes, headers that lead in circles or have no bytes.
 None gets further than it says, and the reason of each that is malformed is counted."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TUNNELS: dict[str, Callable[[], Packet]] = {
 }
 FRAMED = ("vxlan", "geneve")
 OVER_UDP = ("vxlan", "geneve", "gtpu")
-#: Where lengths are, in octets from the frame's start; the family's own packet begins at 14.
+#: Where lengths are, in bytes from the frame's start; the family's own packet begins at 14.
 OUTER, UDP_LENGTH = 14, 14 + 20 + 4
 
 

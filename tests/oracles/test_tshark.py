@@ -33,7 +33,7 @@ PROTOCOLS = {header["proto"] for header in NAMES.values()}
 
 
 class Dissected(NamedTuple):
-    """A protocol that tshark found: its place, and what it has by name: shown, and as octets."""
+    """A protocol that tshark found: its place, and what it has by name: shown, and as bytes."""
 
     proto: str
     offset: int

@@ -102,7 +102,7 @@ def test_scapy_reads_the_same(ruled: Ruled) -> None:
             assert len(ours) == len(theirs)
         for layer, (header, offset, fields) in zip(ours, theirs, strict=False):
             assert (layer.header.name, layer.offset) == (header, offset)
-            found = {name: layer.octets.get(name) for name in fields}
+            found = {name: layer.view.get(name) for name in fields}
             assert {n: v or 0 for n, v in found.items()} == {n: v or 0 for n, v in fields.items()}
             met[header] += 1
         ruled.agree(frame[: data.draw(st.integers(SHORTEST, len(frame)))], 1)

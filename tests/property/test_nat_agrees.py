@@ -12,7 +12,7 @@ import pytest
 from agreement import WAYS, Ruled, loaded, quick
 from damage import damaged
 from helioc.compiler.driver import check_file
-from helioc.compiler.interpret.octets import checksum
+from helioc.compiler.interpret.header_view import checksum
 from helioc.lang.contract.world.environment import Environment, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st

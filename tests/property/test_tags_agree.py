@@ -29,7 +29,7 @@ WORLD = Environment(
     ),
     neighbours={(TRUNK, int(IPv4Address(HOP))): mac("02:00:00:00:00:0c")},
 )
-#: What is done to frames, by the last octet of their source; S-tag 100 + that, C-tag 7.
+#: What is done to frames, by the last byte of their source; S-tag 100 + that, C-tag 7.
 MARKS = ("BRIDGE", "DOUBLE", "POP", "SWAP", "ROUTE", "BEFORE", "PASS", "BOTH")
 REQUESTS = "create " + ", ".join(
     f"SEG {i + 1} [(source, u48, 02:00:00:00:00:{i:02x}), (mark, u8, {mark}), "

@@ -92,8 +92,8 @@ class CardRun:
     def run(self, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame that arrives by port number `port`. Raises BpfError."""
         events, counts = self._events(), self._counts()
-        if "told_queue" in self.maps:
-            self.maps["told_queue"].update(bytes(4), bytes(4))
+        if "chosen_queue" in self.maps:
+            self.maps["chosen_queue"].update(bytes(4), bytes(4))
         result = self._entries[self._roles[port]].test_run(frame, ingress_ifindex=_LOOPBACK)
         verdict = fate_of(result.retval)
         told = []
@@ -130,6 +130,6 @@ class CardRun:
         }
 
     def _queue(self) -> int | None:
-        told = self.maps["told_queue"].lookup(bytes(4)) if "told_queue" in self.maps else None
+        told = self.maps["chosen_queue"].lookup(bytes(4)) if "chosen_queue" in self.maps else None
         number = int.from_bytes(told, "little") if told is not None else 0
         return number - 1 if number else None

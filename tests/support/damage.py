@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 def damaged(
     draw: st.DrawFn, frames: st.SearchStrategy[tuple[bytes, int]], within: int = 90
 ) -> tuple[bytes, int]:
-    """A frame and its port: cut somewhere, or some of its first octets changed."""
+    """A frame and its port: cut somewhere, or some of its first bytes changed."""
     frame, port = draw(frames)
     data = bytearray(frame)
     for _ in range(draw(st.integers(0, 4))):

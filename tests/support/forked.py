@@ -12,8 +12,8 @@ import helioc.commands.target
 # what the commands import when they run
 import helioc.lang.contract.manifest.manifest_check
 import helioc.lang.contract.request.request_antlr
-import helioc.lang.text.ending
-import helioc.lang.text.writing
+import helioc.lang.text.atomic_write
+import helioc.lang.text.exit_status
 import helioc.runtime.base.files
 import helioc.runtime.base.request_files
 import helioc.runtime.edge.read_config

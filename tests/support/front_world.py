@@ -44,9 +44,7 @@ def ordered(work: Callable[[bytes], Callable[[], bytes]], single: bool = False) 
     return Method(None, lambda call: Ordered(work), single, LONGEST, lambda _: True)
 
 
-def method(
-    work: Callable[[bytes], bytes], admits: bool = True, single: bool = True
-) -> Method:
+def method(work: Callable[[bytes], bytes], admits: bool = True, single: bool = True) -> Method:
     """It answers the first request."""
 
     def run(requests: Iterator[bytes], call: Call) -> Generator[bytes, None, None]:

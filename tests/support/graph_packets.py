@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from helioc.compiler.interpret.build_packet import Heading, build
-from helioc.compiler.interpret.octets import Value
+from helioc.compiler.interpret.header_view import Value
 from helioc.compiler.lower.reads import walk
 from helioc.compiler.model import Edge, Field, Graph, Header, Own, Test
 from hypothesis import strategies as st
 
 LONGEST = 12  # headers
-#: Octets: what the kernel test-runs in one piece. Of longer frames a program sees the first part.
+#: Bytes: what the kernel test-runs in one piece. Of longer frames a program sees the first part.
 _ONE_PIECE = 3400
 
 
@@ -40,7 +40,7 @@ def _frame(draw: st.DrawFn, graph: Graph, role: str) -> bytes:
 
 
 def _mutated(draw: st.DrawFn, frame: bytes) -> bytes:
-    """The frame cut off, or with octets changed."""
+    """The frame cut off, or with bytes changed."""
     if draw(st.booleans()):
         return frame[: draw(st.integers(14, max(14, len(frame))))]
     changed = bytearray(frame)

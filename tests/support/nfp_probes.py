@@ -27,13 +27,13 @@ EXPECTED = {
     "devmap": "neither HASH nor ARRAY", "lru": "neither HASH nor ARRAY",
     "percpu": "neither HASH nor ARRAY", "lpm": "neither HASH nor ARRAY",
     "map_in_map": "neither HASH nor ARRAY", "tail_call": "neither HASH nor ARRAY",
-    "map_flags": "has flags", "elem_72": "too large: 72 octets",
+    "map_flags": "has flags", "elem_72": "too large: 72 bytes",
     "entries_2048001": "more than 2,048,000 entries",
     "div_var": "divides by what is no fixed number", "mod_const": "there is no remainder",
     "mul_u64": "more than 32 bits", "mul_swapped": "more than 32 bits",
     "map_store": "cannot write into maps",
     "pkt_key": "a key must lie on the stack", "value_key": "a key must lie on the stack",
-    "unaligned_key": "aligned to 4 octets",
+    "unaligned_key": "aligned to 4 bytes",
     "ptr_mixed": "different kinds of memory", "stack_var": "a place on the stack varies",
     "value_var": "a place in a map's value varies",
     "read_ifindex": "only its begin and end", "read_rxq": "only its begin and end",
@@ -42,7 +42,7 @@ EXPECTED = {
     "too_long": "", "stack_subprog": "", "stack_448": "", "pkt_1900": "",
 }  # fmt: skip
 
-#: Octets of stack, and of the packet, that a case reaches; a card has 512 and sees 1888.
+#: Bytes of stack, and of the packet, that a case reaches; a card has 512 and sees 1888.
 STACK = {"stack_448": 448, "stack_subprog": 576}
 REACH = {"pkt_1900": 1900}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....lang.contract.world.environment import is_broadcast, is_multicast
-from ...interpret.octets import checksum
+from ...interpret.header_view import checksum
 from .checksums import seal
 from .header import MAX_OFFSET, OF_IPV6, Host, is_confined_address, known
 from .memory import Pointer, swapped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....lang.contract.rules.spread import jhash2
-from ...interpret.octets import ones_sum
+from ...interpret.header_view import ones_sum
 from .header import MAX_OFFSET, OF_IPV6, UDP, UDP_CHECKSUM, Host, known
 from .memory import Fault, Pointer, ones, swapped
 

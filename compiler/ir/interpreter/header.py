@@ -22,7 +22,7 @@ class Host(Packet, Protocol):
 
     environment: Environment
     arrival: Port
-    told: Region
+    decode_probe: Region
 
     def take_answer(self) -> bool: ...
     def redirect(self, port: int, event: int) -> int: ...
@@ -118,8 +118,8 @@ def move_begin(host: Host, _: int, by: int, tag: int) -> Value:
 
 @known
 def bpf_map_lookup_elem(host: Host, table: str, key: Pointer) -> Value:
-    if table == "told":
-        return Pointer(host.told)
+    if table == "decode_probe":
+        return Pointer(host.decode_probe)
     if table != "ports":
         raise NotInterpreted(f"bpf_map_lookup_elem of {table}")
     number = key.load(32)

@@ -12,7 +12,7 @@ _FIXED = {
         "ifindex": 0, "mtu": 4, "vlan": 6, "mac": 8, "role": 14, "in_use": 15, "address": 16,
         "routed": 20, "address6": 24,
     },
-    "told": {"word": 0},
+    "decode_probe": {"word": 0},
     "trace": {"node": 0},
 }  # fmt: skip
 PORT_SIZE = 40
@@ -25,7 +25,7 @@ class Layout:
     def __init__(self, unit: Unit) -> None:
         self.offsets: dict[str, dict[str, int]] = dict(_FIXED)
         self.sizes = {
-            "next_hop": NEXT_HOP_SIZE, "port": PORT_SIZE, "told": 8 * unit.told,
+            "next_hop": NEXT_HOP_SIZE, "port": PORT_SIZE, "decode_probe": 8 * unit.probe_words,
             "trace": TRACE_SIZE,
         }  # fmt: skip
         for table in unit.tables:

@@ -39,7 +39,7 @@ class Machine:
         self.entries: dict[tuple[str, bytes], Region] = {}
         self.scratch: Numbers = {}
         self.rooms: dict[str, Region] = {}
-        self.told = Region("told", bytearray(8 * unit.told))
+        self.decode_probe = Region("decode_probe", bytearray(8 * unit.probe_words))
         self.functions = {f.name: f for f in unit.functions}
         self.nodes = {f"{node.name}_at": node.name for node in unit.nodes}
         self._entry = {p.role: p for p in unit.programs if p.slot is None}
@@ -74,7 +74,11 @@ class _Packet:
     def __init__(self, machine: Machine, tables: Tables, arrival: Port, octets: bytes) -> None:
         self._machine, self._tables = machine, tables
         self.environment, self.arrival = machine.environment, arrival
-        self.layout, self.scratch, self.told = machine.layout, machine.scratch, machine.told
+        self.layout, self.scratch, self.decode_probe = (
+            machine.layout,
+            machine.scratch,
+            machine.decode_probe,
+        )
         self.frame = Frame(octets)
         self._events: list[tuple[str, str]] = []
         self._counted: list[tuple[str, int]] = []
@@ -132,7 +136,7 @@ class _Packet:
         """Bytes of the scratch record's arrays."""
         unit = self._machine.unit
         words = max([t.key.words for t in unit.tables if t.key] or [1])
-        return {"kept": 8 * unit.kept, "aside": 8 * unit.aside, "key": 8 * words} | {
+        return {"kept": 8 * unit.kept, "spill": 8 * unit.spill_words, "key": 8 * words} | {
             "trace": TRACE_SIZE
         }
 

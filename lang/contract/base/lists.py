@@ -1,8 +1,8 @@
 """Elements that hold several values: `ip6[8]`.
 
-Everywhere but in a request such a value is one number, of as many octets as its record has: room
-for `most` values, each of a power of two octets in network order and 0 where there is none, then
-how many there are (one octet) and seven octets of 0.
+Everywhere but in a request such a value is one number, of as many bytes as its record has: room
+for `most` values, each of a power of two bytes in network order and 0 where there is none, then
+how many there are (one byte) and seven bytes of 0.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 _TAIL = 8
 
 
-def octets_of(width: int, most: int = 0) -> int:
-    """Octets of a value of `width` bits (of up to `most` such values, if not 0) in a record or an
+def bytes_of(width: int, most: int = 0) -> int:
+    """Bytes of a value of `width` bits (of up to `most` such values, if not 0) in a record or an
     image."""
     size = next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
     return size * most + _TAIL if most else size
@@ -21,14 +21,14 @@ def octets_of(width: int, most: int = 0) -> int:
 
 def packed(values: Sequence[int], width: int, most: int) -> int:
     """The number that stands for a list."""
-    size = octets_of(width)
-    octets = b"".join(value.to_bytes(size, "big") for value in values).ljust(size * most, b"\0")
-    return int.from_bytes(octets + bytes([len(values)]).ljust(_TAIL, b"\0"), "big")
+    size = bytes_of(width)
+    data = b"".join(value.to_bytes(size, "big") for value in values).ljust(size * most, b"\0")
+    return int.from_bytes(data + bytes([len(values)]).ljust(_TAIL, b"\0"), "big")
 
 
 def unpacked(number: int, width: int, most: int) -> list[int]:
     """The list that a number stands for."""
-    size = octets_of(width)
-    octets = number.to_bytes(size * most + _TAIL, "big")
-    starts = range(0, octets[size * most] * size, size)
-    return [int.from_bytes(octets[at : at + size], "big") for at in starts]
+    size = bytes_of(width)
+    data = number.to_bytes(size * most + _TAIL, "big")
+    starts = range(0, data[size * most] * size, size)
+    return [int.from_bytes(data[at : at + size], "big") for at in starts]

@@ -1,7 +1,8 @@
-"""The contract between the two planes: what a bundle's object contains and how it is spoken to.
+"""The manifest: the contract between compiler and runtime. It describes what a bundle's object
+contains and how its maps are used.
 
 The compiler writes it beside the object; the runtime (and a controller in another language) needs
-nothing else. Versioned JSON. Sizes and offsets are octets unless said otherwise.
+nothing else. Versioned JSON. Sizes and offsets are bytes unless said otherwise.
 """
 
 from __future__ import annotations
@@ -11,23 +12,24 @@ from dataclasses import asdict
 from typing import Literal
 
 from ...text.frozen import Frozen
+from .parse_graph import ParseGraph
 
 FORMAT = 1
 
-#: Octets of `struct next_hop` in a record: see `helio.bpf.h`.
+#: Bytes of `struct next_hop` in a record: see `helio.bpf.h`.
 NEXT_HOP_SIZE = 24
-#: Octets in front of a state's entry: when it was written.
+#: Bytes in front of a state's entry: when it was written.
 SEEN = 8
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
 #: Receive queues that a packet can be sent to.
 QUEUES = 256
-#: Addresses of the host that a card can tell from others, of either family.
+#: Addresses of the host that a card knows, of either family.
 LOCAL_ADDRESSES = 1024
-#: ICMP errors that a pipeline sends in a second, and at once, unless it is told otherwise: those
-#: that Linux does (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
+#: Default limit of ICMP errors: a second, and at once. Linux' values (`icmp_msgs_per_sec`,
+#: `icmp_msgs_burst`).
 ICMP_RATE, ICMP_BURST = 1000, 50
-#: Of the existence filter: see `RuleKind`.
+#: Multiplier of the Bloom filter's hash: see `RuleKind`.
 FILTER_FACTOR = 0x9E3779B97F4A7C15
 
 
@@ -41,7 +43,7 @@ class Reserved(Frozen):
 
 class Element(Frozen):
     """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
-    rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to so many
+    rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to `most`
     values (`base/lists.py`); 0: it holds one. `reserved`: values with a name that are
     none of `symbols`."""
 
@@ -79,8 +81,8 @@ class Member(Frozen):
     """A piece of a record. `kind`:
 
     value      the element's value in network byte order; 0 where the rule leaves it out
-    present    one octet: 1 if the rule has the element
-    tag        one octet: which of `choices` the reference is to (1 for the first; 0: none)
+    present    one byte: 1 if the rule has the element
+    tag        one byte: which of `choices` the reference is to (1 for the first; 0: none)
     reference  u32 host order: a cell of a rule kind, an id of a grouped kind, or a port's number
     next_hop   `struct next_hop`, resolved by the runtime from the port element and the address
                element named in `element` as "PORT via ADDRESS"
@@ -114,7 +116,7 @@ Way = Literal["hash", "hashed", "masked", "array", "none"]
 
 
 class Offload(Frozen):
-    """How a kind's rules lie in a card's maps. An element's value has `size` octets: the record,
+    """How a kind's rules lie in a card's maps. An element's value has `size` bytes: the record,
     at `rank_at` the u64 rank (higher wins; only where rules of two masks may be as specific), at
     `cell_at` the u32 cell (0: no rule), at `key_at` the whole key. Found in NAME_entries, by `way`:
 
@@ -152,13 +154,13 @@ class RuleKind(Frozen):
 
     `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
     for a kind that nothing looks up; else key_size is a multiple of 4. In the key the last two
-    octets are the tuple's number.
+    bytes are the tuple's number.
 
-    `fixed` are the masks (hex, `key_size` octets) that all keys lie under, most specific first:
+    `fixed` are the masks (hex, `key_size` bytes) that all keys lie under, most specific first:
     their tuples, numbered from 1, are looked under without the directory. While other tuples have
     keys (of equal matches), bits 48 up of cell 0 are not zero.
 
-    Every key in NAME_entries has its bit set in the filter. With w0, w1 … the key's octets as
+    Every key in NAME_entries has its bit set in the filter. With w0, w1 … the key's bytes as
     little-endian u64s, the last padded with zeros, F = FILTER_FACTOR, and all modulo 2^64, let
     h = w0 F + w1 F^2 + …; then the bit's number is the upper log2(`filter`) bits of
     (h ^ h >> 32) F."""
@@ -196,7 +198,7 @@ class RuleKind(Frozen):
 
 
 class Slot(Frozen):
-    """A part of a state's key or entry: `size` octets at `offset`, in network order; a port's
+    """A part of a state's key or entry: `size` bytes at `offset`, in network order; a port's
     number in host order in an entry. Types as in `Element`, or "port"."""
 
     name: str
@@ -206,7 +208,7 @@ class Slot(Frozen):
 
 
 class State(Frozen):
-    """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size octets. An entry
+    """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size bytes. An entry
     begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
     (kept only where the state `ages`, to a second). `ages`: seconds, 0 for never."""
 
@@ -249,45 +251,6 @@ class Scratch(Frozen):
     steered: int | None = None  # of u32: 1 + the receive queue that it was given; None: never
 
 
-class Layer(Frozen):
-    """A node of the parse graph. `fields`: how many bits each has. `protocol`: see
-    `model.Header`."""
-
-    name: str
-    header: str
-    protocol: str
-    fields: dict[str, int]
-
-
-class Step(Frozen):
-    """An edge of the parse graph, taken where each field of `source` that is named lies in one of
-    its ranges. Whatever else the edge asks for is not told."""
-
-    source: str
-    target: str
-    when: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
-
-
-class Reading(Frozen):
-    """What an element that `rule` matches is compared with: the first of these fields (node, name)
-    that a packet has, and 0 where it has none. The node "l4" is the TCP or UDP header behind the
-    innermost IP header."""
-
-    rule: str
-    element: str
-    fields: tuple[tuple[str, str], ...]
-
-
-class Anatomy(Frozen):
-    """What packets are made of, for whoever describes traffic by its headers. `entries`: the nodes
-    where packets start."""
-
-    layers: tuple[Layer, ...]
-    steps: tuple[Step, ...]
-    readings: tuple[Reading, ...]
-    entries: tuple[str, ...]
-
-
 class Manifest(Frozen):
     """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
     Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
@@ -318,7 +281,7 @@ class Manifest(Frozen):
     atomic: Literal["request", "rule"] = "request"
     states: tuple[State, ...] = ()
     doc: str = ""
-    anatomy: Anatomy | None = None
+    anatomy: ParseGraph | None = None
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)
@@ -350,13 +313,13 @@ def from_json(text: str) -> Manifest:
     if type(found) is not int or found != FORMAT:
         said = found if isinstance(found, int) and 0 <= found < 1 << 32 else "that it says"
         raise ManifestError(f"the format {said} is not the {FORMAT} that this release reads")
-    from .manifest_check import wrongs  # which knows this module
+    from .manifest_check import inconsistencies  # which knows this module
     from .typed_json import Misfit, build
 
     try:
         manifest = build(Manifest, data)
     except Misfit as misfit:
         raise ManifestError(str(misfit)) from None
-    for wrong in wrongs(manifest):
+    for wrong in inconsistencies(manifest):
         raise ManifestError(wrong)
     return manifest

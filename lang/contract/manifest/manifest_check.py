@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..base.lists import octets_of
+from ..base.lists import bytes_of
 from .manifest import NEXT_HOP_SIZE, SPREAD_SLOTS
 
 if TYPE_CHECKING:
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 #: u32, as the kernel counts a map's entries and as ids are.
 _U32 = (1 << 32) - 1
-#: Octets of a map's key and of a record: beyond these the kernel has no room on its stack, and the
+#: Bytes of a map's key and of a record: beyond these the kernel has no room on its stack, and the
 #: programs none to look at.
 _KEY, _RECORD = 512, 1 << 16
 _PORTS = 1 << 16
 #: Values of an element that holds several.
 MOST_LISTED = 8
-#: Members of a spread: a rule's image counts them in an octet.
+#: Members of a spread: a rule's image counts them in a byte.
 MOST_MEMBERS = 255
 _SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": NEXT_HOP_SIZE,
           "slots": 4 * SPREAD_SLOTS}  # fmt: skip
 _WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129)}
 
 
-def wrongs(manifest: Manifest) -> Iterator[str]:
-    """All that is wrong, as a user can understand it."""
+def inconsistencies(manifest: Manifest) -> Iterator[str]:
+    """Everything that is wrong, in the user's terms."""
     yield from _elements(manifest)
     yield from _programs(manifest)
     yield from _anatomy(manifest)
@@ -124,7 +124,7 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
     masks = {m for m in rule.fixed if len(m) == 2 * rule.key_size and re.fullmatch("[0-9a-f]+", m)}
     if len(masks) != len(rule.fixed) or len(masks) > rule.tuples:
-        yield f"`fixed` are not different masks of {rule.key_size} octets, {rule.tuples} at most"
+        yield f"`fixed` are not different masks of {rule.key_size} bytes, {rule.tuples} at most"
     if rule.grouped != (rule.group_position is not None):
         yield "`group_position` must be there exactly where `grouped` is true"
     spread = rule.spread
@@ -169,7 +169,7 @@ def _names(rule: RuleKind, kinds: list[str], known: set[str]) -> Iterator[str]:
 
 
 def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
-    """Every piece lies in the key, above the tuple's number in the last two octets."""
+    """Every piece lies in the key, above the tuple's number in the last two bytes."""
     bits = rule.key_size * 8
     for match in rule.match:
         if match.width != manifest.element(match.element).width:
@@ -177,10 +177,10 @@ def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
         if manifest.element(match.element).most:
             yield f"`{match.element}` is matched, and holds several values"
         if not _within(match, bits):
-            yield f"`{match.element}` lies outside of the key of {rule.key_size} octets"
+            yield f"`{match.element}` lies outside of the key of {rule.key_size} bytes"
     at = rule.group_position
     if at is not None and not 16 <= at <= bits - 32:
-        yield f"the group's id lies outside of the key of {rule.key_size} octets"
+        yield f"the group's id lies outside of the key of {rule.key_size} bytes"
 
 
 def _roles(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
@@ -199,11 +199,11 @@ def _record(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
         name = f"`{member.name}` of its record"
         size = _size(manifest, member)
         if member.size != size:
-            yield f"{name} has {member.size} octets, not {size}"
+            yield f"{name} has {member.size} bytes, not {size}"
         elif member.offset < end:
             yield f"{name} lies over what stands before it"
         elif member.offset + size > rule.record_size:
-            yield f"{name} reaches beyond the record's {rule.record_size} octets"
+            yield f"{name} reaches beyond the record's {rule.record_size} bytes"
         end = member.offset + size
         if member.kind == "next_hop" and member.element.count(" via ") != 1:
             yield f"{name} is not of the form PORT via ADDRESS"
@@ -213,11 +213,11 @@ def _record(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
 
 
 def _choices(manifest: Manifest, rule: RuleKind, member: Member) -> Iterator[str]:
-    """A tag tells apart whatever the reference may be to."""
+    """A tag has a value for each kind that the reference may be to."""
     if member.kind == "tag":
         of = manifest.element(member.element).references if member.element else rule.alternatives
         if member.choices != of:
-            yield f"`{member.name}` of its record does not tell apart what it should"
+            yield f"`{member.name}` of its record does not distinguish its choices"
     if member.kind == "slots" and rule.spread is None:
         yield f"`{member.name}` of its record is for kinds that spread"
 
@@ -226,4 +226,4 @@ def _size(manifest: Manifest, member: Member) -> int:
     if member.kind != "value" or not member.element:
         return _SIZES.get(member.kind, 0)
     element = manifest.element(member.element)
-    return octets_of(element.width, element.most)
+    return bytes_of(element.width, element.most)

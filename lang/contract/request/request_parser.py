@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ...text.cancel import check_cancelled
 from ...text.diagnostics import FEW, Diagnostic, Refused
-from ...text.given_up import go_on
 from ...text.source import Source
 from .request import IE, Change, Form, Operation, Request, RuleItem, unquoted
 from .request_errors import (
@@ -93,7 +93,7 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
             continue
         again, recipes = True, list[tuple[int, _Recipe]]()
         for first, last in _entries(found.kinds, start + 1, end):
-            go_on()
+            check_cancelled()
             shape = found.kinds[first:last]
             if not cached or (recipe := _shapes.get(shape)) is None:
                 parsed = _parse(source, found, start, first, last, end)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ..manifest.manifest import Anatomy, Manifest, RuleKind
+from ..manifest.manifest import Manifest, RuleKind
+from ..manifest.parse_graph import ParseGraph
 from .ie_values import Fault
 from .rules import Matcher
 
@@ -75,7 +76,7 @@ def wrong_port(book: RuleBook, kind: str, port: int, roles: Sequence[str]) -> Fa
     return Fault("H0466", title, "rule", f"a port of role {book.roles[port]}", help_)
 
 
-def _behind(anatomy: Anatomy) -> dict[str, set[str]]:
+def _behind(anatomy: ParseGraph) -> dict[str, set[str]]:
     """The headers that a packet may have behind each, also where a push alone leads there."""
     behind: dict[str, set[str]] = {layer.name: set() for layer in anatomy.layers}
     for step in anatomy.steps:

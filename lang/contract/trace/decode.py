@@ -10,7 +10,7 @@ from typing import Literal
 from ..manifest.manifest import Manifest, State
 from ..manifest.manifest import Slot as StateSlot
 from .schema import EGRESS, EVENT, HEAD, SNAP, WORDS, Node, Point, Schema, Slot, places
-from .steps import Bound, Step, Told, Trace
+from .steps import Bound, Step, Trace, TracedValue
 
 VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
 
@@ -20,7 +20,7 @@ NameOf = Callable[[str, int, int], str]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A trace, when its packet arrived (ns of CLOCK_MONOTONIC), and the first octets of the
+    """A trace, when its packet arrived (ns of CLOCK_MONOTONIC), and the first bytes of the
     frame."""
 
     trace: Trace
@@ -38,7 +38,7 @@ class Decoder:
         self._kinds = {e.name: "port" if e.type == "port" else e.kind for e in manifest.elements}
 
     def decode(self, record: bytes) -> Recorded:
-        """Raises ValueError where the octets are no record of this program."""
+        """Raises ValueError where the bytes are no record of this program."""
         try:
             time, length, port, action, used = HEAD.unpack_from(record)
             starts = self._nodes.unpack_from(record, HEAD.size)
@@ -72,7 +72,7 @@ class Decoder:
         return self._links[name]
 
     def event(self, index: int) -> Step | None:
-        """A counter's; None for a verdict, which is told apart."""
+        """A counter's; None for a verdict, which is recorded separately."""
         if index >= len(self._manifest.counters):
             raise ValueError(f"there is no counter {index}")
         counter = self._manifest.counters[index]
@@ -104,19 +104,19 @@ class Decoder:
                 return Step("rule", point.name, rule=self._bound(point.kind, *words))
             case "recall" | "recalled" | "remember":
                 return Step(point.what, point.name, self._entry(point, words))
-        return Step(point.what, point.name, tuple(_told(point.slots, words)), nodes=point.nodes)
+        return Step(point.what, point.name, tuple(_values(point.slots, words)), nodes=point.nodes)
 
-    def _key(self, name: str, words: tuple[int, ...]) -> tuple[Told, ...]:
+    def _key(self, name: str, words: tuple[int, ...]) -> tuple[TracedValue, ...]:
         kind = self._manifest.rule(name)
-        key = int.from_bytes(_octets(words)[: kind.key_size], "big")
-        told = []
+        key = int.from_bytes(_bytes(words)[: kind.key_size], "big")
+        values = []
         if kind.group_position is not None:
-            told.append(Told("id", key >> kind.group_position & 0xFFFFFFFF))
+            values.append(TracedValue("id", key >> kind.group_position & 0xFFFFFFFF))
         for match in kind.match:
             there = match.presence is None or key >> match.presence & 1
             value = key >> match.position & ((1 << match.width) - 1) if there else None
-            told.append(Told(match.element, value, self._kinds[match.element]))
-        return tuple(told)
+            values.append(TracedValue(match.element, value, self._kinds[match.element]))
+        return tuple(values)
 
     def _bound(self, kind: str, sequence: int, identity: int, slot: int) -> Bound:
         priority = identity >> 32 if self._manifest.rule(kind).priority else None
@@ -125,18 +125,20 @@ class Decoder:
     def _state(self, point: Point) -> State:
         return next(s for s in self._manifest.states if s.name == point.name)
 
-    def _entry(self, point: Point, words: tuple[int, ...]) -> tuple[Told, ...]:
-        state, told = self._state(point), []
+    def _entry(self, point: Point, words: tuple[int, ...]) -> tuple[TracedValue, ...]:
+        state, values = self._state(point), []
         at = 0 if point.what == "recalled" else state.key_size // 8
-        key = _octets(words[:at])
+        key = _bytes(words[:at])
         if point.what != "recalled":
-            told += [_told_slot(s, key[s.offset : s.offset + s.size], "big") for s in state.match]
+            values += [
+                _slot_value(s, key[s.offset : s.offset + s.size], "big") for s in state.match
+            ]
         if point.what != "recall":
             for slot in state.gives:
-                octets = _octets(words[at : at + _words(slot)])[: slot.size]
-                told.append(_told_slot(slot, octets, "little"))
+                data = _bytes(words[at : at + _words(slot)])[: slot.size]
+                values.append(_slot_value(slot, data, "little"))
                 at += _words(slot)
-        return tuple(told)
+        return tuple(values)
 
 
 class _Reading:
@@ -187,28 +189,28 @@ class _Reading:
         return Step("pop", step.name, nodes=removed)
 
 
-def _told(slots: tuple[Slot, ...], words: tuple[int, ...]) -> Iterator[Told]:
+def _values(slots: tuple[Slot, ...], words: tuple[int, ...]) -> Iterator[TracedValue]:
     at = 0
     for slot in slots:
         value: int | None = None
         if not slot.given or words[at]:
             own = words[at + slot.given : at + slot.words]
-            value = int.from_bytes(_octets(own), "little") & ((1 << slot.width) - 1)
-        yield Told(slot.name, value, slot.kind)
+            value = int.from_bytes(_bytes(own), "little") & ((1 << slot.width) - 1)
+        yield TracedValue(slot.name, value, slot.kind)
         at += slot.words
 
 
-def _told_slot(slot: StateSlot, octets: bytes, port: Literal["big", "little"]) -> Told:
+def _slot_value(slot: StateSlot, data: bytes, port: Literal["big", "little"]) -> TracedValue:
     """Of a state: in network order, but a port's number in an entry."""
     if slot.type == "port":
-        return Told(slot.name, int.from_bytes(octets, port), "port")
+        return TracedValue(slot.name, int.from_bytes(data, port), "port")
     kind = slot.type if slot.type in ("ip4", "ip6", "mac") else "uint"
-    return Told(slot.name, int.from_bytes(octets, "big"), kind)
+    return TracedValue(slot.name, int.from_bytes(data, "big"), kind)
 
 
 def _words(slot: StateSlot) -> int:
     return (slot.size + 7) // 8
 
 
-def _octets(words: tuple[int, ...]) -> bytes:
+def _bytes(words: tuple[int, ...]) -> bytes:
     return b"".join(word.to_bytes(8, "little") for word in words)

@@ -41,7 +41,7 @@ class _Token(NamedTuple):
 
 
 def read_filter(text: str, nodes: Iterable[Node]) -> Filter:
-    """Raises `Refused` with the first thing that is wrong."""
+    """Raises `Refused` with the first error."""
     return _Reader(Source("<filter>", text), tuple(nodes)).read()
 
 
@@ -209,7 +209,7 @@ class _Reader:
         return number
 
 
-# ---- faults ---------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------
 
 
 def _bad_filter(span: Span, why: str, help_: str) -> Diagnostic:

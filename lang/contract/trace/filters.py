@@ -1,4 +1,4 @@
-"""Which packets are told of: conditions over the fields that their parser finds."""
+"""Trace filters: conditions over the fields that a packet's parser finds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Filter = Has | Within | Ends | Not | All | Any
 
 
 def passes(wanted: Filter, recorded: Recorded) -> bool:
-    """Of what stands in the record: the first octets of the frame, as it arrived."""
+    """Of what stands in the record: the first bytes of the frame, as it arrived."""
     offsets = dict(recorded.trace.path)
     return _passes(wanted, recorded, offsets)
 
@@ -108,5 +108,5 @@ def _bits(frame: bytes, at: int, width: int) -> int | None:
     end = at + width
     if end > len(frame) * 8:
         return None
-    octets = int.from_bytes(frame[at // 8 : (end + 7) // 8], "big")
-    return octets >> -end % 8 & ((1 << width) - 1)
+    number = int.from_bytes(frame[at // 8 : (end + 7) // 8], "big")
+    return number >> -end % 8 & ((1 << width) - 1)

@@ -3,8 +3,8 @@
 For each packet that is traced the program leaves one record in the ring buffer `trace_ring`:
 
     head            see `HEAD`
-    node            u16 for each node of the schema: the octet where it starts, plus one; 0: absent
-    frame           the first SNAP octets of the frame as it arrived
+    node            u16 for each node of the schema: the byte where it starts, plus one; 0: absent
+    frame           the first SNAP bytes of the frame as it arrived
     word            u64 each: the steps, one behind the other
 
 All in host order. A step's first word has a point's index in its lower half; those that the point
@@ -25,12 +25,12 @@ from .steps import What
 
 FORMAT = 1
 EVENT, EGRESS = 0, 1
-#: Octets of a frame that a record has, and words for steps.
+#: Bytes of a frame that a record has, and words for steps.
 SNAP, WORDS = 256, 512
 #: What a filter may consist of in the data path: tests of fields, and conjunctions of them.
 TESTS, TERMS = 16, 16
 #: time (ns of CLOCK_MONOTONIC), length on arrival, port of arrival, enum xdp_action, words used (of
-#: which the first `WORDS` were written); then eight octets that mean nothing outside.
+#: which the first `WORDS` were written); then eight bytes that mean nothing outside.
 HEAD = struct.Struct("<QIIII8x")
 
 
@@ -77,8 +77,8 @@ class Slot(Frozen):
 
 
 class Point(Frozen):
-    """What a place in a program tells. `kind`: the rule kind of a `rule`, whose three words are the
-    rule's sequence, its id with its priority above, and the slot of its record. A `look` is
+    """What a place in a program records. `kind`: the rule kind of a `rule`, whose three words are
+    the rule's sequence, its id with its priority above, and the slot of its record. A `look` is
     followed by the key's words, a `remember` by its state's key and entry, a `recall` by the key, a
     `recalled` by the entry: as the manifest has them. Others by `slots`."""
 
@@ -90,7 +90,7 @@ class Point(Frozen):
 
 
 def places(nodes: int) -> int:
-    """Entries of the table of so many nodes: a multiple of four, so that what follows lies well."""
+    """Entries of the node table: a multiple of four, so that what follows is aligned."""
     return (nodes + 3) // 4 * 4
 
 
@@ -113,7 +113,7 @@ class Schema(Frozen):
 
 
 class TracedBuild(Frozen):
-    """An object with the same programs as the plain one, which tell what happens to packets."""
+    """An object with the same programs as the plain one, which record what happens to packets."""
 
     object: bytes
     schema: Schema
@@ -128,7 +128,7 @@ class SchemaError(Exception):
     """The text is no schema of this format; says what is wrong."""
 
 
-#: Octets of a traced build: some hundred times those of the largest that there are.
+#: Bytes of a traced build: some hundred times those of the largest that there are.
 _LARGEST = 64 << 20
 
 
@@ -136,14 +136,14 @@ def unpack(packed: bytes) -> TracedBuild:
     """What `TracedBuild.pack` gave. Raises `SchemaError`."""
     try:
         inflated = zlib.decompressobj()
-        octets = inflated.decompress(packed, _LARGEST)
+        data = inflated.decompress(packed, _LARGEST)
         if not inflated.eof:
             raise SchemaError("it is cut short, or too large")
-        end = 4 + int.from_bytes(octets[:4], "little")
-        text = octets[4:end].decode()
+        end = 4 + int.from_bytes(data[:4], "little")
+        text = data[4:end].decode()
     except (zlib.error, UnicodeDecodeError):
         raise SchemaError("it is damaged") from None
-    return TracedBuild(octets[end:], from_json(text))
+    return TracedBuild(data[end:], from_json(text))
 
 
 def from_json(text: str) -> Schema:

@@ -27,7 +27,7 @@ What = Literal[
 ]
 
 
-class Told(NamedTuple):
+class TracedValue(NamedTuple):
     """A value by name. None: the packet, or the rule, has none. Kinds as in `model.Field`, and
     "port": a port's number."""
 
@@ -55,7 +55,7 @@ class Step:
 
     what: What
     name: str
-    told: tuple[Told, ...] = ()
+    values: tuple[TracedValue, ...] = ()
     rule: Bound | None = None
     nodes: tuple[str, ...] = ()
     reason: str = ""
@@ -74,8 +74,8 @@ class Step:
             out |= {"priority": self.rule.priority} if self.rule.priority is not None else {}
         if self.nodes:
             out["nodes"] = list(self.nodes)
-        if self.told:
-            out["values"] = {t.name: plain(t) for t in self.told}
+        if self.values:
+            out["values"] = {t.name: plain(t) for t in self.values}
         if self.reason:
             out["reason"] = self.reason
         return out
@@ -84,7 +84,7 @@ class Step:
 @dataclass(frozen=True)
 class Trace:
     """A packet's whole way. `port` is the number of the port of arrival, `egress` of the one that
-    it left by (None: it did not); `length` in octets, on arrival; `path` the nodes that the parser
+    it left by (None: it did not); `length` in bytes, on arrival; `path` the nodes that the parser
     found, each with its offset. `cut`: there were more steps than a traced program has room for."""
 
     port: int
@@ -96,15 +96,15 @@ class Trace:
     cut: bool = False
 
 
-def plain(told: Told) -> int | str | None:
+def plain(traced: TracedValue) -> int | str | None:
     """A value as JSON has it: addresses as text."""
-    if told.value is None:
+    if traced.value is None:
         return None
-    match told.kind:
+    match traced.kind:
         case "ip4":
-            return str(IPv4Address(told.value))
+            return str(IPv4Address(traced.value))
         case "ip6":
-            return str(IPv6Address(told.value))
+            return str(IPv6Address(traced.value))
         case "mac":
-            return told.value.to_bytes(6, "big").hex(":")
-    return told.value
+            return traced.value.to_bytes(6, "big").hex(":")
+    return traced.value

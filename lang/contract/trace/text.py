@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...text.render import BLUE, BOLD, ERROR, WARNING, paint
-from .steps import Bound, Step, Told, Trace, plain
+from .steps import Bound, Step, Trace, TracedValue, plain
 
 #: Groups of events by which a packet is lost, or a sign that something is.
 _GRAVE = ("drop", "malformed")
@@ -21,7 +21,7 @@ class TraceText:
 
     def text(self, trace: Trace, title: str) -> str:
         """Several lines: `title` says which packet it is."""
-        lines = [f"{self._bold(title)} on {self.port(trace.port)}, {trace.length} octets"]
+        lines = [f"{self._bold(title)} on {self.port(trace.port)}, {trace.length} bytes"]
         path = " → ".join(f"{node} at {offset}" for node, offset in trace.path)
         lines.append(f"  {self._blue('parsed')} {path or 'nothing'}")
         for step in trace.steps:
@@ -36,37 +36,37 @@ class TraceText:
 
     def line(self, step: Step) -> str:
         """A step in a line."""
-        told = self._told(step.told)
+        values = self._values(step.values)
         match step.what:
             case "stage":
                 return f"{self._blue('stage')} {self._bold(step.name)}"
             case "look":
-                return f"find {step.name}: {told}" if told else f"find {step.name}"
+                return f"find {step.name}: {values}" if values else f"find {step.name}"
             case "rule":
                 assert step.rule is not None
                 bound = "" if step.name == step.rule.kind else f"{step.name} is "
                 return f"→ {bound}{self._rule(step.rule)}"
             case "queue":
-                return f"queue {told.partition(' ')[2]}"
+                return f"queue {values.partition(' ')[2]}"
             case "slot":
-                return f"slot {step.told[0].value} of {step.name}"
+                return f"slot {step.values[0].value} of {step.name}"
             case "pop":
                 where = f" in front of {step.name}" if step.name else ""
                 return f"pop {' / '.join(step.nodes) or 'nothing'}{where}"
             case "push" | "append":
                 word = "before" if step.what == "push" else "behind"
                 where = f" {word} {step.name}" if step.name else ""
-                given = f": {told}" if told else ""
+                given = f": {values}" if values else ""
                 return f"{step.what} {' / '.join(step.nodes)}{where}{given}"
             case "set":
-                before, after = (self._value(t) for t in step.told)
+                before, after = (self._value(t) for t in step.values)
                 return f"{self._bold(step.name)}: {before} → {after}"
             case "event":
                 hue = ERROR if step.name in _GRAVE else WARNING
                 return paint(f"{step.name}: {step.reason}", hue, self._colour)
             case "leave":
-                return f"link header of {self._leave(step.told)}"
-        return f"{step.what} {step.name}: {told}"
+                return f"link header of {self._leave(step.values)}"
+        return f"{step.what} {step.name}: {values}"
 
     def port(self, number: int) -> str:
         """A port's name."""
@@ -77,22 +77,22 @@ class TraceText:
         priority = f", priority {rule.priority}" if rule.priority is not None else ""
         return self._bold(f"{rule.kind} {rule.id}{name}") + priority
 
-    def _told(self, told: Sequence[Told]) -> str:
-        return ", ".join(f"{t.name} {self._value(t)}" for t in told)
+    def _values(self, values: Sequence[TracedValue]) -> str:
+        return ", ".join(f"{t.name} {self._value(t)}" for t in values)
 
-    def _leave(self, told: Sequence[Told]) -> str:
-        by_name = {t.name: self._value(t) for t in told}
+    def _leave(self, values: Sequence[TracedValue]) -> str:
+        by_name = {t.name: self._value(t) for t in values}
         tag = f", tag {by_name['tag']}" if by_name["tag"] != "0" else ""
         return f"{by_name['port']}: {by_name['own']} → {by_name['to']}{tag}"
 
-    def _value(self, told: Told) -> str:
-        if told.value is None:
+    def _value(self, values: TracedValue) -> str:
+        if values.value is None:
             return "absent"
-        if told.kind == "port":
-            return self.port(told.value)
-        if told.kind == "count":
-            return f"of {told.value} element{'s' * (told.value != 1)}"
-        return str(plain(told))
+        if values.kind == "port":
+            return self.port(values.value)
+        if values.kind == "count":
+            return f"of {values.value} element{'s' * (values.value != 1)}"
+        return str(plain(values))
 
     def _bold(self, text: str) -> str:
         return paint(text, BOLD, self._colour)
@@ -108,14 +108,14 @@ class TraceText:
             "port": self.port(trace.port),
             "length": trace.length,
             "path": [{"node": node, "offset": offset} for node, offset in trace.path],
-            "steps": [self._named(step.to_json(), step.told) for step in trace.steps],
+            "steps": [self._named(step.to_json(), step.values) for step in trace.steps],
             "verdict": trace.verdict,
             "egress": self.port(trace.egress) if trace.egress is not None else None,
         }
         return json.dumps(out | {"cut": True} if trace.cut else out)
 
-    def _named(self, step: dict[str, Any], told: Sequence[Told]) -> dict[str, Any]:
-        for t in told:
+    def _named(self, step: dict[str, Any], values: Sequence[TracedValue]) -> dict[str, Any]:
+        for t in values:
             if t.kind == "port" and t.value is not None:
                 step["values"][t.name] = self.port(t.value)
         return step

@@ -1,1 +1,1 @@
-"""What a host knows that packets are held against."""
+"""The host around a pipeline: ports, addresses, neighbours."""

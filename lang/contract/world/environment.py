@@ -1,4 +1,4 @@
-"""What surrounds a running pipeline (ports, the host's addresses, neighbours); what comes out."""
+"""The host around a running pipeline (ports, addresses, neighbours), and outcomes of packets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Fate = Literal["pass", "drop", "redirect", "tx"]
 
 @dataclass(frozen=True)
 class Port:
-    """A port instance. `mtu` in octets of the network layer; `mac` 6 octets; `address` IPv4 and
+    """A port instance. `mtu` in bytes of the network layer; `mac` 6 bytes; `address` IPv4 and
     `address6` IPv6 (0: none); `vlan` the tag that frames leave with (0: untagged)."""
 
     number: int
@@ -156,7 +156,7 @@ class Outcome:
     `egress`: number of the port it leaves by, if it does. `events`: (group, reason) as
     docs/semantics.md names them; `counted`: (kind, sequence) of the rules that were counted;
     `parsed`: (node, offset); `queue`: the receive queue that a packet which passes was given. A
-    backend that cannot tell leaves `parsed` and `trace` empty."""
+    backend that does not know them leaves `parsed` and `trace` empty."""
 
     verdict: Fate
     frame: bytes | None

@@ -51,13 +51,13 @@ def pcap(order: str = "<", magic: int = 0xA1B2C3D4, link: int = 1, *, snaplen: i
 @pytest.mark.parametrize(("magic", "fraction"), [(0xA1B2C3D4, 5000), (0xA1B23C4D, 5)])
 def test_pcap_in_every_order_and_unit(order: str, magic: int, fraction: int) -> None:
     found = packets(pcap(order, magic))
-    assert [p.octets for p in found] == FRAMES
+    assert [p.data for p in found] == FRAMES
     assert [p.number for p in found] == [1, 2, 3, 4]
     assert [p.time for p in found] == [(100 + i) * SECOND + fraction for i in range(4)]
 
 
 def test_a_packet_of_which_only_the_beginning_was_kept() -> None:
-    assert [(len(p.octets), p.length) for p in packets(pcap(snaplen=20))] == [
+    assert [(len(p.data), p.length) for p in packets(pcap(snaplen=20))] == [
         (15, 15), (16, 16), (20, 60), (20, 1514),
     ]  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_what_is_written_is_read() -> None:
     for i, frame in enumerate(FRAMES):
         writer.write(frame, i * SECOND + i)
     found = packets(file.getvalue())
-    assert [(p.octets, p.time) for p in found] == [
+    assert [(p.data, p.time) for p in found] == [
         (frame, i * SECOND + i) for i, frame in enumerate(FRAMES)
     ]
 
@@ -103,14 +103,14 @@ def enhanced(frame: bytes, order: str = "<", number: int = 0, time: int = 5) -> 
 def test_pcapng_in_every_order(order: str) -> None:
     whole = section(order) + interface(order) + b"".join(enhanced(f, order) for f in FRAMES)
     found = packets(whole)
-    assert [p.octets for p in found] == FRAMES
+    assert [p.data for p in found] == FRAMES
     assert found[0].time == 5000
 
 
 def test_sections_of_different_order_follow_each_other() -> None:
     whole = section("<") + interface("<") + enhanced(FRAMES[0], "<")
     whole += section(">") + interface(">", link=105) + enhanced(FRAMES[1], ">")
-    assert [(p.number, p.octets, p.link) for p in packets(whole)] == [
+    assert [(p.number, p.data, p.link) for p in packets(whole)] == [
         (1, FRAMES[0], 1),
         (2, FRAMES[1], 105),
     ]
@@ -130,7 +130,7 @@ def test_older_and_simpler_packets_and_what_is_skipped() -> None:
     old = block(2, struct.pack("<HH4I", 0, 0, 0, 5, len(FRAMES[0]), len(FRAMES[0])) + FRAMES[0])
     simple = block(3, struct.pack("<I", len(FRAMES[2])) + FRAMES[2][:20])
     whole = section() + interface(snaplen=20) + block(0xBAD, b"unknown") + old + simple
-    assert [(p.octets, p.length, p.time) for p in packets(whole)] == [
+    assert [(p.data, p.length, p.time) for p in packets(whole)] == [
         (FRAMES[0], len(FRAMES[0]), 5000),
         (FRAMES[2][:20], len(FRAMES[2]), None),
     ]
@@ -140,7 +140,7 @@ def test_what_others_write(tmp_path: Path) -> None:
     """Scapy's writers know nothing of these readers."""
     for name, write in (("a.pcap", wrpcap), ("a.pcapng", wrpcapng)):
         write(str(tmp_path / name), [Ether(frame) for frame in FRAMES])
-        assert [p.octets for p in read_capture(tmp_path / name)] == FRAMES
+        assert [p.data for p in read_capture(tmp_path / name)] == FRAMES
 
 
 # ---- what is refused ----------------------------------------------------------------------------
@@ -155,24 +155,24 @@ NG = section() + interface()
         (b"\x7fELF...", "H0801", "it begins with 7f 45 4c 46"),
         (b"\x28\xb5\x2f\xfd" + bytes(9), "H0802", "compressed by zstd"),
         (b"\xfd7zXZ" + bytes(9), "H0802", "compressed by xz"),
-        (pcap()[:20], "H0803", "ends within the file's header, which begins at octet 0"),
+        (pcap()[:20], "H0803", "ends within the file's header, which begins at byte 0"),
         (pcap(link=105), "H0805", "nor IP packets: link type 105 (IEEE 802.11)"),
         (pcap(link=9999), "H0805", "link type 9999"),
-        (pcap()[:30], "H0803", "packet 1, which begins at octet 24"),
-        (pcap()[:45], "H0803", "packet 1, which begins at octet 24"),
-        (pcap()[:24] + b"\xff" * 16, "H0804", "packet 1 would have 4,294,967,295 octets"),
-        (section()[:9], "H0803", "a block, which begins at octet 0"),
+        (pcap()[:30], "H0803", "packet 1, which begins at byte 24"),
+        (pcap()[:45], "H0803", "packet 1, which begins at byte 24"),
+        (pcap()[:24] + b"\xff" * 16, "H0804", "packet 1 would have 4,294,967,295 bytes"),
+        (section()[:9], "H0803", "a block, which begins at byte 0"),
         (b"\x0a\x0d\x0d\x0a" + bytes(24), "H0804", "00 00 00 00 is no byte order"),
-        (NG + block(6, b"")[:7], "H0803", "a block, which begins at octet 48"),
-        (NG + b"\6\0", "H0803", "a block, which begins at octet 48"),
-        (NG + struct.pack("<II", 5, 0xFFFFFFFC), "H0804", "a block of 4,294,967,292 octets"),
-        (NG + struct.pack("<II", 5, 13) + bytes(9), "H0804", "a block of 13 octets"),
-        (NG + struct.pack("<III", 5, 12, 16), "H0804", "says 12 octets in front and 16 behind"),
+        (NG + block(6, b"")[:7], "H0803", "a block, which begins at byte 48"),
+        (NG + b"\6\0", "H0803", "a block, which begins at byte 48"),
+        (NG + struct.pack("<II", 5, 0xFFFFFFFC), "H0804", "a block of 4,294,967,292 bytes"),
+        (NG + struct.pack("<II", 5, 13) + bytes(9), "H0804", "a block of 13 bytes"),
+        (NG + struct.pack("<III", 5, 12, 16), "H0804", "says 12 bytes in front and 16 behind"),
         (NG + enhanced(FRAMES[0], number=1), "H0804", "interface 1, which was not described"),
         (NG + block(6, bytes(8)), "H0804", "too short"),
         (NG + block(3, b""), "H0804", "too short"),
-        (NG + block(6, struct.pack("<5I", 0, 0, 0, 99, 99)), "H0804", "a packet of 99 octets"),
-        (NG + block(3, struct.pack("<I", 99)), "H0804", "a packet of 99 octets"),
+        (NG + block(6, struct.pack("<5I", 0, 0, 0, 99, 99)), "H0804", "a packet of 99 bytes"),
+        (NG + block(3, struct.pack("<I", 99)), "H0804", "a packet of 99 bytes"),
         (section() + block(1, b"1234"), "H0804", "without link type"),
         (section() + interface(options=b"\2\0\x09\0eth1"), "H0804", "longer than its block"),
     ],
@@ -205,7 +205,7 @@ def test_nothing_else_comes_of_damage(
         data[at % len(data)] = octet
     try:
         for packet in read_packets("a.pcap", io.BytesIO(bytes(data[:end]))):
-            assert len(packet.octets) <= packet.length
+            assert len(packet.data) <= packet.length
     except Refused as refused:
         assert all(d.code.startswith("H080") for d in refused.diagnostics)
 

@@ -38,7 +38,7 @@ def read(data: bytes) -> tuple[list[bytes], str, str]:
     found = []
     try:
         for packet in read_packets("a.pcap", io.BytesIO(data)):
-            found.append(packet.octets)
+            found.append(packet.data)
     except Refused as refused:
         (diagnostic,) = refused.diagnostics
         return found, diagnostic.code, diagnostic.title
@@ -48,7 +48,7 @@ def read(data: bytes) -> tuple[list[bytes], str, str]:
 @pytest.mark.parametrize("name", ["a.pcap.gz", "a.pcap"])
 def test_what_the_file_is_called_does_not_matter(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(PACKED)
-    assert [p.octets for p in read_capture(tmp_path / name)] == FRAMES
+    assert [p.data for p in read_capture(tmp_path / name)] == FRAMES
 
 
 def test_members_follow_each_other() -> None:

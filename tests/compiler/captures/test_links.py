@@ -11,7 +11,7 @@ from helioc.compiler.captures.links import as_frame
 from helioc.compiler.captures.packets import ETHERNET, Captured
 from helioc.compiler.captures.reading import read_capture, read_packets
 from helioc.compiler.decoding.decoded import Decoded, Decoder
-from helioc.compiler.interpret.octets import checksum
+from helioc.compiler.interpret.header_view import checksum
 from helioc.lang.text.diagnostics import Refused
 from linx_world import linx
 from scapy.layers.inet import IP, TCP, UDP
@@ -40,7 +40,7 @@ def read(at: Path, packet: Packet, link: int) -> Captured:
 )  # fmt: skip
 def test_raw_ip(link: int, packet: Packet, type_: int, tmp_path: Path) -> None:
     found = read(tmp_path, packet, link)
-    assert found.octets == bytes(12) + type_.to_bytes(2, "big") + bytes(packet)
+    assert found.data == bytes(12) + type_.to_bytes(2, "big") + bytes(packet)
     assert (found.link, found.length) == (ETHERNET, 14 + len(packet))
     assert found.notes[0].startswith("Ethernet header made for link type")
 
@@ -58,18 +58,18 @@ def test_linux_cooked(
     head = cooked(pkttype=packet_type, lladdrtype=device, lladdrlen=6, src=source)
     for packet, type_ in ((FOUR, 0x0800), (SIX, 0x86DD), (Dot1Q(vlan=7) / FOUR, 0x8100)):
         found = read(tmp_path, head / packet, {1: 113, 2: 276}[version])
-        assert found.octets == to + source + type_.to_bytes(2, "big") + bytes(packet)
-        assert (found.link, found.length) == (ETHERNET, len(found.octets))
+        assert found.data == to + source + type_.to_bytes(2, "big") + bytes(packet)
+        assert (found.link, found.length) == (ETHERNET, len(found.data))
         assert "Linux cooked" in found.notes[0]
 
 
 def test_an_address_that_is_no_mac_is_left_out(tmp_path: Path) -> None:
     found = read(tmp_path, CookedLinux(lladdrtype=65534, lladdrlen=0) / FOUR, 113)
-    assert found.octets[:12] == bytes(12)
+    assert found.data[:12] == bytes(12)
 
 
 @pytest.mark.parametrize(
-    ("link", "octets", "words"),
+    ("link", "data", "words"),
     [
         (101, b"", ""),
         (101, b"\x50" + bytes(30), "protocol 0x0005"),
@@ -84,9 +84,9 @@ def test_an_address_that_is_no_mac_is_left_out(tmp_path: Path) -> None:
         (276, bytes(19), ""),
     ],
 )
-def test_what_no_ethernet_frame_could_be(link: int, octets: bytes, words: str) -> None:
-    found = as_frame(Captured(1, octets, len(octets), link))
-    assert (found.link, found.octets, found.notes) == (link, octets, (words,) if words else ())
+def test_what_no_ethernet_frame_could_be(link: int, data: bytes, words: str) -> None:
+    found = as_frame(Captured(1, data, len(data), link))
+    assert (found.link, found.data, found.notes) == (link, data, (words,) if words else ())
     told = Decoder(linx().graph, "lan").decode(found)
     assert told.result == "foreign"
 
@@ -94,7 +94,7 @@ def test_what_no_ethernet_frame_could_be(link: int, octets: bytes, words: str) -
 def test_a_cut_cooked_packet_is_as_long_as_on_the_wire() -> None:
     head = bytes(CookedLinux() / FOUR)
     found = as_frame(Captured(1, head[:40], len(head), 113))
-    assert (len(found.octets), found.length) == (38, 14 + len(FOUR))
+    assert (len(found.data), found.length) == (38, 14 + len(FOUR))
 
 
 # ---- segmentation offload -----------------------------------------------------------------------
@@ -118,9 +118,9 @@ def test_a_total_length_of_0_is_the_frames(length: int, tags: int) -> None:
     for captured in (frame, frame[: 14 + 4 * tags + 40]):
         found = as_frame(Captured(1, captured, len(frame)))
         assert found.notes == (f"IPv4 total length 0 read as {length}",)
-        made = found.octets[14 + 4 * tags :]
+        made = found.data[14 + 4 * tags :]
         assert int.from_bytes(made[2:4], "big") == length and checksum(made[:20]) == 0
-        assert len(found.octets) == len(captured) and made[20:] == ip[20 : len(made)]
+        assert len(found.data) == len(captured) and made[20:] == ip[20 : len(made)]
     told = Decoder(linx().graph, "lan").decode(as_frame(Captured(1, frame, len(frame))))
     if tags < 2:  # of LINX
         assert (told.result, told.nodes[-1].name) == ("ok", "tcp")
@@ -153,7 +153,7 @@ def test_inside_of_a_file_too(tmp_path: Path) -> None:
         + struct.pack("<4I", 0, 0, 96, len(head)) + head[:96]
     )  # fmt: skip
     (found,) = read_capture(tmp_path / "a.pcap")
-    assert len(found.notes) == 2 and (len(found.octets), found.length) == (94, 3014)
+    assert len(found.notes) == 2 and (len(found.data), found.length) == (94, 3014)
     assert Decoder(linx().graph, "lan").decode(found).result == "ok"
 
 

@@ -73,11 +73,11 @@ def test_an_object_a_packet(capture: Path) -> None:
 
 def test_a_tree_for_people(capture: Path) -> None:
     tree = run(LINX, str(capture), "--role", "wan", "--tree").splitlines()
-    assert tree[0] == "packet 1: 86 octets, ok"
+    assert tree[0] == "packet 1: 86 bytes, ok"
     assert "  outer: ipv4 at 18" in tree
     assert "    tos              185 (0xb9)" in tree
     assert "      dscp           46 (0x2e)" in tree
-    assert "packet 2: 50 octets, malformed (outer: length)" in tree
+    assert "packet 2: 50 bytes, malformed (outer: length)" in tree
 
 
 def test_a_role_that_is_none(capture: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_generated_parser_says_the_same(
 ) -> None:
     packet = Captured(1, arriving[0], len(arriving[0]))
     said, generated = (d.decode(packet) for d in both)
-    if 14 <= len(packet.octets) <= 3400:
+    if 14 <= len(packet.data) <= 3400:
         assert generated.to_json() == said.to_json()
     else:
         assert generated.result == "refused"

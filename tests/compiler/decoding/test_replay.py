@@ -74,7 +74,7 @@ def test_verdict_egress_and_packet(capture: Path, rules: Path, tmp_path: Path) -
     assert (damaged["verdict"], damaged["packet"]) == ("drop", None)
     assert (foreign["verdict"], foreign["egress"], foreign["events"]) == ("pass", None, [])
     written = list(read_capture(out))
-    assert [(p.octets.hex(), p.time) for p in written] == [
+    assert [(p.data.hex(), p.time) for p in written] == [
         (said["packet"], time)
         for time, said in enumerate((first, damaged, foreign))
         if said["packet"]
@@ -108,7 +108,7 @@ def test_packets_that_a_snap_length_cut(rules: Path, tmp_path: Path) -> None:
     assert [(p["verdict"], p["events"], p["packet"]) for p in headless] == [
         ("cut", ["cut: udp"], None), ("cut", ["cut: user"], None),
     ]  # fmt: skip
-    written = [(len(p.octets), p.length) for p in read_capture(out)]
+    written = [(len(p.data), p.length) for p in read_capture(out)]
     assert written == [(whole["length"], whole["length"]), (whole["length"] - 3, whole["length"])]
     assert "packet 3 on lan: cut; cut: udp" in run(*words).splitlines()
     assert "packet 3 on lan: cut; cut: udp" in run(*words, "--trace").splitlines()
@@ -148,7 +148,7 @@ def test_what_an_answer_depends_on_was_not_captured(
     tmp_path: Path, headers: Packet, known: int, reason: str
 ) -> None:
     """No error answers one (RFC 1122 section 3.2.2, RFC 4443 section 2.4): whether a packet is one
-    its type says, behind the captured octets. What is cut leaves nothing in a state, either."""
+    its type says, behind the captured bytes. What is cut leaves nothing in a state, either."""
     path, source = tmp_path / "cut.pcap", tmp_path / "answered.hp"
     source.write_text(ANSWERED)
     a, b, c = (f"02:00:00:00:00:0{n}" for n in (1, 2, 3))
@@ -182,10 +182,10 @@ def test_the_way_of_each_packet(capture: Path, rules: Path) -> None:
     words = [LINX, capture, "--rules", rules, "--trace"]
     said = run(*words)
     assert said.startswith(
-        "packet 1 on lan, 47 octets\n  parsed ethernet at 0 → user at 14 → udp at"
+        "packet 1 on lan, 47 bytes\n  parsed ethernet at 0 → user at 14 → udp at"
     )
     assert "    push outer / gre before user: outer.src 192.0.2.1" in said
-    assert "packet 2 on lan, 30 octets" in said and "malformed: user: truncated" in said
+    assert "packet 2 on lan, 30 bytes" in said and "malformed: user: truncated" in said
     told = [json.loads(line) for line in run(*words, "--json").splitlines()]
     assert [packet["number"] for packet in told] == [1, 2, 3]
     assert [packet["egress"] for packet in told] == ["wan", None, None]
@@ -245,7 +245,7 @@ MACS = Ether(dst="02:00:00:00:06:01", src="02:00:00:00:06:02")
 
 
 def downlink(at: Path, *words: object, source: str = "ip") -> list[dict[str, Any]]:
-    """What becomes of two packets to a UE: one whose TTL ends here, one of 1,480 octets."""
+    """What becomes of two packets to a UE: one whose TTL ends here, one of 1,480 bytes."""
     with (at / "down.pcap").open("wb") as file:
         writer = PcapWriter(file)
         for ttl, size in ((1, 0), (64, 1452)):

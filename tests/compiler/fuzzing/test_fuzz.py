@@ -171,7 +171,7 @@ def test_a_scenario_is_made_as_small_as_it_goes(fuzzed: Fuzzed) -> None:
 
 
 def wrong_offset(patch: pytest.MonkeyPatch) -> None:
-    """Keys are read four octets in front of the field."""
+    """Keys are read four bytes in front of the field."""
     moves = lookup._moves
     patch.setattr(lookup, "_moves", lambda c: [(a, max(o - 4, 0), n) for a, o, n in moves(c)])
 

@@ -38,7 +38,7 @@ def run(packet: Packet | bytes, port: int = LAN, rules: Book = RULES) -> Outcome
 
 
 def same(outcome: Outcome, expected: Packet) -> None:
-    """Same octets, shown as scapy reads them where they differ."""
+    """Same bytes, shown as scapy reads them where they differ."""
     assert outcome.frame is not None, outcome.trace
     if outcome.frame != bytes(expected):
         assert Ether(outcome.frame).show2(dump=True) == Ether(bytes(expected)).show2(dump=True)

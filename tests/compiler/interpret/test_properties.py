@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from damage import damaged
-from helioc.compiler.interpret.octets import checksum, ones_sum, updated
+from helioc.compiler.interpret.header_view import checksum, ones_sum, updated
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.interpret.parse_packet import parse_packet
 from helioc.lang.contract.world.environment import Outcome

@@ -16,7 +16,7 @@ from helioc.lang.syntax.parser import parse
 from helioc.lang.text.source import Source
 
 ROOT = Path(__file__).parents[3]
-#: KSYM_NAME_LEN of Linux 5.10, the octet that ends a name counted.
+#: KSYM_NAME_LEN of Linux 5.10, the byte that ends a name counted.
 KSYM_NAME_LEN = 128
 
 

@@ -317,4 +317,3 @@ def test_passes_keep_to_them(path: Path, watched: list[str]) -> None:
 def test_passes_over_pipelines_that_nobody_wrote(seed: int, watched: list[str]) -> None:
     sound(check(parse(Source("random.hp", pipeline_text(seed)))), JOINS[seed % 2])
     assert set(watched) == set(PASSES)
-

@@ -1,5 +1,5 @@
 """Small pipelines that read (`parses`) and push (`pushes`) headers of all shapes: interpreter and
-kernel write the same octets."""
+kernel write the same bytes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.trace.decode import Decoder
 from helioc.lang.contract.trace.schema import WORDS, SchemaError, from_json
-from helioc.lang.contract.trace.steps import Step, Told, Trace
+from helioc.lang.contract.trace.steps import Step, Trace, TracedValue
 from helioc.lang.contract.trace.text import TraceText
 from helioc.lang.syntax.parser import read
 from helioc.runtime.kernel.program_stats import measure_object
@@ -127,14 +127,18 @@ def test_json() -> None:
 def test_what_a_step_says() -> None:
     ports = TraceText({3: "WAN1"})
     absent = Step(
-        "look", "R", (Told("a", None), Told("b", 0x0A000001, "ip4"), Told("p", 3, "port"))
+        "look",
+        "R",
+        (TracedValue("a", None), TracedValue("b", 0x0A000001, "ip4"), TracedValue("p", 3, "port")),
     )
     assert ports.line(absent) == "find R: a absent, b 10.0.0.1, p WAN1"
-    pushed = Step("push", "user", (Told("srh.segments", 1, "count"),), nodes=("outer", "srh"))
+    pushed = Step(
+        "push", "user", (TracedValue("srh.segments", 1, "count"),), nodes=("outer", "srh")
+    )
     assert ports.line(pushed) == "push outer / srh before user: srh.segments of 1 element"
     assert str(Step("pop", "user")) == "pop nothing in front of user"
     assert str(Step("append", "gtpu", nodes=("recovery",))) == "append recovery behind gtpu"
-    assert str(Step("queue", "queue", (Told("queue", 3),))) == "queue 3"
+    assert str(Step("queue", "queue", (TracedValue("queue", 3),))) == "queue 3"
 
 
 # ---- schemas and records --------------------------------------------------------------------

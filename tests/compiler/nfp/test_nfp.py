@@ -9,9 +9,9 @@ from explained import examples, explained
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, compile_for_card
 from helioc.compiler.lower.reads import reads
-from helioc.compiler.nfp.judging import judged
 from helioc.compiler.nfp.nfp import own_maps
 from helioc.compiler.nfp.object_file import read_object
+from helioc.compiler.nfp.refusals import check_card_programs
 from helioc.compiler.tables.layout import tables
 from helioc.compiler.tables.offloaded import maps_of, offloaded
 from helioc.lang.syntax.parser import parse
@@ -195,9 +195,9 @@ def test_too_long(tmp_path: Path) -> None:
 def test_too_much_stack(tmp_path: Path) -> None:
     pipeline = check_file(PIPELINES / "slice.hp")
     with pytest.raises(Refused) as refused:
-        judged(build("stack_subprog", tmp_path / "case.o"), pipeline)
+        check_card_programs(build("stack_subprog", tmp_path / "case.o"), pipeline)
     (found,) = refused.value.diagnostics
-    assert found.code == "H0359" and "576 octets of stack" in found.title, found
+    assert found.code == "H0359" and "576 bytes of stack" in found.title, found
 
 
 def test_linx_says_all_at_once() -> None:

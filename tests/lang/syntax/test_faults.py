@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from explained import explained
-from helioc.lang.syntax import habits
-from helioc.lang.syntax.expected import HARD
+from helioc.lang.syntax import foreign_words
 from helioc.lang.syntax.parser import LARGEST_FILE, MOST_TOKENS, parse, read
 from helioc.lang.syntax.planned import PLANNED
+from helioc.lang.syntax.syntax_hints import HARD
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.render import render_all
 from helioc.lang.text.source import Source
@@ -179,13 +179,17 @@ def test_every_code_is_shown() -> None:
 def test_habits_are_shown() -> None:
     """All of them, but for four words that are read as a value: see check/cases."""
     found = [d for text in CASES.values() for d in found_in(text)]
-    assert set(habits.SIGNS.values()) <= {d.help for d in found}
-    words = {d.span.text for d in found if d.span and d.help == habits.WORDS.get(d.span.text)}
-    assert habits.WORDS.keys() - words == {"false", "null", "true", "valid"}
+    assert set(foreign_words.SIGNS.values()) <= {d.help for d in found}
+    words = {
+        d.span.text for d in found if d.span and d.help == foreign_words.WORDS.get(d.span.text)
+    }
+    assert foreign_words.WORDS.keys() - words == {"false", "null", "true", "valid"}
 
 
 def test_words_of_other_languages_may_be_names() -> None:
-    lines = "\n".join(f"    if {word}.{word} = 1 {{ {word}({word}) }}" for word in habits.WORDS)
+    lines = "\n".join(
+        f"    if {word}.{word} = 1 {{ {word}({word}) }}" for word in foreign_words.WORDS
+    )
     assert found_in(f"pipeline p {{\n  stage s {{\n{lines}\n  }}\n}}\n") == []
 
 

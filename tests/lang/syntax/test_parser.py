@@ -6,8 +6,8 @@ import pytest
 from helioc.lang import tree
 from helioc.lang.syntax.lexer import DEEPEST
 from helioc.lang.syntax.parser import LARGEST_FILE, parse, read
+from helioc.lang.syntax.print_expr import expr
 from helioc.lang.syntax.printer import format_program
-from helioc.lang.syntax.spelling import expr
 from helioc.lang.syntax.syntax_statements import MOST_BRANCHES
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source

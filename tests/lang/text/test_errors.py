@@ -31,7 +31,7 @@ def test_a_file_is_read() -> None:
     found = read(WHOLE)
     assert found.render("H1234") == (
         "H1234: a title\n\nThe first paragraph has two lines.\n\n`The` second one.\n\n"
-        "Wrong:\n\n    if a {\n\n      drop }\n\nMended:\n\n    drop\n"
+        "Wrong:\n\n    if a {\n\n      drop }\n\nRight:\n\n    drop\n"
     )
     assert (found.met, found.status) == ("check", "ABORTED")
     bare = read(WHOLE.replace("status: ABORTED\n", "").partition("\n```")[0])

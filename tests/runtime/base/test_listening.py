@@ -16,9 +16,7 @@ pytestmark = pytest.mark.usefixtures("kernel")
 
 
 @pytest.mark.parametrize("host", ["192.0.2.77", "[2001:db8::77]"])
-def test_an_address_may_come_later(
-    lab: Lab, host: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_address_may_come_later(lab: Lab, host: str, caplog: pytest.LogCaptureFixture) -> None:
     room, plain = lab.namespace("late"), host.strip("[]")
     room.ip("link", "set", "lo", "up")
 

@@ -256,9 +256,7 @@ def gone(peer: Peer) -> bool:
     return False
 
 
-def test_a_large_request_has_to_come(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_request_has_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on a stream, whatever came before it."""
     monkeypatch.setattr(streams, "_SLOWEST", 100 << 20)
     made = server(tmp_path / "s", {ECHO: ordered(lambda r: lambda: b"taken")}, patience=1.0)

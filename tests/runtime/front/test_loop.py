@@ -142,9 +142,7 @@ def test_it_is_known_for_how_long_nobody_waits_for_clients(running: Loop) -> Non
             each.close()
 
 
-def test_who_does_not_stay_keeps_no_thread(
-    running: Loop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_does_not_stay_keeps_no_thread(running: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_STAY", LONG)
     passing = Echo(stays=False)
     running.add(passing)

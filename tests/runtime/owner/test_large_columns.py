@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from agent_world import World, world
 from helioc.lang.contract.rules.columns import Column, Columns, dump
+from helioc.lang.text.cancel import cancel_when
 from helioc.lang.text.diagnostics import Diagnostic, Refused
-from helioc.lang.text.given_up import unless
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import remove_pinned
@@ -157,7 +157,7 @@ def test_who_gives_up_leaves_nothing_of_them(here: World, staged: bool) -> None:
             asked(owner, FAR)
             before, revision = rules(owner), owner.revision
             pause = at_pause(owner, staged, lambda: gone.append(True), AFTER[staged])
-            with unless(check), pause, pytest.raises(Refused, match="H0775"):
+            with cancel_when(check), pause, pytest.raises(Refused, match="H0775"):
                 owner.apply(pdrs())
             assert gone and rules(owner) == before and owner.revision == revision
             assert keys(owner) == 0

@@ -14,8 +14,8 @@ from agent_world import World
 from grpc_calls import channel_beside
 from guarded import Context, asked
 from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.cancel import cancel_when
 from helioc.lang.text.diagnostics import Diagnostic, Label, Refused
-from helioc.lang.text.given_up import unless
 from helioc.lang.text.source import Source
 from helioc.runtime.base import agent_errors as faults
 from helioc.runtime.base.errors import refused
@@ -92,7 +92,7 @@ def leave() -> None:
 )
 def test_work_ends_when_nobody_waits(work: object) -> None:
     assert callable(work)
-    with unless(leave), pytest.raises(Gone):
+    with cancel_when(leave), pytest.raises(Gone):
         for _ in range(1_000_000):
             work()
 

@@ -121,7 +121,7 @@ def test_one_damaged_value(place: Place, value: object, delete: bool) -> None:
         (("max_ports",), None, "`max_ports` is null, where a number from 0 is expected"),
         (("default",), None, "`default` is null, where `pass` or `drop` is expected"),
         (("rules", 0, "capacity"), 0, "`capacity` is 0"),
-        (("rules", 0, "record", 0, "size"), 3, "octets, not"),
+        (("rules", 0, "record", 0, "size"), 3, "bytes, not"),
         (("rules", 1, "match", 0, "position"), 1 << 20, "outside of the key"),
         (("rules", 0, "key_size"), 1 << 40, "`key_size` is 1099511627776, not a multiple of 4"),
         (("elements", 12, "most"), 3, "is matched, and holds several values"),

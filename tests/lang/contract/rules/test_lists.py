@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
-from helioc.lang.contract.base.lists import octets_of, packed, unpacked
+from helioc.lang.contract.base.lists import bytes_of, packed, unpacked
 from helioc.lang.contract.request.request import request_text
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rule_text import format_rule
@@ -46,7 +46,7 @@ def only(book: RuleBook) -> Rule:
 def test_a_list_is_one_number(width: int, most: int, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.integers(0, (1 << width) - 1), min_size=1, max_size=most))
     number = packed(values, width, most)
-    assert number.bit_length() <= octets_of(width, most) * 8
+    assert number.bit_length() <= bytes_of(width, most) * 8
     assert unpacked(number, width, most) == values
 
 

@@ -1,16 +1,16 @@
-"""A header's fields in its octets, and the Internet checksum."""
+"""A header's fields in its bytes, and the Internet checksum."""
 
 from __future__ import annotations
 
 from ..model import TAIL, Expr, Field, Group, Header, Own
 from .evaluate import evaluate
 
-#: Of a field: a number, octets (`bytes[rest]`), or the elements of an array.
+#: Of a field: a number, bytes (`bytes[rest]`), or the elements of an array.
 Value = int | bytes | tuple[int, ...]
 
 
-class Octets:
-    """The octets of one header and where its fields are in them. Not to be changed. `data` may be
+class HeaderView:
+    """The bytes of one header and where its fields are in them. Not to be changed. `data` may be
     shorter than the whole header while that is being parsed; a field beyond it reads None."""
 
     __slots__ = ("_number", "_starts", "data", "header")
@@ -48,7 +48,7 @@ class Octets:
 
     @property
     def sum_of_parts(self) -> int:
-        """Octets of the fixed part and the groups that are present."""
+        """Bytes of the fixed part and the groups that are present."""
         return (self.starts[""] + self.header.tail) // 8
 
     def get(self, name: str) -> Value | None:
@@ -108,7 +108,7 @@ def put(data: bytes, offset: int, width: int, value: int) -> bytes:
 
 
 def ones_sum(data: bytes) -> int:
-    """Ones' complement sum of the 16-bit words, an odd octet padded with zero (RFC 1071)."""
+    """Ones' complement sum of the 16-bit words, an odd byte padded with zero (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
     total = int.from_bytes(data, "big")
@@ -122,13 +122,13 @@ def checksum(data: bytes) -> int:
 
 
 def updated(old_sum: int, old: bytes, new: bytes) -> int:
-    """The checksum after aligned octets went from `old` to `new` (RFC 1624 equation 3)."""
+    """The checksum after aligned bytes went from `old` to `new` (RFC 1624 equation 3)."""
     total = (old_sum ^ 0xFFFF) + (ones_sum(old) ^ 0xFFFF) + ones_sum(new)
     return ((total - 1) % 0xFFFF + 1 if total else 0) ^ 0xFFFF
 
 
 def followed(old_sum: int, old: bytes, new: bytes) -> int:
-    """The checksum after aligned words went from `old` to `new` (RFC 1624 equation 3); a last octet
+    """The checksum after aligned words went from `old` to `new` (RFC 1624 equation 3); a last byte
     alone counts as padded with zero."""
     odd = bytes(len(old) % 2)
     old, new = old + odd, new + odd
@@ -138,7 +138,7 @@ def followed(old_sum: int, old: bytes, new: bytes) -> int:
     return ((total - 1) % 0xFFFF + 1 if total else 0) ^ 0xFFFF
 
 
-def is_fragment(ip: Octets) -> bool:
+def is_fragment(ip: HeaderView) -> bool:
     """More fragments to come, or not the first (RFC 791, RFC 8200 section 4.5). What is both first
     and last is none (RFC 6946)."""
     return bool(ip.number("more_fragments") or ip.number("fragment_offset"))

@@ -1,4 +1,4 @@
-"""Headers with other values: octets in, octets out. What follows from a value, lengths and
+"""Headers with other values: bytes in, bytes out. What follows from a value, lengths and
 checksums, is kept right (docs/semantics.md, "Changing a packet").
 """
 
@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model import Derived, Header
-from ..model.sums import is_checksum, is_sum_of_header
+from ..model.checksums import is_checksum, is_sum_of_header
 from .build_packet import with_sums
-from .octets import Octets, put, updated
+from .header_view import HeaderView, put, updated
 
 _MSS_KIND, _MSS_LENGTH, _NOP = 2, 4, 1
 
 
 def find_mss(tcp: bytes) -> int | None:
-    """Octet of the value of the MSS option in a TCP header with its options."""
+    """Byte of the value of the MSS option in a TCP header with its options."""
     at = 20
     while at + 2 <= len(tcp) and tcp[at]:
         length = 1 if tcp[at] == _NOP else tcp[at + 1]
@@ -31,50 +31,50 @@ def over(frame: bytes, at: int, data: bytes) -> bytes:
     return frame[:at] + data + frame[at + len(data) :]
 
 
-def of_length(octets: Octets, length: int) -> Octets:
-    """The header with its lengths as they are where it and its payload have so many octets."""
-    for field in octets.header.fields:
+def of_length(view: HeaderView, length: int) -> HeaderView:
+    """The header with its lengths as they are where it and its payload have `length` bytes."""
+    for field in view.header.fields:
         derived = field.default
         if isinstance(derived, Derived) and derived.what == "length":
-            own = 0 if "header" in derived.over else len(octets.data)
-            octets = assigned(octets, field.name, length - own + derived.plus)
-    return octets
+            own = 0 if "header" in derived.over else len(view.data)
+            view = assigned(view, field.name, length - own + derived.plus)
+    return view
 
 
-def summed(outer: Sequence[Octets], octets: Octets, payload: bytes) -> Octets:
+def summed(outer: Sequence[HeaderView], view: HeaderView, payload: bytes) -> HeaderView:
     """The header with its checksums over more than itself computed; one of UDP's that is 0 stays
     so."""
-    optional = octets.header.protocol == "udp"
+    optional = view.header.protocol == "udp"
     sums = [
         (field, field.default)
-        for field in octets.header.fields
+        for field in view.header.fields
         if isinstance(field.default, Derived) and is_checksum(field) and not is_sum_of_header(field)
-        if octets.offset(field) is not None and not (optional and not octets.number(field.name))
+        if view.offset(field) is not None and not (optional and not view.number(field.name))
     ]
-    return Octets(octets.header, with_sums(outer, octets, payload, sums))
+    return HeaderView(view.header, with_sums(outer, view, payload, sums))
 
 
-def grown(octets: Octets, added: int) -> bytes:
-    """The header with `added` octets more behind it."""
-    for field in octets.header.fields:
+def grown(view: HeaderView, added: int) -> bytes:
+    """The header with `added` bytes more behind it."""
+    for field in view.header.fields:
         if isinstance(field.default, Derived) and field.default.what == "length":
-            octets = assigned(octets, field.name, octets.number(field.name) + added)
-    return octets.data
+            view = assigned(view, field.name, view.number(field.name) + added)
+    return view.data
 
 
-def assigned(octets: Octets, field: str, value: int) -> Octets:
-    new = with_value(octets.header, octets.data, field, value)
-    words = changed_words(octets.data, new)
-    for other in octets.header.fields:
+def assigned(view: HeaderView, field: str, value: int) -> HeaderView:
+    new = with_value(view.header, view.data, field, value)
+    words = changed_words(view.data, new)
+    for other in view.header.fields:
         if is_sum_of_header(other) and other.name != field:
-            total = updated(octets.number(other.name), *words)
-            new = with_value(octets.header, new, other.name, total)
-    return Octets(octets.header, new)
+            total = updated(view.number(other.name), *words)
+            new = with_value(view.header, new, other.name, total)
+    return HeaderView(view.header, new)
 
 
 def with_value(header: Header, data: bytes, field: str, value: int) -> bytes:
     found = header.field(field)
-    at = Octets(header, data).offset(found)
+    at = HeaderView(header, data).offset(found)
     return data if at is None else put(data, at, found.width, value)
 
 

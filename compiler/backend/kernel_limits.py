@@ -1,5 +1,5 @@
 """What a kernel takes of one program, and of programs in a row, held against a lowered unit: what
-`check` accepts is to load. Where it depends on clang how many there will be (instructions, octets
+`check` accepts is to load. Where it depends on clang how many there will be (instructions, bytes
 of stack) the bound is well below the kernel's."""
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAPS = 64  # MAX_USED_MAPS, of one program
 MOST_FOLLOWED = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS
 WALKED = 800_000  # of these by look-ups; the rest is for the stages themselves
 OPERATIONS = 19_000  # up to 25,000 instructions, of which a jump reaches 32,767
-HASHED = 128  # octets in one hash: they lie on the stack, which has 512 with those of look-ups
-ENTRY = 128  # octets of a state's entry, which is made there
-KEY = 88  # octets of a state's key, likewise
+HASHED = 128  # bytes in one hash: they lie on the stack, which has 512 with those of look-ups
+ENTRY = 128  # bytes of a state's entry, which is made there
+KEY = 88  # bytes of a state's key, likewise
 
 #: What any traced program has: events, scratch, control, the next stages, and three of the trace's.
 _ALWAYS = 7
@@ -78,15 +78,15 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
     maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, used))
     maps += len(set[str]().union(*map(states_of, called)))
     if maps > MAPS:
-        says = f"of {len(used)} kinds of rules, {maps} maps; at most {MAPS} for a program"
+        says = f"of {len(used)} rule kinds, {maps} maps; at most {MAPS} for a program"
         title = f"{what} asks too many tables for the kernel"
         yield _refused(title, stage.span, says, f"ask a part of them elsewhere: {help_}")
     walked = looked_up(unit, program)
     if walked > WALKED:
         says = f"some {walked:,} instructions; at most {WALKED:,} of a million are for look-ups"
         title = f"the look-ups of {what} take the verifier too many instructions"
-        mend = "`range` takes four times what other kinds of matches do"
-        yield _refused(title, stage.span, says, f"{mend}; {help_}")
+        advice = "`range` takes four times what other match kinds do"
+        yield _refused(title, stage.span, says, f"{advice}; {help_}")
 
 
 def looked_up(unit: Unit, program: Program) -> int:
@@ -110,12 +110,12 @@ def _beside(pipeline: Pipeline, unit: Unit) -> int:
         _SENDING * sends
         + 2 * (bool(unit.asks_local) and not sends)
         + 2 * (unit.replies + unit.steers)
-        + bool(unit.told)
+        + bool(unit.probe_words)
     )
 
 
 def _maps(table: Table) -> int:
-    """Cells, records and what traces tell; counts; and what a key is looked up in."""
+    """Maps of a rule kind: cells, records and images; counts; and what a key is looked up in."""
     m = table.manifest
     return 3 + bool(m.counts) + (0 if table.key is None else 2 + bool(m.filter))
 
@@ -133,16 +133,16 @@ def _walked(table: Table) -> int:
 
 def _stack(pipeline: Pipeline, unit: Unit) -> Iterator[Diagnostic]:
     for state, laid in zip(pipeline.states, unit.states, strict=True):
-        for what, octets, most in (("key", laid.key_size, KEY), ("entry", laid.entry_size, ENTRY)):
-            if octets > most:
-                yield _wide_state(state, what, octets, most)
+        for what, size, most in (("key", laid.key_size, KEY), ("entry", laid.entry_size, ENTRY)):
+            if size > most:
+                yield _wide_state(state, what, size, most)
     for stage in pipeline.stages:
         yield from _hashes(stage)
 
 
-def _wide_state(state: State, what: str, octets: int, most: int) -> Diagnostic:
+def _wide_state(state: State, what: str, size: int, most: int) -> Diagnostic:
     title = f"`{state.name}` keeps too much for the stack of a program"
-    says = f"its {what} has {octets} octets; at most {most}"
+    says = f"its {what} has {size} bytes; at most {most}"
     return _refused(title, state.span, says, "keep less of it, or in two states")
 
 
@@ -151,11 +151,11 @@ def _hashes(stage: Stage) -> Iterator[Diagnostic]:
     for part in walk(stage.body):
         at = getattr(part, "span", at)  # of the statement that it stands in
         if isinstance(part, Hash):
-            octets = sum((getattr(a, "width", 64) + 7) // 8 for a in part.arguments)
-            if octets > HASHED:
-                says = f"{octets} octets; at most {HASHED}"
+            size = sum((getattr(a, "width", 64) + 7) // 8 for a in part.arguments)
+            if size > HASHED:
+                says = f"{size} bytes; at most {HASHED}"
                 title = "a hash is over too much for the stack of a program"
-                yield _refused(title, at, says, "leave out what tells flows apart least")
+                yield _refused(title, at, says, "leave out what distinguishes flows least")
 
 
 def _refused(title: str, span: Span, says: str, help_: str) -> Diagnostic:

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.backend import stack
+from helioc.compiler.backend import stack_usage
 from helioc.compiler.backend.building import built
-from helioc.compiler.backend.stack import depths
+from helioc.compiler.backend.stack_usage import depths
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
@@ -26,7 +26,7 @@ def hostile() -> Pipeline:
 
 
 def test_depths_are_those_of_the_deepest_calls(tmp_path: Path) -> None:
-    """248 octets and a function's 256, each a multiple of 32; a function alone."""
+    """248 bytes and a function's 256, each a multiple of 32; a function alone."""
     assert depths(build("stack_subprog", tmp_path / "case.o")) == {"prog": 512}
     assert depths(build("stack_448", tmp_path / "case.o")) == {"prog": 448}
     assert depths(build("ret_99", tmp_path / "case.o")) == {"prog": 32}
@@ -37,7 +37,7 @@ def test_what_needs_more_is_built_sparing_it() -> None:
     assert bundle.traced is not None
     for octets in (bundle.object, bundle.traced.object):
         assert max(depths(octets).values()) <= 256
-    assert "aside[" in bundle.c  # what is told to people is what was built
+    assert "spill[" in bundle.c  # the C that is shown is what was built
 
 
 def refused(join: Join) -> list[Diagnostic]:
@@ -65,8 +65,8 @@ def test_fused_there_is_a_way_out() -> None:
 
 def test_a_chain_of_calls_that_is_too_deep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which no clang complains of."""
-    monkeypatch.setattr(stack, "MOST", 128)
+    monkeypatch.setattr(stack_usage, "MOST", 128)
     with pytest.raises(Refused) as caught:
         compile_pipeline(check_file(ROOT / "examples/tour/guard.hp"))
     (found,) = caught.value.diagnostics
-    assert found.code == "H0336" and found.labels[0].text.endswith(" octets; there are 128")
+    assert found.code == "H0336" and found.labels[0].text.endswith(" bytes; there are 128")

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.backend import effort
+from helioc.compiler.backend import verifier_cost
 from helioc.compiler.backend.clang import compile_c
-from helioc.compiler.backend.effort import estimated, followed, too_much
 from helioc.compiler.backend.emit import emit
+from helioc.compiler.backend.verifier_cost import estimated, followed, too_much
 from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, lowered, run
 from helioc.compiler.headers.context import pointer_to
 from helioc.compiler.ir.builder import Builder
@@ -68,7 +68,7 @@ def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
 def test_what_is_long_leaves_no_pointers_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few ways through the parser, but more lines than the verifier can follow on each."""
     pipeline = check_file(ROOT / "pipelines/srv6_edge.hp")
-    monkeypatch.setattr(effort, "MOST_FOLLOWED", 500_000)
+    monkeypatch.setattr(verifier_cost, "MOST_FOLLOWED", 500_000)
     unit = lower_pipeline(pipeline, "fused")
     assert unit == run(pipeline, lowered(pipeline, "fused"), in_memory=True)
 

@@ -1,4 +1,4 @@
-"""What the check of a compiled program says, in the terms of the pipeline."""
+"""Diagnostics of the check of a compiled program, in terms of the pipeline."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SHOWN = 3  # lines that take most of a program that is too long
 PARSER = "parser"
 
 
-def judged(octets: bytes, pipeline: Pipeline) -> tuple[Report, ...]:
+def check_card_programs(data: bytes, pipeline: Pipeline) -> tuple[Report, ...]:
     """How the programs of an object fare on the card. Raises `Refused`."""
-    read = read_object(octets)
+    read = read_object(data)
     reports = tuple(check_program(read, name) for name in read.programs)
     wrong = [*check_object(read), *(v for report in reports for v in report.violations)]
     found = list(dict.fromkeys(_violation(pipeline, violation) for violation in wrong))
@@ -25,7 +25,7 @@ def judged(octets: bytes, pipeline: Pipeline) -> tuple[Report, ...]:
             found.append(_too_long(pipeline, report))
         if report.stack > limits.STACK:
             title = (
-                f"the program needs {report.stack} octets of stack, and a card has {limits.STACK}"
+                f"the program needs {report.stack} bytes of stack, and a card has {limits.STACK}"
             )
             where = pipeline.span, "too much is kept at once"
             found.append(error("H0359", title, where, help="match, push or hash less at a time"))
@@ -39,7 +39,7 @@ def _violation(pipeline: Pipeline, violation: Violation) -> Diagnostic:
     return error(
         "H0361", f"a card would not run this rightly: {violation.why}",
         (span or pipeline.span, "compiled from here"),
-        help="write it another way; if it looks harmless, it is helioc's fault: please report it",
+        help="write it another way; or report it, if it looks harmless",
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def _too_long(pipeline: Pipeline, report: Report) -> Diagnostic:
         f"the program is too long for a card: about {report.instructions:,} of its instructions",
         (pipeline.span, f"at most {limits.INSTRUCTIONS:,}"),
         *((where, f"about {n:,} of them") for where, n in costly),
-        help="parse fewer headers, hash less, find fewer kinds of rules; what is done in two "
+        help="parse fewer headers, hash less, find fewer rule kinds; what is done in two "
         "places counts twice",
     )
 

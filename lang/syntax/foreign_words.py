@@ -11,7 +11,7 @@ _PRESENT = "the name of a node asks whether a packet has it: `if udp {…}`"
 _VERDICT = "`pass` and `drop` end the packet; at the end of a stage it goes on to the next"
 _ALONE = "a verdict stands alone, without `()`"
 
-#: Of two tokens that follow each other: signs, words of the language, or sorts of values.
+#: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
 SIGNS = {
     "= =": "a comparison is written with one `=`",
     "& &": "write `and`",

@@ -1,7 +1,7 @@
-"""How a command ends that ends by an error: what it says, and its exit status.
+"""Message and exit status of a command that an error ends.
 
-The entry points print it. Exit status: 1 the input or the system refused, 70 a fault of our own,
-130 interrupted, 128 and its number ended by a signal, 141 nobody reads any more.
+The entry points print it. Exit status: 1 an error of the input or the system, 70 an internal error,
+130 interrupted, 128 plus the number of a signal, 141 the output was closed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .diagnostics import Diagnostic, Refused
 from .render import render_all
 from .stopping import status_of
 
-#: By errno: what there may be no more of, and what to do.
+#: By errno: what is limited, and what to do.
 _LIMITS = {
     EMFILE: ("open files in this process", "raise the limit: `ulimit -n 65536`, LimitNOFILE= of a "
              "unit"),
@@ -28,13 +28,13 @@ _LIMITS = {
 _EXPLAINED_BY = {"heliod": "helioctl"}
 
 
-def ending(error: BaseException, program: str) -> tuple[str, int]:
-    """What `program` says on standard error, and its exit status. Whatever happened, that is a
-    diagnostic and no traceback."""
+def message_and_status(error: BaseException, program: str) -> tuple[str, int]:
+    """What `program` prints to standard error (a diagnostic, never a traceback), and its exit
+    status."""
     if isinstance(error, KeyboardInterrupt):
         return "", status_of(error)
-    if isinstance(error, BrokenPipeError | SystemExit):  # by the latter click says the same
-        # What is still buffered goes nowhere, without a complaint when the interpreter ends.
+    if isinstance(error, BrokenPipeError | SystemExit):  # click raises the latter for the same
+        # Discard what is still buffered, so that the interpreter does not complain at its end.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for standard in (1, 2):
             os.dup2(nowhere, standard)
@@ -44,7 +44,7 @@ def ending(error: BaseException, program: str) -> tuple[str, int]:
 
 
 def diagnosed(error: BaseException, program: str) -> list[Diagnostic]:
-    """What there is to say of an error, whatever it is."""
+    """The diagnostics for any error."""
     if isinstance(error, Refused):
         return error.diagnostics
     if isinstance(error, MemoryError):
@@ -74,23 +74,23 @@ def cannot_write(path: str, why: str, help_: str = "") -> Diagnostic:
 
 
 def limit_reached(errno: int) -> Diagnostic | None:
-    """What a limit of this process, or of the machine, is the cause of; None for other errors."""
+    """The diagnostic for an error that a limit of the process or machine causes; else None."""
     return _limit(*_LIMITS[errno]) if errno in _LIMITS else None
 
 
 def _limit(what: str, help_: str) -> Diagnostic:
-    return Diagnostic("H0340", f"there may be no more {what}", (), help_)
+    return Diagnostic("H0340", f"the limit of {what} is reached", (), help_)
 
 
 def _system(error: OSError) -> Diagnostic:
     what = f" with `{error.filename}`" if error.filename else ""
     why = (error.strerror or str(error)).lower()
-    help_ = "check the path, its permissions, and whether there is room left"
-    return Diagnostic("H0300", f"the system cannot go on{what}: {why}", (), help_)
+    help_ = "check the path, its permissions, and the free space"
+    return Diagnostic("H0300", f"the system reports an error{what}: {why}", (), help_)
 
 
 def _no_memory() -> Diagnostic:
-    help_ = "what was asked for needs more than there is: ask for it in smaller parts"
+    help_ = "use smaller inputs, or raise the limit"
     return Diagnostic("H0330", "there is not enough memory", (), help_)
 
 
@@ -99,6 +99,6 @@ def _internal(error: BaseException, program: str) -> Diagnostic:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = f" ({Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
-    title = f"{program} is at fault: {type(error).__name__}: {error}{where}"
+    title = f"{program} has an internal error: {type(error).__name__}: {error}{where}"
     help_ = "please report this with the command and the file that led to it"
     return Diagnostic("H9999", title, (), help_)

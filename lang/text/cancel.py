@@ -1,6 +1,6 @@
-"""Work that ends when nobody waits for it any more: a call whose client went away, or was late.
+"""Cancels work whose result is no longer needed: a call whose client disconnected or timed out.
 
-Whoever asks says how that is found out (`unless`); loops over what somebody sent say `go_on`.
+The caller sets a check (`cancel_when`); loops over input call `check_cancelled`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from contextvars import ContextVar, Token
 _check: ContextVar[Callable[[], None] | None] = ContextVar("_check", default=None)
 
 
-class unless:  # a class: it is entered for each request
-    """Within the block `go_on` calls `check`, which raises what ends the work; in this thread."""
+class cancel_when:  # a class: it is entered for each request
+    """Within the block, in this thread, `check_cancelled` calls `check`, which raises to end the
+    work."""
 
     __slots__ = ("_before", "_check")
 
@@ -26,6 +27,6 @@ class unless:  # a class: it is entered for each request
         _check.reset(self._before)
 
 
-def go_on() -> None:
+def check_cancelled() -> None:
     if (check := _check.get()) is not None:
         check()

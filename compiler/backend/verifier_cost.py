@@ -1,7 +1,7 @@
 """How much of a program the verifier follows. It goes through what comes behind a test of a pointer
 twice, once with the pointer and once without, for as long as the pointer is used. Where the parser
 leaves pointers in registers, it goes through the stages once for each way through the parser.
-tests/compiler/backend/test_effort.py holds this against what a kernel counts."""
+tests/compiler/backend/test_verifier_cost.py holds this against what a kernel counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ir.nodes import AssumeNot, Block, Body, If, Statement
 from ..ir.types import BYTES
 from ..ir.unit import Program, Unit
 from ..ir.walk import own_expressions
-from .budget import MOST_FOLLOWED, looked_up
+from .kernel_limits import MOST_FOLLOWED, looked_up
 
 #: Instructions that the verifier followed for one step, at most, in programs of some length: on
 #: each way to it by which other pointers are null, or on each of the parser's. Most took one.

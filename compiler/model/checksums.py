@@ -1,4 +1,4 @@
-"""Which checksums there are, and what they cover besides their header."""
+"""Checksums of headers, and what they cover."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def nearest_network(outer: Sequence[Header]) -> int | None:
 
 
 def zero_checksum(header: Header, outer: Sequence[Header]) -> bool:
-    """Whether a push leaves the checksum out unless told: UDP's over IPv4 (RFC 768)."""
+    """Whether a push leaves the checksum out by default: UDP's over IPv4 (RFC 768)."""
     at = nearest_network(outer)
     return header.protocol == "udp" and at is not None and outer[at].protocol == "ipv4"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from . import TAIL, Arithmetic, Const, Expr, Header, Own
-from .sums import is_checksum
+from .checksums import is_checksum
 
 
 def solved(header: Header, expr: Expr, wanted: Callable[[int], bool]) -> tuple[str, int, int]:
@@ -27,8 +27,8 @@ def worked_out(header: Header) -> set[str]:
     return {name for name in (first_field(e) for e in said if e is not None) if name}
 
 
-def reckoned_from(header: Header) -> set[str]:
-    """All fields that these are reckoned from."""
+def computed_from(header: Header) -> set[str]:
+    """All fields that these are computed from."""
     said = [header.size, *(g.count for g in header.groups)]
     return {name for e in said if e is not None for name in _fields(e)}
 
@@ -72,14 +72,14 @@ def _evaluated(expr: Expr, values: dict[str, int]) -> int:
 
 
 def is_even(header: Header) -> bool:
-    """Whether the header has an even number of octets, so that words behind it are aligned."""
+    """Whether the header has an even number of bytes, so that words behind it are aligned."""
     if header.size is None:
         return not any(width % 16 for width in (header.fixed, *(g.width for g in header.groups)))
     return _is_even(header.size)
 
 
 def _is_even(expr: Expr) -> bool:
-    """Whether a number surely is even."""
+    """Whether a number is always even."""
     match expr:
         case Const(number):
             return number % 2 == 0
@@ -93,7 +93,7 @@ def _is_even(expr: Expr) -> bool:
 
 
 def sums_are_even(header: Header) -> bool:
-    """Whether each checksum of the header stands at an even octet: as a word for those in front."""
+    """Whether each checksum of the header stands at an even byte: as a word for those in front."""
     return all(
         f.offset // 8 % 2 == 0 and (f.group is None or starts_even(header, f.group))
         for f in header.fields
@@ -102,7 +102,7 @@ def sums_are_even(header: Header) -> bool:
 
 
 def starts_even(header: Header, group: str) -> bool:
-    """Whether the group always starts at an even octet of the header."""
+    """Whether the group always starts at an even byte of the header."""
     if group == TAIL:
         return is_even(header) and header.tail % 16 == 0
     before = list(takewhile(lambda g: g.name != group, header.groups))

@@ -11,7 +11,7 @@ from pathlib import Path
 import helioc
 import pytest
 from helioc.lang.text.diagnostics import Diagnostic, Refused
-from helioc.lang.text.ending import account, ending
+from helioc.lang.text.exit_status import account, message_and_status
 
 
 @pytest.mark.parametrize(
@@ -20,20 +20,21 @@ from helioc.lang.text.ending import account, ending
         (Refused([Diagnostic("H0101", "no", ())]), 1, "1 error; see `helioc explain H0101`"),
         (KeyboardInterrupt(), 130, ""),
         (FileExistsError(17, "File exists", "README.md"), 1,
-         "error[H0300]: the system cannot go on with `README.md`: file exists"),
-        (OSError("odd"), 1, "error[H0300]: the system cannot go on: odd"),
-        (ZeroDivisionError("division"), 70, "error[H9999]: helioc is at fault: ZeroDivisionError"),
+         "error[H0300]: the system reports an error with `README.md`: file exists"),
+        (OSError("odd"), 1, "error[H0300]: the system reports an error: odd"),
+        (ZeroDivisionError("division"), 70,
+         "error[H9999]: helioc has an internal error: ZeroDivisionError"),
         (MemoryError(), 1, "error[H0330]: there is not enough memory"),
         (RecursionError(), 70, "error[H9999]"),
         (OSError(EMFILE, "Too many open files"), 1,
-         "error[H0340]: there may be no more open files in this process"),
+         "error[H0340]: the limit of open files in this process is reached"),
         (OSError(ENFILE, "Too many open files in system"), 1, "open files on this machine"),
         (BlockingIOError(EAGAIN, "Resource temporarily unavailable"), 1, "processes and threads"),
         (RuntimeError("can't start new thread"), 1, "processes and threads"),
     ],
 )  # fmt: skip
 def test_every_end_has_its_words(error: BaseException, status: int, said: str) -> None:
-    text, code = ending(error, "helioc")
+    text, code = message_and_status(error, "helioc")
     assert code == status and said in text
     assert "Traceback" not in text
 

@@ -1,5 +1,5 @@
-"""What a decoder is told of a packet: where its nodes are, and their plain fields, in the map
-`told`."""
+"""Statements of a decoder: they write where the nodes of a packet are, and their plain fields, into
+the map `decode_probe`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..model import Field, Graph, Header, Node, Packet
 from .context import LoweringContext
 from .values import value
 
-TOLD = Pointer("struct told")
+PROBE = Pointer("struct decode_probe")
 
 
-def told_fields(header: Header) -> tuple[Field, ...]:
+def probed_fields(header: Header) -> tuple[Field, ...]:
     """Fields of the fixed part of up to 64 bits: those that a register holds."""
     return tuple(
         f
@@ -30,35 +30,35 @@ def told_fields(header: Header) -> tuple[Field, ...]:
 
 
 def places(graph: Graph) -> dict[tuple[str, str], int]:
-    """The word of the map for each (node, field). Field "": the octet at which the node starts,
+    """The word of the map for each (node, field). Field "": the byte at which the node starts,
     plus one; 0 where the packet lacks it."""
     found: dict[tuple[str, str], int] = {}
     for node in graph.nodes:
-        for name in ("", *(f.name for f in told_fields(node.header))):
+        for name in ("", *(f.name for f in probed_fields(node.header))):
             found[node.name, name] = len(found)
     return found
 
 
-def tell(site: LoweringContext, nodes: tuple[str, ...]) -> None:
+def probe(site: LoweringContext, nodes: tuple[str, ...]) -> None:
     """A function for each node, so that the verifier need not follow every set of nodes that a
     packet may have through all of them."""
     at = places(site.graph)
     for node in site.graph.nodes:
         if node.name in nodes and node.name in site.reachable:
-            what = f"tell_{c_name(node.name)}"
+            what = f"probe_{c_name(node.name)}"
             site.writer.put(Do(site.helper(what, partial(_node, node=node, at=at))))
 
 
 def _node(site: LoweringContext, node: Node, at: dict[tuple[str, str], int]) -> None:
     w = site.writer
     first = w.let(U32, "first", 0)
-    place = Address(Symbol("told")), Address(first)
-    out = w.let(TOLD, "out", Call("bpf_map_lookup_elem", place, TOLD))
+    place = Address(Symbol("decode_probe")), Address(first)
+    out = w.let(PROBE, "out", Call("bpf_map_lookup_elem", place, PROBE))
     word = Member(out, "word", Array(U64, 0))
     with w.when(both((out, site.pointer(node.name)))):
         inner = site.branch({node.name})
         w.set(element(word, at[node.name, ""]), 1 + NodeOffset(node.name))
-        for f in told_fields(node.header):
+        for f in probed_fields(node.header):
             read = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
             w.set(element(word, at[node.name, f.name]), read)
     w.returns(0)

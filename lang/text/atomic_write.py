@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .diagnostics import Diagnostic, Refused
-from .ending import cannot_write
+from .exit_status import cannot_write
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:

@@ -1,11 +1,11 @@
-"""A syntax error in the user's terms: from what the grammar wants to what one would say."""
+"""Diagnostics for syntax errors, in the user's terms instead of the grammar's."""
 
 from __future__ import annotations
 
 from ..text.diagnostics import Diagnostic, Label, did_you_mean
 from ..text.frozen import Frozen
 from ..text.source import Source, Span
-from . import habits
+from . import foreign_words
 from .lexer import Token, span
 from .planned import planned
 
@@ -19,7 +19,7 @@ HARD = frozenset(
 _OPERATORS = frozenset(("+", "-", "*", "&", "<<", ">>", "=", "!=", "<", "<=", ">", ">="))
 _OPERATORS |= {"and", "or", "is", "gives", "."}
 
-# What a rule of the grammar wants where it wants the word in front: said as a whole.
+# By grammar rule: a token that it expects, and the text for all that it expects then.
 _WHOLE = {
     "file": ("header", "`import`, `header` or `pipeline`"),
     "pipeline": ("ie", "a declaration such as `ie`, `rule`, `action`, `stage` or `on`, or a `}`"),
@@ -37,8 +37,8 @@ _WHOLE = {
 
 
 class Place(Frozen):
-    """Where the grammar does not go on: the token, the rules being read (innermost first), what it
-    wants, and the words that it would have taken at this and earlier tokens."""
+    """Where parsing stopped: the token, the rules being parsed (innermost first), the expected
+    tokens, and the words that were acceptable at this and earlier tokens."""
 
     source: Source
     tokens: list[Token]
@@ -56,27 +56,33 @@ class Place(Frozen):
         return self.rules[0]
 
     def begins(self, index: int) -> bool:
-        """Whether that token is the first of a line or behind a brace."""
+        """Whether that token is the first of a line or follows a brace."""
         return self.tokens[index].first or self.tokens[index - 1].text in ("{", "}")
 
     def span(self, index: int, count: int = 1) -> Span:
-        """The place of so many tokens from that one on."""
+        """The place of `count` tokens, beginning with `index`."""
         last = self.tokens[min(index + count, len(self.tokens)) - 1]
         return self.source.span(self.tokens[index].start, last.stop)
 
 
 def explain(place: Place) -> Diagnostic:
     """The one diagnostic for what stands at `place`."""
-    return _planned(place) or _habit(place) or _misspelt(place) or _reserved(place) or _plain(place)
+    return (
+        _planned(place)
+        or _foreign_word(place)
+        or _misspelt(place)
+        or _reserved(place)
+        or _plain(place)
+    )
 
 
 def _planned(place: Place) -> Diagnostic | None:
-    """A word of a later release: at the place, or read as a name in front of it."""
+    """A word of a later release, at the place or parsed as a name before it."""
     at = place.index
     if place.rule in ("file", "pipeline"):
         return planned(place.span(at))
     begun = (planned(place.span(i)) for i in (at - 1, at) if place.begins(i))
-    if "rule_" in place.rules:  # read as an element that is matched, and the kind of match
+    if "rule_" in place.rules:  # parsed as an element and a match kind
         near = (planned(place.span(i), "clause") for i in range(at - 2, at + 1))
         return next(filter(None, (*near, *begun)), None)
     if not {"block", "graph"} & {*place.rules}:
@@ -89,21 +95,21 @@ def _planned(place: Place) -> Diagnostic | None:
     )
 
 
-def _habit(place: Place) -> Diagnostic | None:
-    """A word of another language, read as a name: there, or in front of it or of a bracket."""
+def _foreign_word(place: Place) -> Diagnostic | None:
+    """A word of another language that was parsed as a name."""
     if "block" not in place.rules:
         return None
     at = place.index
     near = [at - 1, *[at - 2] * (place.tokens[at - 1].text == "("), *[at] * (not place.token.first)]
-    word = next((i for i in near if place.tokens[i].text in habits.WORDS), None)
+    word = next((i for i in near if place.tokens[i].text in foreign_words.WORDS), None)
     if word is None:
         return None
     where = place.span(word)
-    return _misspelt_error(where, where.text, habits.WORDS[where.text])
+    return _misspelt_error(where, where.text, foreign_words.WORDS[where.text])
 
 
 def _misspelt(place: Place) -> Diagnostic | None:
-    """A word of the language with a slip in it, at the place or read as a name just before."""
+    """A misspelt word of the language, at the place or parsed as a name just before."""
     for index in (place.index, place.index - 1):
         token = place.tokens[index] if index >= 0 else None
         if token is None or token.kind != "IDENT":
@@ -123,7 +129,7 @@ def _reserved(place: Place) -> Diagnostic | None:
     if "IDENT" not in place.wanted or token.kind not in HARD or _whole(place.rule, place.wanted):
         return None
     if token.first or token.kind in ("and", "or", "is", "gives"):
-        return None  # more likely that something is missing before it
+        return None  # more likely something is missing before it
     if _hint(place):
         return None
     return _reserved_error(span(place.source, token), in_words(place.rule, place.wanted))
@@ -145,7 +151,7 @@ def _whole(rule: str, wanted: set[str]) -> str:
 
 
 def in_words(rule: str, wanted: set[str]) -> str:
-    """What may stand there, as one would say it."""
+    """The expected tokens in words."""
     if whole := _whole(rule, wanted):
         return whole
     words = []
@@ -172,8 +178,8 @@ def _hint(place: Place) -> str:
     token = place.token
     for first in (place.index - 1, place.index):
         pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
-        if pair in habits.SIGNS:
-            return habits.SIGNS[pair]
+        if pair in foreign_words.SIGNS:
+            return foreign_words.SIGNS[pair]
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):
@@ -185,7 +191,7 @@ def _hint(place: Place) -> str:
 
 
 def _unexpected(where: Span, found: str, wanted: str, hint: str = "") -> Diagnostic:
-    """`found` stands where the grammar wants `wanted`, both in words."""
+    """`found` stands where `wanted` is expected, both in words."""
     labels = (Label(where, f"expected {wanted}"),)
     return Diagnostic("H0101", f"{found} does not fit here", labels, hint)
 

@@ -11,8 +11,8 @@ from ...lang.text.diagnostics import Diagnostic, Label
 from ..ir.unit import Unit
 from ..model import Pipeline
 
-MOST = 512  # octets, of a program and the deepest chain of functions that it calls
-ROUNDED = 32  # each counts as a multiple of so many, and as one at least; newer kernels round to 16
+MOST = 512  # bytes, of a program and the deepest chain of functions that it calls
+ROUNDED = 32  # each counts as a multiple of this, and as one at least; newer kernels round to 16
 
 _CALL, _TO_FUNCTION = 0x85, 0x10
 _COPY, _ADD = 0xBF, 0x07  # of 64-bit registers; of a number to one
@@ -20,9 +20,9 @@ _LOAD, _STORES = 1, (2, 3)
 _FRAME = 10  # the register that leads to the end of a function's stack
 
 
-def depths(octets: bytes) -> dict[str, int]:
-    """Octets of stack by program of an object that clang built for BPF."""
-    functions = {(f.section, f.start): f for f in _functions(octets)}
+def depths(data: bytes) -> dict[str, int]:
+    """Bytes of stack by program of an object that clang built for BPF."""
+    functions = {(f.section, f.start): f for f in _functions(data)}
 
     @cache
     def depth(place: tuple[int, int]) -> int:
@@ -34,12 +34,12 @@ def depths(octets: bytes) -> dict[str, int]:
 
 
 def too_deep(pipeline: Pipeline, unit: Unit, found: dict[str, int]) -> list[Diagnostic]:
-    """What is wrong with the programs of a unit, given the octets of stack by program; one of which
+    """What is wrong with the programs of a unit, given the bytes of stack by program; one of which
     clang does not say how many is not in `found`."""
     refused = []
     for program in unit.programs:
-        octets = found.get(program.name, MOST + 1)
-        if octets <= MOST:
+        used = found.get(program.name, MOST + 1)
+        if used <= MOST:
             continue
         if unit.join == "fused":
             what, span = "all stages in one program", pipeline.span
@@ -50,7 +50,7 @@ def too_deep(pipeline: Pipeline, unit: Unit, found: dict[str, int]) -> list[Diag
             help_ = "divide it into stages, or what it says into shorter statements"
             if unit.traced is not None:
                 help_ += "; with `--no-trace` it may fit"
-        says = f"{octets} octets" if program.name in found else "more"
+        says = f"{used} bytes" if program.name in found else "more"
         title = f"{what} needs more stack than the kernel has"
         end = span.start + len(span.text.split("\n")[0].split(" {")[0])
         label = Label(span.source.span(span.start, end), f"{says}; there are {MOST}")
@@ -62,7 +62,7 @@ def too_deep(pipeline: Pipeline, unit: Unit, found: dict[str, int]) -> list[Diag
 
 
 class _Function(NamedTuple):
-    """`start` and the places of what it `calls` in octets of a section; `frame`: octets of its own
+    """`start` and the places of what it `calls` in bytes of a section; `frame`: bytes of its own
     stack. `called`: it is no program."""
 
     name: str
@@ -96,20 +96,18 @@ class _Symbol(NamedTuple):
 _SYMBOLS, _RELOCATIONS, _OF_FUNCTION = 2, 9, 2  # SHT_SYMTAB, SHT_REL, STT_FUNC
 
 
-def _functions(octets: bytes) -> Iterator[_Function]:
+def _functions(data: bytes) -> Iterator[_Function]:
     """All of an object: ELF of 64 bits, little endian, as clang writes it."""
-    (at,) = struct.unpack_from("<Q", octets, 40)
-    count, named_by = struct.unpack_from("<HH", octets, 60)
-    sections = [
-        _Section(*struct.unpack_from("<IIQQQQII", octets, at + 64 * i)) for i in range(count)
-    ]
+    (at,) = struct.unpack_from("<Q", data, 40)
+    count, named_by = struct.unpack_from("<HH", data, 60)
+    sections = [_Section(*struct.unpack_from("<IIQQQQII", data, at + 64 * i)) for i in range(count)]
 
     def rows(section: _Section, layout: str) -> Iterator[tuple[int, ...]]:
-        return struct.iter_unpack(layout, octets[section.offset :][: section.size])
+        return struct.iter_unpack(layout, data[section.offset :][: section.size])
 
     def text(strings: _Section, at: int) -> str:
         start = strings.offset + at
-        return octets[start : octets.index(b"\0", start)].decode()
+        return data[start : data.index(b"\0", start)].decode()
 
     table = next(s for s in sections if s.type == _SYMBOLS)
     symbols = [_Symbol(*row) for row in rows(table, "<IBBHQQ")]
@@ -122,20 +120,20 @@ def _functions(octets: bytes) -> Iterator[_Function]:
     for symbol in symbols:
         if symbol.info & 15 == _OF_FUNCTION:
             section = sections[symbol.section]
-            frame, calls = _looked_through(octets, section, symbol, led)
+            frame, calls = _looked_through(data, section, symbol, led)
             called = text(sections[named_by], section.name) == ".text"
             name = text(sections[table.link], symbol.name)
             yield _Function(name, symbol.section, symbol.value, frame, calls, called)
 
 
 def _looked_through(
-    octets: bytes, section: _Section, symbol: _Symbol, led: dict[tuple[int, int], _Symbol]
+    data: bytes, section: _Section, symbol: _Symbol, led: dict[tuple[int, int], _Symbol]
 ) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """Octets of a function's own stack: the lowest that is read, written, or pointed to, as clang
+    """Bytes of a function's own stack: the lowest that is read, written, or pointed to, as clang
     does by a copy of the register and an addition to that; and the places of what it calls."""
     lowest, copied, calls = 0, -1, []
     begin = section.offset + symbol.value
-    rows = struct.iter_unpack("<BBhi", octets[begin : begin + symbol.size])
+    rows = struct.iter_unpack("<BBhi", data[begin : begin + symbol.size])
     for at, (code, registers, off, imm) in enumerate(rows):
         target, source, kind = registers & 15, registers >> 4, code & 7
         if (kind == _LOAD and source == _FRAME) or (kind in _STORES and target == _FRAME):

@@ -123,7 +123,7 @@ def test_look_ups_that_the_verifier_would_follow_too_long(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("keys", "values", "says"),
-    [(6, 1, "its key has 96 octets; at most 88"), (1, 8, "its entry has 136 octets; at most 128")],
+    [(6, 1, "its key has 96 bytes; at most 88"), (1, 8, "its entry has 136 bytes; at most 128")],
 )
 def test_a_state_too_wide_for_the_stack(tmp_path: Path, keys: int, values: int, says: str) -> None:
     slots = (", ".join(f"{c}{i} : ip6" for i in range(n)) for c, n in (("k", keys), ("v", values)))
@@ -138,7 +138,7 @@ def test_a_hash_over_too_much(tmp_path: Path) -> None:
     found = refused(
         tmp_path, text("", within("tcp { if wide", [f"tcp.window = hash({over}) & 1", "}"]))
     )
-    assert (found.code, found.labels[0].text) == ("H0335", "130 octets; at most 128")
+    assert (found.code, found.labels[0].text) == ("H0335", "130 bytes; at most 128")
     assert found.labels[0].span.text.startswith("tcp.window")
 
 
