@@ -335,6 +335,7 @@ class HelperCall(Expr):
 
 
 def number(value: int, bits: int = 32) -> Number:
+    value = int(value)  # C does not know Python's `True`
     return Number(value, Int(max(bits, 64 if value >> 32 else 32, 128 if value >> 64 else 0)))
 
 
