@@ -363,6 +363,8 @@ _NEUTRAL = {"+": 0, "-": 0, "<<": 0, ">>": 0, "|": 0}
 def binary(op: Operator, left: Operand, right: Operand) -> Expr:
     """Of two numbers the result, where that fits into 64 bits; `x + 0` is x; numbers that are added
     one after the other are one."""
+    if op == "+" and isinstance(right, int) and right < 0:  # there are no negative numbers
+        op, right = "-", -right
     a, b = expr(left), expr(right)
     if isinstance(b, Number) and isinstance(a, Number) and op in _FOLDS:
         found = _FOLDS[op](a.value, b.value)
