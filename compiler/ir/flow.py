@@ -20,6 +20,7 @@ MOVES = {"bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin", "insert_vla
 #: Those whose result points into it.
 POINTS = {"header_at", "packet_at", "limit_of"}
 
+_STATE = "st->"
 #: A variable, or a member of the state.
 Place = e.Name | e.State
 
@@ -59,22 +60,33 @@ class Facts:
 @dataclass
 class Ways:
     """`moves`: see `moving`. `placed`: the members of the state are where they are read from.
-    `falls`: a way leads to the end of the body; `continues`: one leads to the next stage."""
+    `came`: those of them that point to where the frame was before the functions in front of this
+    moved it; `left`: the same behind it. `falls`: a way leads to the end of the body; `continues`:
+    one leads to the next stage."""
 
     body: n.Body
     moves: frozenset[str]
     placed: bool
+    came: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
     falls: bool = False
     continues: bool = False
     problems: dict[tuple[Span | None, str], None] = field(default_factory=dict)
     _labels: dict[str, Facts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        start = Facts(packet=frozenset(self._pointers()))
+        start = Facts(packet=frozenset(self._pointers()) - self.came, stale=self.came)
         known: dict[str, Facts] | None = None
         while known != self._labels:  # some jumps lead back
             known = dict(self._labels)
-            self.falls = self._body(self.body, start) is not None
+            behind = self._body(self.body, start)
+            self.falls = behind is not None
+            if behind is not None:
+                self._leave(behind)
+
+    def _leave(self, facts: Facts) -> None:
+        """The next function finds the state as it is."""
+        self.left |= {place for place in facts.stale if place.startswith(_STATE)}
 
     def _pointers(self) -> Iterator[str]:
         """Members of the state that the parser left pointers in."""
@@ -97,7 +109,9 @@ class Ways:
             facts = replace(facts, packet=frozenset(), stale=facts.stale | facts.packet)
         match s:
             case n.Return() | n.Verdict() | n.Internal() | PacketEnd():
-                self.continues |= isinstance(s, n.Return) and s.value is None
+                if isinstance(s, n.Return) and s.value is None:
+                    self.continues = True
+                    self._leave(facts)
                 return None
             case n.Goto(label):
                 self._labels[label] = facts.joined(self._labels.get(label))
@@ -164,4 +178,4 @@ class Ways:
 
 
 def _key(x: Place) -> str:
-    return x.name if isinstance(x, e.Name) else f"st->{x.member}"
+    return x.name if isinstance(x, e.Name) else f"{_STATE}{x.member}"

@@ -6,6 +6,11 @@ between passes. Of an order of bytes:
   it, nor is it shifted.
 - `Cast` to a type of the host's takes the bytes for a number as they stand in memory, as keys and
   hashes want them, and back. It never changes width and order at once from network to network.
+
+Of numbers: what C has as an `int` that may be less than 0 (see `promotion`) is cast to an unsigned
+type before its sign matters. Of versions: no pointer into the packet is used once the frame was
+moved, on no way through the functions of a program; rules are looked for by one epoch, which a
+packet's parser loads once.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from . import nodes as n
 from .expr import Expr
 from .flow import Ways, moving
 from .printer import print_expr, print_type
+from .promotion import misread
 from .types import Array, Int, Type, is_network
 from .unit import Unit
 from .walk import blocks, own_expressions, statements
@@ -44,7 +50,6 @@ class Problem:
 
 def problems(unit: Unit, placed: bool) -> list[Problem]:
     """What is wrong with a unit. `placed`: after `place_state`."""
-    moves = moving(unit.functions)
     last = {p.functions[-1].name for p in unit.programs if p.next is None}
     found: list[Problem] = []
     for function in unit.functions:
@@ -54,10 +59,27 @@ def problems(unit: Unit, placed: bool) -> list[Problem]:
             found += (_of(function, s.span, text) for text in _typed(s))
             if placed:
                 found += (_of(function, s.span, text) for text in _unplaced(s))
-        ways = Ways(function.body, moves, placed)
+        if unit.target == "host":
+            found += (_of(function, s.span, text) for s, text in _epochs(function))
+    for function, ways in _followed(unit, placed):
         found += (_of(function, span, text) for span, text in ways.problems)
         found += (_of(function, function.span, text) for text in _ends(function, ways, last))
     return list(dict.fromkeys(found))
+
+
+def _followed(unit: Unit, placed: bool) -> Iterator[tuple[n.Function, Ways]]:
+    """Each function, with the state as it is behind those that a program runs before it: one that
+    several programs run, perhaps several times."""
+    moves, done = moving(unit.functions), dict[tuple[str, str, frozenset[str]], Ways]()
+    helpers = [(f,) for f in unit.functions if not f.stage]
+    for functions in (*helpers, *(p.functions for p in unit.programs)):
+        came: frozenset[str] = frozenset()
+        for function in functions:
+            key = function.role, function.name, came
+            if key not in done:
+                done[key] = Ways(function.body, moves, placed, came)
+                yield function, done[key]
+            came = done[key].left
 
 
 def _ends(function: n.Function, ways: Ways, last: set[str]) -> Iterator[str]:
@@ -133,6 +155,30 @@ def _labels(body: n.Body) -> Iterator[tuple[n.Statement, str]]:
                 yield s, f"no label `{label}` at the top of the function"
 
 
+def _epochs(function: n.Function) -> Iterator[tuple[n.Statement, str]]:
+    """A packet sees the rules of one epoch."""
+    loads = [s for s in statements(function.body) if _loads_epoch(s)]
+    at = next((i for i, s in enumerate(function.body) if isinstance(s, n.Label)), None)
+    for s in loads:
+        if function.stage != "parser" or s not in function.body[:at]:
+            yield s, "the epoch is loaded where a packet may have one"
+    if len(loads) > 1:
+        yield loads[-1], "the epoch is loaded twice"
+    for s in statements(function.body):
+        for x in own_expressions(s):
+            if isinstance(x, e.TableCall) and not _by_epoch(x):
+                yield s, f"rules are looked for by another epoch: {print_expr(x)}"
+
+
+def _loads_epoch(s: n.Statement) -> bool:
+    return any(isinstance(x, e.Call) and x.function == "epoch_now" for x in own_expressions(s))
+
+
+def _by_epoch(x: e.TableCall) -> bool:
+    epoch = x.arguments[0 if x.what == "find" else 1]
+    return isinstance(epoch, e.State) and epoch.member == "epoch"
+
+
 # ---- placing --------------------------------------------------------------------------------
 
 
@@ -158,8 +204,11 @@ def _typed(s: n.Statement) -> Iterator[str]:
             yield from _assigned(place, value, operator)
         case n.Store(base, _, bits, value):
             yield from _stored(base, bits, value)
-    for x in own_expressions(s):
+    own = own_expressions(s)
+    for x in own:
         yield from _operands(x)
+    for x in misread(s, own):
+        yield f"C's `int` may be less than 0, and is used with its sign: {_said(x)}"
 
 
 def _assigned(place: Expr, value: Expr, operator: str) -> Iterator[str]:
@@ -191,6 +240,9 @@ def _stored(base: Expr, bits: int, value: Expr) -> Iterator[str]:
 
 def _operands(x: Expr) -> Iterator[str]:
     match x:
+        case e.Number(value, type_):
+            if isinstance(value, bool) or not 0 <= value < 1 << type_.bits:
+                yield f"no number of its type: {value} ({print_type(type_)})"
         case e.Swap(operand):
             if not isinstance(operand.type, Int) or operand.type.bits not in _SWAPPED:
                 yield f"no bytes to swap: {_said(operand)}"
