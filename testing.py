@@ -63,7 +63,7 @@ class Tested:
     def __init__(self, file: str | Path, join: Join = "staged") -> None:
         """Raises `Refused` with what is wrong with the file."""
         self.pipeline = check_file(Path(file))
-        self._fuzzed = Fuzzed(self.pipeline)
+        self._fuzzed = Fuzzed(self.pipeline, join)
         self._join: Join = join
         self._run: PrivateRun | None = None
         self._unload: Callable[[], object] = lambda: None
@@ -107,7 +107,8 @@ class Tested:
 
     def agree(self, scenario: Scenario) -> list[Outcome]:
         """What becomes of the scenario's packets (those of 14 octets and more). Raises
-        `AssertionError` where interpreter and kernel differ, with a packet test that shows it."""
+        `AssertionError` where interpreter, intermediate representation and kernel differ, with a
+        packet test that shows it."""
         outcomes = []
         for meeting in self._fuzzed.meetings(scenario, self._loaded()):
             if not meeting.agree:

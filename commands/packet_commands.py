@@ -155,7 +155,8 @@ def replay(
 def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool) -> None:
     """Hold interpreter and kernel against each other, on packets and rules that nobody wrote.
 
-    A failure is made as small as it goes, and printed as a packet test."""
+    Both are held against the intermediate representation as well, so that a failure says which half
+    of the compiler is wrong. It is made as small as it goes, and printed as a packet test."""
     from .packet_runs import fuzz_pipeline
 
     join: Join = "fused" if fuse else "staged"

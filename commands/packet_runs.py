@@ -136,8 +136,8 @@ def _no_kernel(what: str, why: str, span: Span) -> Diagnostic:
 def fuzz_pipeline(
     pipeline: Pipeline, packets: int, seed: int, seconds: float | None, join: Join
 ) -> tuple[bool, str]:
-    """Run packets that nobody wrote on interpreter and kernel. Whether they agree, and what is to
-    be said. Raises `Refused`."""
+    """Run packets that nobody wrote on interpreter, intermediate representation and kernel. Whether
+    they agree, and what is to be said. Raises `Refused`."""
     require_kernel("run packets", pipeline.span)
     try:
         import hypothesis  # noqa: F401
@@ -145,13 +145,13 @@ def fuzz_pipeline(
         help_ = "pip install 'helioc[fuzz]'"
         title = "`helioc fuzz` needs the Python package hypothesis"
         raise Refused([Diagnostic("H0812", title, (), help_)]) from None
-    from ..compiler.fuzzing.report import disagreement, summary
+    from ..compiler.fuzzing.report import disagreement, summary, who
     from ..compiler.fuzzing.scenarios import Fuzzed
     from ..compiler.fuzzing.search import search
     from ..runtime.loading.bundle import Bundle as Loadable
     from ..runtime.testrun.private_run import PrivateRun
 
-    fuzzed = Fuzzed(pipeline)
+    fuzzed = Fuzzed(pipeline, join)
     bundle = compile_pipeline(pipeline, join)
     with PrivateRun(Loadable(bundle.manifest, bundle.object)) as run:
         found = search(fuzzed, run, packets, seed, seconds)
@@ -162,6 +162,6 @@ def fuzz_pipeline(
             raise Refused([idle])
         return True, summary(found, fuzzed.coverage)
     differences, text = disagreement(fuzzed, found.scenario, found.meeting)
-    lines = [f"interpreter and kernel disagree (seed {seed}, {found.packets:,} packets):"]
+    lines = [f"{who(found.meeting)} (seed {seed}, {found.packets:,} packets):"]
     lines += [f"  {line}" for line in differences]
     return False, "\n".join([*lines, "", "# as a packet test:", text])

@@ -134,14 +134,24 @@ def run(
 ) -> Unit:
     """The passes, in their order, up to `stop_after`; `without` some that are optional.
     `in_memory`: with nothing that the parser found in registers."""
+    after = after_each_pass(pipeline, unit, in_memory, spilled, without)
+    return next(made for name, made in after if name == stop_after)
+
+
+def after_each_pass(
+    pipeline: Pipeline,
+    unit: Unit,
+    in_memory: bool = False,
+    spilled: bool = False,
+    without: frozenset[str] = frozenset(),
+) -> Iterator[tuple[str, Unit]]:
+    """The unit as each of PASSES leaves it, by the pass's name."""
     memory = (r for r in unit.roles if in_memory or spilled or needs_memory(pipeline, r, unit))
     where = Placing(frozenset(memory), spilled)
     for each in PASSES:
         if each.name not in without:
             unit = each.run(unit, where)
-        if each.name == stop_after:
-            break
-    return unit
+        yield each.name, unit
 
 
 @dataclass(frozen=True)

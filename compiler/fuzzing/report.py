@@ -10,6 +10,7 @@ from ..packettests.runs import disagreements
 from .coverage import Coverage
 from .scenarios import Fuzzed, Meeting, Scenario
 from .search import Found
+from .semantics import Answer, said
 from .writing import packet_test
 
 NAME = "found by fuzzing"
@@ -21,19 +22,52 @@ def summary(found: Found, coverage: Coverage) -> str:
     counts = f"{found.packets:,} packets under {asked}, {found.scenarios:,} scenarios"
     total = max(found.packets, 1)
     lines = [f"{counts}: interpreter and kernel agree"]
+    lines += [f"intermediate representation: agrees on {found.lowered:,} of these packets"]
     lines += [f"  {count * 100 / total:5.1f} %  {what}" for what, count in found.seen.most_common()]
     return "\n".join([*lines, *coverage.summary()])
 
 
 def disagreement(fuzzed: Fuzzed, scenario: Scenario, meeting: Meeting) -> tuple[list[str], str]:
-    """In which ways the kernel differs, and the test: a YAML file of one case."""
+    """In which ways the kernel differs (where it does not: the intermediate representation), which
+    half of the compiler is wrong, and the test: a YAML file of one case."""
     asked = fuzzed.taken(Scenario(scenario.steps[: meeting.index + 1]))
     text = _text(fuzzed, asked, meeting.expected)
-    case = _read(fuzzed, text)
-    lines = (
-        [] if case is None else disagreements(fuzzed.pipeline, case, meeting.expected, meeting.got)
-    )
-    return lines or [f"{meeting.expected} and {meeting.got}"], text
+    other: Answer | None = meeting.got
+    if said(meeting.got) == said(meeting.expected):
+        other = meeting.lowered
+    lines = _differences(fuzzed, _read(fuzzed, text), meeting.expected, other)
+    made_by = fuzzed.made_by(asked) if "lowering" in meeting.wrong else None
+    return [*lines, blame(meeting, made_by)], text
+
+
+def who(meeting: Meeting) -> str:
+    """Which two semantics disagree."""
+    kernel = said(meeting.got) != said(meeting.expected)
+    return f"interpreter and {'kernel' if kernel else 'intermediate representation'} disagree"
+
+
+def blame(meeting: Meeting, made_by: str | None) -> str:
+    """Which half of the compiler is wrong. `made_by`: what `Fuzzed.made_by` found."""
+    behind = "what comes behind the intermediate representation: emitter, clang, templates, runtime"
+    first = made_by or "lowering or a pass"
+    if meeting.lowered is None:
+        return f"wrong: {first}, or {behind} (it was not interpreted)"
+    if meeting.wrong == {"lowering"}:
+        return f"wrong: {first} (kernel and intermediate representation do the same)"
+    if meeting.wrong == {"emitting"}:
+        return f"wrong: {behind} (interpreter and intermediate representation do the same)"
+    if said(meeting.got) == said(meeting.expected):
+        return f"wrong: {first}, or the interpreter of that representation (it alone differs)"
+    return f"wrong: {first}; and {behind} (all three differ)"
+
+
+def _differences(
+    fuzzed: Fuzzed, case: Case | None, expected: Outcome, other: Answer | None
+) -> list[str]:
+    if not isinstance(other, Outcome):
+        return [f"intermediate representation: {other}"]
+    lines = [] if case is None else disagreements(fuzzed.pipeline, case, expected, other)
+    return lines or [f"{expected} and {other}"]
 
 
 def _text(fuzzed: Fuzzed, scenario: Scenario, expected: Outcome) -> str:

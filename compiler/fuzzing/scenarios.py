@@ -1,10 +1,9 @@
-"""A scenario: requests, and packets that meet their rules; whether two backends make the same of
+"""A scenario: requests, and packets that meet their rules; whether all semantics make the same of
 it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -19,10 +18,15 @@ from ...lang.contract.world.environment import Environment, Outcome
 from ..driver import lower_pipeline, manifest_of
 from ..interpret.packet import Interpreter
 from ..interpret.reached import Reached
+from ..ir.interpreter.machine import Machine
+from ..ir.interpreter.memory import NotInterpreted
+from ..ir.unit import Unit
+from ..lower.unit import Join
 from ..model import Pipeline
 from .coverage import Coverage, Goal
 from .packets import Drawn, packets, variations
 from .rules import RuleMaker
+from .semantics import Answer, Half, Stages, answer, differing, said, stages
 from .session import Session, ask, new_book
 from .steering import Aim, Corpus, steered
 from .world import World, world_of
@@ -76,22 +80,32 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A packet that was run on both: which step of the scenario, what came out of each."""
+    """A packet that was run: which step of the scenario, what the model's interpreter expected,
+    what came out of the kernel, and of the intermediate representation (None: it is not
+    interpreted)."""
 
     index: int
     expected: Outcome
     got: Outcome
+    lowered: Answer | None = None
 
     @property
     def agree(self) -> bool:
-        return said(self.expected) == said(self.got)
+        return not self.wrong
+
+    @property
+    def wrong(self) -> frozenset[Half]:
+        """Which halves of the compiler make a difference."""
+        lowered = None if self.lowered is None else said(self.lowered)
+        return differing(said(self.expected), lowered, said(self.got))
 
 
 class Fuzzed:
-    """A pipeline in a world that is made for it. `coverage`: of all packets that were run."""
+    """A pipeline in a world that is made for it, compiled to that `join`. `coverage`: of all
+    packets that were run."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
+    def __init__(self, pipeline: Pipeline, join: Join = "staged") -> None:
+        self.pipeline, self._join = pipeline, join
         self.world: World = world_of(pipeline)
         self._reached = Reached()
         self.coverage = Coverage(pipeline, self._reached)
@@ -100,8 +114,12 @@ class Fuzzed:
         self._in_vain = 0  # how often in a row nothing new was reached
 
     @cached_property
+    def unit(self) -> Unit:
+        return lower_pipeline(self.pipeline, self._join)
+
+    @cached_property
     def manifest(self) -> Manifest:
-        return manifest_of(self.pipeline, lower_pipeline(self.pipeline))
+        return manifest_of(self.pipeline, self.unit)
 
     @cached_property
     def rules(self) -> RuleMaker:
@@ -132,13 +150,14 @@ class Fuzzed:
         return Scenario(tuple(steps))
 
     def meetings(self, scenario: Scenario, kernel: Kernel) -> Iterator[Meeting]:
-        """Each packet of the scenario that the kernel can run, in order."""
+        """Each packet of the scenario that the kernel can run, in order, through all semantics."""
         self._corpus.begin()
         book = new_book(self.manifest, self.world.environment)
         kernel.set_rules(book)
         kernel.forget()
         reached = Reached()
         interpreter = Interpreter(self.pipeline, self.world.environment, reached)
+        machine = Machine(self.unit, self.world.environment, self.pipeline.default)
         for index, step in enumerate(scenario.steps):
             if isinstance(step, Request):
                 if ask(book, step, kernel) is not None:
@@ -148,7 +167,31 @@ class Fuzzed:
                 self._corpus.met(step, reached)
                 self._reached.add(reached)
                 reached.clear()
-                yield Meeting(index, expected, kernel.run(step.frame, step.port))
+                got = kernel.run(step.frame, step.port)
+                yield Meeting(index, expected, got, _lowered(machine, book, step))
+
+    def made_by(self, scenario: Scenario) -> str | None:
+        """What in the compiler's first half made the first stage that differs on the scenario: the
+        lowering or a pass; None where none does. Raises `NotInterpreted`."""
+        book, environment = new_book(self.manifest, self.world.environment), self.world.environment
+        interpreter = Interpreter(self.pipeline, environment)
+        every = Stages(self.pipeline, stages(self.pipeline, self._join), environment)
+        for step in scenario.steps:
+            if isinstance(step, Request):
+                ask(book, step)
+            elif len(step.frame) >= SHORTEST:
+                expected = interpreter.run(book, step.frame, step.port)
+                _, wrong = every.run(book, step.frame, step.port, expected)
+                if wrong is not None:
+                    return wrong
+        return None
+
+
+def _lowered(machine: Machine, book: RuleBook, packet: Drawn) -> Answer | None:
+    try:
+        return answer(machine, book, packet.frame, packet.port)
+    except NotInterpreted:
+        return None
 
 
 @st.composite
@@ -172,10 +215,3 @@ def _either(draw: st.DrawFn, fuzzed: Fuzzed, towards: Sequence[Aim], one_of: int
     if draw(st.integers(1, one_of)) > 1:
         return draw(_scenario(fuzzed))
     return Scenario(tuple(draw(steered(fuzzed.rules, towards))))
-
-
-def said(outcome: Outcome) -> tuple[object, ...]:
-    """What two backends must say alike. A dropped packet's octets are nobody's business."""
-    frame = None if outcome.verdict == "drop" else outcome.frame
-    counted: Mapping[object, int] = Counter(outcome.counted)
-    return outcome.verdict, frame, (outcome.egress, outcome.queue), Counter(outcome.events), counted

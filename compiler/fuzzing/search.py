@@ -1,4 +1,4 @@
-"""Looking for a scenario on which interpreter and kernel disagree."""
+"""Looking for a scenario on which interpreter, intermediate representation and kernel disagree."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ _AT_ONCE = 20  # scenarios between two looks at the clock, and at what was reach
 
 @dataclass
 class Found:
-    """What a search came to. `seen`: how often each verdict and event was met. `scenario` is the
+    """What a search came to. `lowered`: packets that the intermediate representation was run on.
+    `seen`: how often each verdict and event was met. `scenario` is the
     smallest that fails, `meeting` what its packet came to; None if nothing was found."""
 
     scenarios: int = 0
     packets: int = 0
+    lowered: int = 0
     rules: int = 0  # created, updated, replaced, deleted
     requests: int = 0
     seen: Counter[str] = field(default_factory=Counter)
@@ -66,6 +68,7 @@ def _some(fuzzed: Fuzzed, kernel: Kernel, found: Found, number: int, packets: in
         found.requests += len(scenario.requests)
         for meeting in fuzzed.meetings(scenario, kernel):
             found.packets += 1
+            found.lowered += meeting.lowered is not None
             outcome = meeting.expected
             found.seen.update([outcome.verdict])
             found.seen.update({f"{group}: {what}" for group, what in outcome.events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from chance import Chance
-from compare import Both, Disagreement, Tally, checked, compiled, loaded, world
+from compare import Disagreement, Tally, Three, checked, compiled, loaded, world
 from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
@@ -59,20 +59,20 @@ def _run(
     packets: int,
 ) -> None:
     with loaded(bundle, traced) as run:
-        both = Both(pipeline, environment, run)
+        three = Three(pipeline, environment, run)
         rules = RequestMaker(chance, pipeline, environment)
         maker = PacketMaker(chance, pipeline, environment, rules.liked)
-        both.run_all(maker.frames(packets // 8), tally)
-        _request(both, rules.requests(), tally)
-        both.run_all(maker.frames(packets), tally)
-        _request(both, rules.changes(4), tally)
-        both.run_all(maker.frames(packets // 4), tally)
+        three.run_all(maker.frames(packets // 8), tally)
+        _request(three, rules.requests(), tally)
+        three.run_all(maker.frames(packets), tally)
+        _request(three, rules.changes(4), tally)
+        three.run_all(maker.frames(packets // 4), tally)
 
 
-def _request(both: Both, texts: object, tally: Tally) -> None:
+def _request(three: Three, texts: object, tally: Tally) -> None:
     for text in texts:  # type: ignore[attr-defined]
         tally.requests += 1
-        tally.refused += not both.request(text)
+        tally.refused += not three.request(text)
 
 
 def try_seed(seed: int | str, tally: Tally) -> Pipeline:

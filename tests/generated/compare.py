@@ -12,9 +12,9 @@ from ipaddress import IPv4Address, IPv6Address
 from chance import Chance
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import compile_pipeline
+from helioc.compiler.fuzzing.semantics import Answer, Stage, Stages, differing, said, stages
 from helioc.compiler.interpret.packet import Interpreter
-from helioc.compiler.ir.interpreter.machine import Machine
-from helioc.compiler.ir.interpreter.memory import Fault
+from helioc.compiler.ir.wellformed import problems
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.request.request_parser import parse_request
@@ -26,8 +26,7 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
-from lowered_runs import unit_of
-from outcomes import said
+from lowered_runs import join_of
 from random_packets import Frame
 
 ADDRESSES6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
@@ -137,12 +136,24 @@ def _said(refused: Refused) -> str:
     )
 
 
-class Both:
-    """Interpreter, intermediate representation and kernel under the same rules."""
+def stages_of(pipeline: Pipeline, run: PrivateRun) -> list[Stage]:
+    """What was compiled to a build that is loaded, as lowered and as each pass left it. Raises
+    `Disagreement` where one is not well-formed."""
+    found = stages(pipeline, join_of(run), run.traced)
+    for stage in found:
+        if wrong := problems(stage.unit, stage.placed):
+            raise Disagreement(f"not well-formed, by {stage.made_by}: {wrong[0]}")
+    return found
+
+
+class Three:
+    """Interpreter, intermediate representation (before and after each pass) and kernel under the
+    same rules."""
 
     def __init__(self, pipeline: Pipeline, environment: Environment, run: PrivateRun) -> None:
         self.interpreter = Interpreter(pipeline, environment)
-        self.lowered = Machine(unit_of(pipeline, run), environment, pipeline.default)
+        manifest = run.manifest if run.traced else None
+        self.lowered = Stages(pipeline, stages_of(pipeline, run), environment, manifest)
         self.run = run
         run.set_environment(environment)
         self.book = RuleBook(
@@ -169,29 +180,22 @@ class Both:
         return True
 
     def agree(self, frame: Frame) -> Outcome:
+        """What the interpreter says. Raises `Disagreement`, which names the half of the compiler
+        that is wrong, and of the first half the lowering or the pass."""
+        traced = self.run.traced
         expected = self.interpreter.run(self.book, frame.data, frame.port)
         got = self.run.run(frame.data, frame.port)
-        self._compare(frame, expected, got, "kernel")
-        try:
-            lowered = self.lowered.run(self.book, frame.data, frame.port)
-        except Fault as fault:
-            raise Disagreement(f"port {frame.port}: {frame.data.hex()}\n  {fault}") from fault
-        self._compare(frame, expected, lowered, "lowered")
-        if self.run.traced and (got.parsed, got.trace) != (expected.parsed, expected.trace):
-            traces = ("\n    ".join(map(str, (o.parsed, *o.trace))) for o in (expected, got))
+        lowered, made_by = self.lowered.run(self.book, frame.data, frame.port, expected)
+        halves = differing(*(said(each, traced) for each in (expected, lowered, got)))
+        if halves or made_by:
+            wrong = [made_by] if made_by else []
+            wrong += ["emitter, clang, templates or runtime"] if "emitting" in halves else []
             raise Disagreement(
-                f"port {frame.port}: {frame.data.hex()}\n  interpreter {next(traces)}\n"
-                f"  kernel      {next(traces)}"
+                f"port {frame.port}: {frame.data.hex()}\n  wrong: {'; '.join(wrong)}\n"
+                f"  interpreter {_shown(expected)}\n  lowered     {_shown(lowered)}\n"
+                f"  kernel      {_shown(got)}"
             )
         return expected
-
-    def _compare(self, frame: Frame, expected: Outcome, got: Outcome, name: str) -> None:
-        if said(got) != said(expected):
-            trace = "\n    ".join(map(str, expected.trace))
-            raise Disagreement(
-                f"port {frame.port}: {frame.data.hex()}\n  parsed {expected.parsed}\n    {trace}\n"
-                f"  interpreter {said(expected)}\n  {name:<11} {said(got)}"
-            )
 
     def run_all(self, frames: Iterable[Frame], tally: Tally) -> None:
         for frame in frames:
@@ -201,3 +205,11 @@ class Both:
             tally.seen.update({f"{group}: {reason}" for group, reason in outcome.events})
             if outcome.frame is not None and outcome.frame != frame.data:
                 tally.seen["rewritten"] += 1
+
+
+def _shown(answer: Answer) -> str:
+    """With what was parsed and the steps, where it tells them."""
+    if not isinstance(answer, Outcome):
+        return str(answer)
+    trace = "\n    ".join(map(str, answer.trace))
+    return f"{said(answer)}\n    parsed {answer.parsed}\n    {trace}".rstrip()

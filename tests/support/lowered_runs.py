@@ -18,10 +18,14 @@ from helioc.lang.contract.world.environment import Outcome
 from helioc.runtime.testrun.private_run import PrivateRun
 
 
+def join_of(run: PrivateRun) -> Join:
+    """Of a build that is loaded."""
+    return "staged" if run.manifest.join == "staged" else "fused"
+
+
 def unit_of(pipeline: Pipeline, run: PrivateRun) -> Unit:
     """What was compiled to a build that is loaded."""
-    join: Join = "staged" if run.manifest.join == "staged" else "fused"
-    return lower_pipeline(pipeline, join, run.traced)
+    return lower_pipeline(pipeline, join_of(run), run.traced)
 
 
 class Lowered:

@@ -4,16 +4,15 @@ the number that its bytes make up in memory."""
 from __future__ import annotations
 
 import operator
-from collections import ChainMap
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import expr as e
 from ..expr import Expr
 from ..types import Array, Int, Struct, Type, bits_of
 from ..types import Pointer as PointerType
 from .layout import Layout
-from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones, swapped
+from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones, signed, swapped
 
 CONSTANTS = {
     "XDP_ABORTED": 0, "XDP_DROP": 1, "XDP_PASS": 2, "XDP_TX": 3, "XDP_REDIRECT": 4,
@@ -23,6 +22,7 @@ CONSTANTS = {
 _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_,
     "|": operator.or_, "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+    "/": operator.floordiv, "%": operator.mod,
 }  # fmt: skip
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
@@ -34,11 +34,15 @@ Numbers = dict[str, Value]
 
 class Packet(Protocol):
     """What a packet's way has beside its functions' variables. `scratch`: the numbers of the
-    scratch record."""
+    scratch record. `unplaced`: the unit is one before `place_state`, where the state is kept in
+    memory, or (`in_memory` is false) in registers. `masks`: see `Expressions.mask`."""
 
     frame: Frame
     layout: Layout
     scratch: Numbers
+    unplaced: bool
+    in_memory: bool
+    masks: dict[int, int]
 
     def room(self, member: str, size: int) -> Pointer:
         """An array or a structure of the scratch record, with room for so many bytes."""
@@ -52,42 +56,22 @@ class Packet(Protocol):
 
 class Expressions:
     """Of a function that is carried out. `registers`: members of the state that are not in the
-    scratch record; `names`: variables, None where they have no value yet."""
+    scratch record; `names`: variables, None where they have no value yet, each known by one name
+    at a time; `made`: of an unplaced unit's pointers what they were made of."""
 
     def __init__(self, packet: Packet, registers: Numbers) -> None:
         self.packet, self.registers = packet, registers
-        self.names: ChainMap[str, Value | None] = ChainMap({"ctx": 0, "st": 0})
+        self.names: dict[str, Value | None] = {"ctx": 0, "st": 0}
+        self.made: dict[str, Expr] = {}
 
     # ---- what is read -----------------------------------------------------------------------
 
     def value(self, x: Expr) -> Value:
-        match x:
-            case e.Number(value):
-                return value
-            case e.Symbol(name):
-                return CONSTANTS[name]
-            case e.Event(index):
-                return index
-            case e.Name(name):
-                found = self.names.get(name)
-                if found is None:
-                    raise Fault(f"`{name}` has no value")
-                return found
-            case e.State(member, type_, scratch):
-                if isinstance(type_, Struct | Array) or member in ("trace", "scratch"):
-                    return self.place(x)
-                return (self.packet.scratch if scratch else self.registers).get(member, 0)
-            case e.Frame(edge):
-                frame = self.packet.frame
-                return frame.data if edge == "data" else frame.end
-            case e.Load(base, at, bits):
-                return (self.pointer(base) + self.number(at)).load(bits)
-            case e.Member(_, _, type_) | e.Element(_, _, type_):
-                place = self.place(x)
-                return place.load(type_.bits) if isinstance(type_, Int) else place
-            case e.Deref() | e.Address():
-                return self.place(x)
-        return self._computed(x)
+        """Raises `Fault`, `NotInterpreted`."""
+        way = VALUES.get(type(x))
+        if way is None:
+            raise NotInterpreted(type(x).__name__)
+        return way(self, x)
 
     def number(self, x: Expr) -> int:
         found = self.value(x)
@@ -104,58 +88,121 @@ class Expressions:
     def truth(self, x: Expr) -> bool:
         return self.value(x) != 0
 
-    def _computed(self, x: Expr) -> Value:
-        match x:
-            case e.Binary():
-                return self._binary(x)
-            case e.Unary("!", operand):
-                return int(not self.truth(operand))
-            case e.Unary(sign, operand):
-                number = self.number(operand)
-                return (~number if sign == "~" else -number) & ones(bits_of(x.type))
-            case e.Swap(operand):
-                return swapped(self.number(operand), bits_of(operand.type))
-            case e.Cast(type_, operand):
-                found = self.value(operand)
-                return found if isinstance(found, Pointer) else found & ones(bits_of(type_))
-            case e.Choice(test, then, otherwise):
-                return self.value(then if self.truth(test) else otherwise)
-            case e.NotNull(pointer):
-                return int(self.truth(pointer))
-        return self._asked(x)
+    def _number(self, x: e.Number) -> Value:
+        return x.value
+
+    def _symbol(self, x: e.Symbol) -> Value:
+        return CONSTANTS[x.name]
+
+    def _event(self, x: e.Event) -> Value:
+        return x.index
+
+    def _name(self, x: e.Name) -> Value:
+        found = self.names.get(x.name)
+        if found is None:
+            raise Fault(f"`{x.name}` has no value")
+        return found
+
+    def _state(self, x: e.State) -> Value:
+        if isinstance(x.type, Struct | Array) or x.member in ("trace", "scratch"):
+            return self.place(x)
+        return self.kept(x).get(x.member, 0)
+
+    def kept(self, x: e.State) -> Numbers:
+        """Where a member of the state is kept: in memory pointers do not outlast a function."""
+        scratch = x.scratch or (self.packet.in_memory and isinstance(x.type, Int))
+        return self.packet.scratch if scratch else self.registers
+
+    def _state_pointer(self, x: e.StatePointer) -> Value:
+        """In memory made again, as `place_state` does it, unless this function set it or made it of
+        the same."""
+        member = x.place.member
+        if not self.packet.unplaced:
+            raise Fault(f"not placed: {member}")
+        if self.packet.in_memory and self.made.get(member) not in (x.place, x.again):
+            self.registers[member] = self.value(x.again)
+            self.made[member] = x.again
+        found = self.registers.get(member, 0)
+        if x.sure and not found:
+            raise Fault(f"`{member}` is null, though the checker saw that it is not")
+        return found
+
+    def _frame(self, x: e.Frame) -> Value:
+        frame = self.packet.frame
+        return frame.data if x.edge == "data" else frame.end
+
+    def _load(self, x: e.Load) -> Value:
+        return self.pointer(x.base).load(x.bits, self.number(x.at))
+
+    def _member(self, x: e.Member | e.Element) -> Value:
+        place = self.place(x)
+        return place.load(x.type.bits) if isinstance(x.type, Int) else place
+
+    # ---- operators --------------------------------------------------------------------------
+
+    def mask(self, x: Expr) -> int:
+        """All bits of an expression's type."""
+        found = self.packet.masks.get(id(x))
+        if found is None:
+            found = self.packet.masks[id(x)] = ones(bits_of(x.type))
+        return found
+
+    def _unary(self, x: e.Unary) -> Value:
+        if x.operator == "!":
+            return int(not self.truth(x.operand))
+        number = self.number(x.operand)
+        return (~number if x.operator == "~" else -number) & self.mask(x)
+
+    def _swap(self, x: e.Swap) -> Value:
+        return swapped(self.number(x.operand), self.mask(x).bit_length())
+
+    def _cast(self, x: e.Cast) -> Value:
+        found = self.value(x.operand)
+        if isinstance(found, Pointer):
+            return found
+        return (signed(found) if x.signed else found) & self.mask(x)
+
+    def _choice(self, x: e.Choice) -> Value:
+        return self.value(x.then if self.truth(x.test) else x.otherwise)
+
+    def _not_null(self, x: e.NotNull) -> Value:
+        return int(self.truth(x.pointer))
 
     def _binary(self, x: e.Binary) -> Value:
-        if x.operator == "&&":
+        op = x.operator
+        if op == "&&":
             return int(self.truth(x.left) and self.truth(x.right))
-        if x.operator == "||":
+        if op == "||":
             return int(self.truth(x.left) or self.truth(x.right))
         left, right = self.value(x.left), self.value(x.right)
-        if x.operator in _COMPARED:
-            return int(_compared(x.operator, left, right))
+        if op in _COMPARED:
+            return int(_compared(op, left, right))
         if isinstance(left, Pointer) or isinstance(right, Pointer):
             return _moved(x, left, right)
-        if x.operator in ("<<", ">>") and right >= bits_of(x.type):
+        mask = self.mask(x)
+        if op in ("<<", ">>") and right >= mask.bit_length():
             raise Fault(f"shifted by {right} bits: {x}")
-        if x.operator not in _NUMBERS:
-            raise NotInterpreted(x.operator)
-        found = _NUMBERS[x.operator](left, right)
-        return found & ones(bits_of(x.type))
+        if op in ("/", "%") and not right:
+            raise Fault(f"divided by 0: {x}")
+        return _NUMBERS[op](left, right) & mask
 
-    def _asked(self, x: Expr) -> Value:
-        packet = self.packet
-        match x:
-            case e.Call(function, arguments, type_):
-                found = packet.call(function, [self._argument(each) for each in arguments])
-                return found & ones(bits_of(type_)) if isinstance(found, int) else found
-            case e.TableCall(table, what, arguments):
-                return packet.look(table, what, [self.value(each) for each in arguments])
-            case e.RecordOf(table, slot):
-                return packet.record(table, self.number(slot))
-            case e.StateCall(state, what, arguments):
-                return packet.ask_state(state, what, [self.value(each) for each in arguments])
-            case e.HelperCall(function, a, b):
-                return packet.helper(function, self.registers, self.number(a), self.number(b))
-        raise NotInterpreted(type(x).__name__)
+    # ---- what is asked ----------------------------------------------------------------------
+
+    def _call(self, x: e.Call) -> Value:
+        found = self.packet.call(x.function, [self._argument(each) for each in x.arguments])
+        return found & self.mask(x) if isinstance(found, int) else found
+
+    def _table_call(self, x: e.TableCall) -> Value:
+        return self.packet.look(x.table, x.what, [self.value(each) for each in x.arguments])
+
+    def _record_of(self, x: e.RecordOf) -> Value:
+        return self.packet.record(x.table, self.number(x.slot))
+
+    def _state_call(self, x: e.StateCall) -> Value:
+        return self.packet.ask_state(x.state, x.what, [self.value(each) for each in x.arguments])
+
+    def _helper_call(self, x: e.HelperCall) -> Value:
+        return self.packet.helper(x.function, self.registers, self.number(x.a), self.number(x.b))
 
     def _argument(self, x: Expr) -> Value | str:
         """A map by its name; of a number's address a copy."""
@@ -243,3 +290,18 @@ def _moved(x: e.Binary, left: Value, right: Value) -> Value:
         case "-", Pointer(), Pointer() if left.region is right.region:
             return (left.at - right.at) & ones(64)
     raise Fault(f"computed with a pointer: {x}")
+
+
+#: What interprets each kind of expression.
+VALUES: dict[type[Expr], Callable[[Any, Any], Value]] = {
+    e.Number: Expressions._number, e.Symbol: Expressions._symbol, e.Event: Expressions._event,
+    e.Name: Expressions._name, e.State: Expressions._state, e.Frame: Expressions._frame,
+    e.StatePointer: Expressions._state_pointer, e.Load: Expressions._load,
+    e.Member: Expressions._member, e.Element: Expressions._member,
+    e.Deref: Expressions.place, e.Address: Expressions.place,
+    e.Binary: Expressions._binary, e.Unary: Expressions._unary, e.Swap: Expressions._swap,
+    e.Cast: Expressions._cast, e.Choice: Expressions._choice, e.NotNull: Expressions._not_null,
+    e.Call: Expressions._call, e.TableCall: Expressions._table_call,
+    e.RecordOf: Expressions._record_of, e.StateCall: Expressions._state_call,
+    e.HelperCall: Expressions._helper_call,
+}  # fmt: skip

@@ -32,6 +32,8 @@ class Layout:
             name = f"{table.manifest.prefix}_record"
             self.offsets[name] = {member.name: member.offset for member in table.manifest.record}
             self.sizes[name] = table.manifest.record_size
+            if (card := table.manifest.offload) is not None:
+                self.offsets[f"{table.manifest.prefix}_entry"] = {"cell": card.cell_at}
         for state in unit.states:
             name = f"{state.prefix}_entry"
             slots = {member_name(slot.name): slot.offset for slot in state.gives}

@@ -1,18 +1,22 @@
-"""Runs a placed unit's programs on frames, in a world, one packet after the other."""
+"""Runs a unit's programs on frames, in a world, one packet after the other: those of a unit that is
+placed, and of one before that, as if its state were in memory."""
 
 from __future__ import annotations
 
 from typing import Literal, cast
 
+from ....lang.contract.manifest.manifest import Manifest
+from ....lang.contract.trace.schema import EGRESS, EVENT
 from ....lang.contract.world.environment import Environment, Fate, Outcome, Port, Rules, States
-from ..nodes import Function
+from ..nodes import Body, Function
 from ..unit import Program, Unit
 from . import answers, checksums, forwarding, header
 from .expressions import CONSTANTS, Numbers
 from .layout import TRACE_SIZE, Layout
-from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones
-from .statements import CONTINUE, Execution
+from .memory import Fault, Frame, Pointer, Region, Value, ones
+from .statements import CONTINUE, Execution, is_unplaced
 from .tables import Tables
+from .traces import Traces
 
 _FATES = {number: name[4:].lower() for name, number in CONSTANTS.items() if name[:4] == "XDP_"}
 _DROP, _PASS, _REDIRECT = (CONSTANTS[f"XDP_{name}"] for name in ("DROP", "PASS", "REDIRECT"))
@@ -27,11 +31,19 @@ class Machine:
     packet to packet. Raises `NotInterpreted`."""
 
     def __init__(
-        self, unit: Unit, environment: Environment, default: Literal["pass", "drop"]
+        self,
+        unit: Unit,
+        environment: Environment,
+        default: Literal["pass", "drop"],
+        manifest: Manifest | None = None,
     ) -> None:
-        if unit.target != "host":
-            raise NotInterpreted(f"target {unit.target}")
+        """`manifest`: the unit's, by which what a traced one writes is read."""
         self.unit, self.environment = unit, environment
+        self.unplaced = is_unplaced(unit)
+        self.in_memory = self.unplaced and unit.target == "host"  # a card has no scratch record
+        self.masks: dict[int, int] = {}
+        self.behind: dict[tuple[str, str], Body] = {}
+        self.traces = Traces(unit, manifest) if unit.traced and manifest else None
         self.default = environment.default or default
         self.layout, self.states = Layout(unit), States()
         self.counters = {c.index: (c.group, c.reason) for c in unit.counters}
@@ -46,8 +58,9 @@ class Machine:
         self._slots = {(p.role, p.slot): p for p in unit.programs}
 
     def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
-        """What becomes of a frame that arrives by port number `port`; not what was parsed, nor the
-        steps. Raises `Fault` where the program does what it must not, `NotInterpreted`."""
+        """What becomes of a frame that arrives by port number `port`; what was parsed, and the
+        steps, only of a traced unit. Raises `Fault` where the program does what it must not,
+        `NotInterpreted`."""
         arrival = self.environment.port(port)
         if arrival is None:
             raise LookupError(f"no port {port}")
@@ -79,7 +92,11 @@ class _Packet:
             machine.scratch,
             machine.decode_probe,
         )
+        self.unplaced, self.in_memory = machine.unplaced, machine.in_memory
+        self.masks, self.behind = machine.masks, machine.behind
         self.frame = Frame(octets)
+        self._words: list[int] = []  # of the trace
+        self._found: dict[int, int] = {}  # nodes, and one more than where they start
         self._events: list[tuple[str, str]] = []
         self._counted: list[tuple[str, int]] = []
         self._egress = 0
@@ -88,12 +105,18 @@ class _Packet:
 
     def outcome(self, result: int) -> Outcome:
         fate = cast("Fate", _FATES.get(result, f"verdict {result}"))
+        traces = self._machine.traces
+        path, steps = (
+            traces.read(self._found, self._words, self._tables) if traces else ((), ())
+        )
         return Outcome(
             fate,
             self.frame.octets if fate in ("pass", "tx", "redirect") else None,
             {"redirect": self._egress, "tx": self.arrival.number}.get(fate),
             tuple(self._events),
             tuple(self._counted),
+            path,
+            steps,
             queue=self._queue if fate == "pass" else None,
         )
 
@@ -103,6 +126,7 @@ class _Packet:
         if event not in self._machine.counters:
             raise Fault(f"no event {event}")
         self._events.append(self._machine.counters[event])
+        self.trace_step(EVENT | event << 32, [])
 
     def count_verdict(self, event: int, action: int) -> int:
         self.count(event)
@@ -123,6 +147,21 @@ class _Packet:
     def _ends(self, action: str) -> int:
         event = self._machine.events["verdict", action]
         return self.count_verdict(event, CONSTANTS[f"XDP_{action.upper()}"])
+
+    # ---- traces -----------------------------------------------------------------------------
+
+    def trace_step(self, point: int, words: list[int]) -> None:
+        self._words += [point, *words]
+
+    def trace_node(self, index: int, at: int) -> None:
+        self._found[index] = at + 1
+
+    def trace_rule(self, table: str, point: int, cell: int) -> None:
+        rule = self._tables.rule(table, cell)
+        if rule is None:
+            raise Fault(f"{table}: no rule is bound, of cell {cell}")
+        identity = rule.id | (rule.priority or 0) << 32
+        self.trace_step(point, [rule.sequence, identity, cell])
 
     # ---- memory -----------------------------------------------------------------------------
 
@@ -154,18 +193,23 @@ class _Packet:
         return Execution(self, {}, a & ones(32), b & ones(32)).run(function) & ones(32)
 
     def look(self, table: str, what: str, arguments: list[Value]) -> Value:
+        if what == "find" and isinstance(arguments[0], Pointer):  # a card's: the entry for a key
+            return self.record(table, self._find(table, arguments[0]) & ones(32))
         numbers = [each for each in arguments if isinstance(each, int)]
         if what == "find":
             words = numbers[1:]
-            key = self._tables.tables[table].key
-            assert key is not None
             if not words:  # too long for registers
-                place = self.room("key", 0)
-                words = [place.load(64, 8 * i) for i in range(key.words)]
+                return self._find(table, self.room("key", 0))
             return self._tables.find(table, words)
         if what == "at":
             return self.record(table, numbers[0])
         return numbers[0] if self._tables.rule(table, numbers[0]) else 0
+
+    def _find(self, table: str, words: Pointer) -> int:
+        """By a key that is an array of words."""
+        key = self._tables.tables[table].key
+        assert key is not None
+        return self._tables.find(table, [words.load(64, 8 * i) for i in range(key.words)])
 
     def record(self, table: str, slot: int) -> Value:
         found = self._tables.record(table, slot)
@@ -197,6 +241,7 @@ class _Packet:
         if self.environment.port(port) is None:
             return self.internal()
         self._egress = port
+        self.trace_step(EGRESS | port << 32, [])
         return self.count_verdict(event, _REDIRECT)
 
     def steer(self, queue: int, event: int) -> int:

@@ -1,4 +1,5 @@
-"""Rules as programs find them: keys, cells and records. A rule's cell is also its record's slot."""
+"""Rules as programs find them: keys, cells and records. A rule's cell is also its record's slot. On
+a card what is found is an entry: a record, and the cell behind it."""
 
 from __future__ import annotations
 
@@ -67,7 +68,18 @@ class Tables:
         for member in table.manifest.record:
             part = self._member(table, rule, member)
             octets[member.offset : member.offset + len(part)] = part
-        return bytes(octets)
+        return bytes(octets) + self._behind_record(table, rule)
+
+    def _behind_record(self, table: Table, rule: Rule) -> bytes:
+        """What a card's entry has besides: of that programs read the cell alone."""
+        card = table.manifest.offload
+        if card is None:
+            return b""
+        cell = 1 + self._rules[table.manifest.prefix].index(rule)
+        at = card.cell_at - table.manifest.record_size
+        return (bytes(at) + cell.to_bytes(4, "little")).ljust(
+            card.size - table.manifest.record_size, b"\0"
+        )
 
     def _member(self, table: Table, rule: Rule, member: m.Member) -> bytes:
         values = {name: matcher.value for name, matcher in rule.match} | dict(rule.values)

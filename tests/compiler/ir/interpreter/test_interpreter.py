@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.driver import check_file, lowered, manifest_of, placed, run
+from helioc.compiler.fuzzing.semantics import Stage, Stages, stages
+from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.expr import (
     CTX,
     ONE,
@@ -29,7 +31,9 @@ from helioc.compiler.ir.expr import (
 )
 from helioc.compiler.ir.interpreter.machine import Machine
 from helioc.compiler.ir.interpreter.memory import Fault, NotInterpreted
+from helioc.compiler.ir.interpreter.statements import knows
 from helioc.compiler.ir.nodes import (
+    Blank,
     Block,
     Body,
     Do,
@@ -47,10 +51,14 @@ from helioc.compiler.ir.nodes import (
 from helioc.compiler.ir.types import BYTES, U8, U32, U64, Array, raw
 from helioc.compiler.ir.unit import Program, Unit
 from helioc.compiler.model import Pipeline
-from helioc.compiler.packettests.cases import read_tests
+from helioc.compiler.nfp.nfp import without_sizes
+from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.lang.syntax.parser import read
+from helioc.lang.text.source import Span
 from linx_world import PIPELINES, Book
 from lowered_runs import Lowered
 
@@ -72,6 +80,41 @@ def test_packet_tests_hold(path: Path) -> None:
         cases = read_tests(pipeline, manifest_of(pipeline, unit), read(path))
         for result in run_tests(pipeline, cases, (Interpreted(pipeline), Lowered(pipeline, unit))):
             assert result.ok, "\n".join((form, result.case.name, *result.problems))
+
+
+@pytest.mark.parametrize("name", ["linx", "slice"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_packet_tests_hold_before_and_after_each_pass(name: str, traced: bool) -> None:
+    """In traced units the path and the steps are those of the model's interpreter as well."""
+    pipeline = check_file(PIPELINES / f"{name}.hp")
+    found = stages(pipeline, traced=traced)
+    assert {"pass place_state", "pass simplify"} < {s.made_by for s in found}
+    manifest = manifest_of(pipeline, found[-1].unit)
+    for case in read_tests(pipeline, manifest, read(PIPELINES / f"{name}.test.yaml")):
+        assert agreed(pipeline, found, case, manifest) is None, case.name
+
+
+@pytest.mark.parametrize("name", ["linx_offload", "slice"])
+def test_packet_tests_hold_on_a_card(name: str) -> None:
+    pipeline = without_sizes(check_file(PIPELINES / f"{name}.hp"))
+    found = stages(pipeline, target="nfp")
+    manifest = manifest_of(pipeline, found[-1].unit)
+    for case in read_tests(pipeline, manifest, read(PIPELINES / f"{name}.test.yaml")):
+        assert agreed(pipeline, found, case, manifest) is None, case.name
+
+
+def agreed(
+    pipeline: Pipeline, found: list[Stage], case: Case, manifest: Manifest
+) -> str | None:
+    """What is wrong, by a case: the lowering, or a pass; None where all stages do the same."""
+    every = Stages(pipeline, found, case.environment, manifest)
+    interpreter, book = Interpreter(pipeline, case.environment), case.opening()
+    for step in (*case.before, (case.frame, case.port)):
+        if isinstance(step, Request):
+            book.commit(book.plan(step))
+        elif (wrong := every.run(book, *step, interpreter.run(book, *step))[1]) is not None:
+            return wrong
+    return None
 
 
 # ---- one function ---------------------------------------------------------------------------
@@ -172,12 +215,19 @@ def test_what_a_program_must_not_do(name: str) -> None:
         returned(body)
 
 
+class Unheard(Statement):
+    """Of a kind that only passes know."""
+
+    span: Span | None = None
+
+
 def test_what_is_not_known_is_named() -> None:
     with pytest.raises(NotInterpreted, match="no_such_function"):
         returned((Do(Call("no_such_function", ())),))
-    pipeline = check_file(PIPELINES / "linx.hp")
-    with pytest.raises(NotInterpreted, match="target nfp"):
-        Machine(placed(pipeline, lowered(pipeline, target="nfp")), WORLD, "drop")
+    unit = machine((Blank(), Unheard())).unit
+    assert not knows(unit) and knows(machine((Blank(), Let(X, ONE))).unit)
+    with pytest.raises(NotInterpreted, match="Unheard"):
+        returned((Blank(), Unheard()))
 
 
 def test_a_stage_that_nothing_comes_behind_is_aborted() -> None:
