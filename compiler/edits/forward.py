@@ -14,6 +14,7 @@ from ..ir.expr import (
     ZERO,
     Address,
     Call,
+    Cast,
     Expr,
     Member,
     Name,
@@ -174,7 +175,7 @@ def _bridged_length(site: EditContext) -> Expr:
     if shape.own or shape.untagged:
         length = length - site.offset(own_link(site))
     if shape.popped:
-        length = length - (site.offset(shape.fronts[0]) - site.state("link"))
+        length = length - Cast(U32, site.offset(shape.fronts[0]) - site.state("link"))
     if shape.pushed:
         length = length + pushed_size(site.shape)
     front = site.header(shape.fronts[0]) if shape.framed else None

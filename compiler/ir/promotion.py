@@ -42,28 +42,28 @@ def _operands(x: Expr) -> Iterator[Expr]:
         case e.Binary("&&" | "||"):
             return
         case e.Binary(operator, left, right) if operator in _SHIFTS:
-            if operator == ">>" and _negative(left):
+            if operator == ">>" and may_be_negative(left):
                 yield left
         case e.Binary(operator, left, right):
             yield from _widened(right.type, left)
             yield from _widened(left.type, right)
             signed = operator in _WITH_SIGN or (operator in _BY_SIZE and _is_int(right))
             if signed and _is_int(left):
-                yield from (side for side in (left, right) if _negative(side))
+                yield from (side for side in (left, right) if may_be_negative(side))
         case e.Cast(type_, operand):
             yield from _widened(type_, operand)
         case e.Choice(_, then, otherwise):
             yield from _widened(otherwise.type, then)
             yield from _widened(then.type, otherwise)
         case e.Call(function, arguments) if function not in _TAKE_INT:
-            yield from filter(_negative, arguments)
+            yield from filter(may_be_negative, arguments)
         case e.TableCall(_, _, arguments):
-            yield from filter(_negative, arguments)
+            yield from filter(may_be_negative, arguments)
 
 
 def _widened(type_: Type, value: Expr) -> Iterator[Expr]:
     """The value, where the type it becomes would take its sign."""
-    if (isinstance(type_, Pointer) or bits_of(type_) > 32) and _negative(value):
+    if (isinstance(type_, Pointer) or bits_of(type_) > 32) and may_be_negative(value):
         yield value
 
 
@@ -83,32 +83,32 @@ def _is_int(x: Expr) -> bool:
     return isinstance(x.type, Int) and x.type.bits < 32
 
 
-def _negative(x: Expr) -> bool:
+def may_be_negative(x: Expr) -> bool:
     """Whether it is an `int` that may be less than 0."""
     if not _is_int(x):
         return False
     match x:
         case e.Cast(_, operand, signed):
-            return signed and not (_is_int(operand) and not _negative(operand))
+            return signed and not (_is_int(operand) and not may_be_negative(operand))
         case e.Unary("~" | "-"):
             return True
         case e.Binary(operator, left, right) if operator not in e.COMPARISONS:
             return operator == "-" or _binary(operator, left, right)
         case e.Choice(_, then, otherwise):
-            return _negative(then) or _negative(otherwise)
+            return may_be_negative(then) or may_be_negative(otherwise)
     return False
 
 
 def _binary(operator: e.Operator, left: Expr, right: Expr) -> bool:
     """`+`, `*` and `<<` reach the sign where the bits of what they join do."""
     if operator == "&":
-        return _negative(left) and _negative(right)
+        return may_be_negative(left) and may_be_negative(right)
     if operator in (">>", "/", "%"):
-        return _negative(left)
+        return may_be_negative(left)
     most = {"+": max(_most(left), _most(right)) * 2, "*": _most(left) * _most(right)}
     if operator == "<<":
         most["<<"] = _most(left) << (right.value if isinstance(right, e.Number) else 31)
-    return bool(most.get(operator, 0) >> 31) or _negative(left) or _negative(right)
+    return bool(most.get(operator, 0) >> 31) or may_be_negative(left) or may_be_negative(right)
 
 
 def _most(x: Expr) -> int:

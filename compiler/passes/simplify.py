@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expr import Binary, Cast, Expr, Number, Swap, binary
+from ..ir.promotion import may_be_negative
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, bits_of, is_network
 from ..ir.unit import Unit, with_functions
@@ -38,7 +39,8 @@ def _cast(x: Expr, type_: Int, operand: Expr) -> Expr:
         case Cast(Int(bits, False), inner, False) if bits >= type_.bits:
             if not (type_.network and is_network(inner.type)):
                 return simpler(Cast(type_, inner))
-    return operand if operand.type == type_ else x
+    # what C has as an `int` below 0 is of that type by the cast alone
+    return operand if operand.type == type_ and not may_be_negative(operand) else x
 
 
 def _width(x: Expr) -> int:

@@ -58,6 +58,7 @@ from helioc.compiler.ir.unit import Program, Unit
 from helioc.compiler.ir.wellformed import problems
 from helioc.compiler.lower.unit import Join, Target
 from helioc.compiler.model import Pipeline
+from helioc.compiler.passes.simplify import simpler
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -282,6 +283,15 @@ def test_helpers_and_parsers_return_on_every_way() -> None:
     assert said((END,), (If(ONE, (END,)),)) == ["it ends without a `return`"]
     assert said((END,), (Return(None),)) == ["a helper returns no number"]
     assert "it ends without a `return`" in said((LET,), stage="parser")
+
+
+def test_simplify_keeps_a_cast_that_c_needs() -> None:
+    """In the scratch record `at` and `link` have 16 bits: their difference is an `int` of C."""
+    at, link = State("ipv4_at", U16, scratch=True), State("link", U16, scratch=True)
+    behind = Cast(U32, at - link)
+    assert simpler(behind) == behind
+    assert said((Let(X, simpler(behind) >> 31), END)) == []
+    assert simpler(Cast(U32, at + link)) == at + link
 
 
 def test_a_packet_has_one_epoch() -> None:
