@@ -51,7 +51,7 @@ def test_a_test_names_every_code() -> None:
 
 
 def test_an_internal_error_is_explained() -> None:
-    assert "fault is Helio's" in explanation("H9999").text
+    assert "an error in Helio" in explanation("H9999").text
 
 
 def test_an_explanation_has_its_parts() -> None:

@@ -87,7 +87,7 @@ def test_a_wrong_lowering_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_begins_where_all_nodes_are_known() -> None:
     """What is done to a packet is nodes of its own until a pass carries it out."""
     unit = driver.lowered(SLICE)
-    assert not knows(unit) and knows(driver.edited(SLICE, unit))
+    assert not knows(unit) and knows(driver.edited(unit))
     found = stages(SLICE)
     assert [s.made_by for s in found][:3] == [FIRST, "pass trace_points", "pass place_state"]
     assert [s.placed for s in found] == [False, False, *[True] * (len(found) - 2)]
