@@ -28,7 +28,7 @@ from ..ir.expr import (
     number,
     total,
 )
-from ..ir.types import U8, U32, raw
+from ..ir.types import U8, U32, Int, is_network, raw
 from ..ir.values import Value, constant
 from ..model import Header
 from ..model.checksums import zero_checksum
@@ -209,6 +209,8 @@ def _exchanged(
 
 def _put_aside(site: EditContext, octets: int, value: Expr, room: Room) -> Expr:
     """Where a number is found afterwards: not on the stack, which has few octets left."""
-    place = Address(element(site.words, room.take(octets)))
-    site.writer.store(place, 0, octets * 8, value)
-    return load(place, 0, octets * 8)
+    place, bits = Address(element(site.words, room.take(octets))), octets * 8
+    if bits > 8 and not is_network(value.type):  # its bytes, as they stand in memory
+        value = Cast(raw(bits), Cast(Int(bits), value))
+    site.writer.store(place, 0, bits, value)
+    return load(place, 0, bits)

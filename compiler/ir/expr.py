@@ -384,16 +384,17 @@ def binary(op: Operator, left: Operand, right: Operand) -> Expr:
 
 
 def total(parts: Iterable[Operand]) -> Expr:
-    """Their sum; numbers are one, where the first of them stands."""
-    found = list(map(expr, parts))
-    known = [part.value for part in found if isinstance(part, Number)]
-    if known:
-        first = next(i for i, part in enumerate(found) if isinstance(part, Number))
-        found = [
-            number(sum(known)) if i == first else part
-            for i, part in enumerate(found)
-            if i == first or not isinstance(part, Number)
-        ]
+    """Their sum; numbers are one, where the first of them stands, or behind all if that is less
+    than 0."""
+    found, known, first = list[Operand](), 0, -1
+    for part in parts:
+        if isinstance(part, Number | int):
+            known += part if isinstance(part, int) else part.value
+            first = len(found) if first < 0 else first
+        else:
+            found.append(part)
+    if first >= 0:
+        found.insert(first if known >= 0 else len(found), known)
     return reduce(lambda a, b: binary("+", a, b), found, expr(0))
 
 

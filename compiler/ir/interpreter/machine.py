@@ -106,9 +106,7 @@ class _Packet:
     def outcome(self, result: int) -> Outcome:
         fate = cast("Fate", _FATES.get(result, f"verdict {result}"))
         traces = self._machine.traces
-        path, steps = (
-            traces.read(self._found, self._words, self._tables) if traces else ((), ())
-        )
+        path, steps = traces.read(self._found, self._words, self._tables) if traces else ((), ())
         return Outcome(
             fate,
             self.frame.octets if fate in ("pass", "tx", "redirect") else None,
