@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import cache
 
 from google.protobuf.message import DecodeError
 
-from ...lang.contract.request.request import IE, Request, RuleItem
+from ...lang.contract.request.places import Printed
+from ...lang.contract.request.request import IE, Item, Request, RuleItem
 from ...lang.text.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.text.source import PACKED, REQUEST, Row, Source, Span
-from ..base.gc_pause import gc_paused
 from ..http2.codes import Code
 from . import control_pb2 as pb
 
@@ -22,8 +22,6 @@ _LONG, _AROUND = 16_384, 200
 _CALLED = 200
 #: Octets of a trailer: gRPC's own clients take 8 KiB of metadata for sure.
 _ROOM = 6_000
-
-Item = RuleItem | IE
 
 
 @cache
@@ -89,38 +87,17 @@ def _narrow(label: pb.Label) -> None:
     label.text, label.start, label.end = text[begin:stop], start - begin, min(end, stop) - begin
 
 
-class _Texts:
-    """Requests by their texts: all that is found in one is in the same, which may be long."""
-
-    def __init__(self) -> None:
-        self._read: dict[int, tuple[Source, Request | None]] = {}
-
-    def request(self, source: Source) -> Request | None:
-        """None where the text is none."""
-        from ...lang.contract.request.request_parser import parse_request
-
-        if id(source) not in self._read:
-            request = None
-            long = len(source.text) > _LONG
-            with gc_paused() if long else nullcontext(), suppress(Refused):
-                request = parse_request(source)
-            self._read[id(source)] = source, request
-        return self._read[id(source)][1]
-
-
 def findings(diagnostics: Iterable[Diagnostic]) -> list[pb.Finding]:
-    """Of one request, say: each text is read once."""
-    texts = _Texts()
-    return [finding(each, texts) for each in diagnostics]
+    return [finding(each) for each in diagnostics]
 
 
-def finding(diagnostic: Diagnostic, texts: _Texts | None = None) -> pb.Finding:
+def finding(diagnostic: Diagnostic) -> pb.Finding:
     made = pb.Finding(
         code=diagnostic.code, title=sound(diagnostic.title), help=sound(diagnostic.help),
         warning=diagnostic.severity == "warning", labels=map(_label, diagnostic.labels),
     )  # fmt: skip
     if diagnostic.labels:
-        _blame(diagnostic.labels[0].span, made, texts or _Texts())
+        _blame(diagnostic.labels[0].span, made)
     return made
 
 
@@ -154,15 +131,15 @@ def _line_end(source: Source, offset: int) -> int:
     return len(source.text) if end < 0 else end
 
 
-def _blame(span: Span, into: pb.Finding, texts: _Texts) -> None:
-    """Which rule and element a place in a request's text is of."""
+def _blame(span: Span, into: pb.Finding) -> None:
+    """Which rule and element a place in a request is of."""
     if isinstance(at := span.source, Row):
         into.path.append(at.row)
         into.rule, into.element = at.kind, at.column
         return
-    if span.source.name != REQUEST:  # an intent's, or a configuration's
+    if not isinstance(at, Printed):  # an intent's, or a configuration's
         return
-    for place, item in at_place(span, texts):
+    for place, item in at.path_to(span.start):
         into.path.append(place)
         if isinstance(item, RuleItem):
             named = item.id if item.id is not None else item.name
@@ -171,13 +148,15 @@ def _blame(span: Span, into: pb.Finding, texts: _Texts) -> None:
             into.element = item.type
 
 
-def at_place(span: Span, texts: _Texts | None = None) -> list[tuple[int, Item | None]]:
+def _at_place(span: Span) -> list[tuple[int, Item | None]]:
     """The change (None), rule … and element that stand at a place, with the number of each in its
     list; empty where the text is no request."""
-    request = (texts or _Texts()).request(span.source)
-    for number, change in enumerate(request.changes if request is not None else ()):
-        if inner := _within(change.items, span.start):
-            return [(number, None), *inner]
+    from ...lang.contract.request.request_parser import parse_request
+
+    with suppress(Refused):
+        for number, change in enumerate(parse_request(span.source).changes):
+            if inner := _within(change.items, span.start):
+                return [(number, None), *inner]
     return []
 
 
@@ -237,7 +216,7 @@ def _own(span: Span, request: Request | None) -> Span | None:
     """The same place in the text that the caller wrote."""
     if request is None or request.source is None or span.source.name != REQUEST:
         return None
-    found = at_place(span)
+    found = _at_place(span)
     mine = _follow(request, [number for number, _ in found])
     theirs = found[-1][1] if found else None
     if mine is None or theirs is None or len(mine.at) != len(theirs.at):

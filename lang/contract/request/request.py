@@ -43,6 +43,9 @@ class RuleItem(NamedTuple):
     at: Place = ()
 
 
+Item = RuleItem | IE
+
+
 class Change(NamedTuple):
     """`create …`. `at`: start and end of the verb."""
 
@@ -65,25 +68,34 @@ class Request(NamedTuple):
 _SEPARATORS = {"value": "", "prefix": "/", "mask": " & ", "range": ".."}
 
 
+def separator(ie: IE) -> str:
+    """What stands between `value` and `other`."""
+    return _SEPARATORS[ie.form]
+
+
 def value_text(ie: IE) -> str:
     """The value as it is written in a request: `10.1.0.0/16`."""
     return f"{ie.value}{_SEPARATORS[ie.form]}{ie.other if ie.form != 'value' else ''}"
+
+
+def head_text(item: RuleItem) -> str:
+    """What stands before its brackets."""
+    head = item.kind
+    if item.id is not None:
+        head += f" {item.id}"
+    if item.name is not None:
+        head += f" {quoted(item.name)}"
+    return head
 
 
 def item_text(item: RuleItem | IE) -> str:
     """An item as it is written in a request, on one line."""
     if isinstance(item, IE):
         return f"({item.type}, {item.length}, {value_text(item)})"
-    if not item.kind:
-        return f"[{', '.join(map(item_text, item.items))}]"
-    head = item.kind
-    if item.id is not None:
-        head += f" {item.id}"
-    if item.name is not None:
-        head += f" {quoted(item.name)}"
-    if not item.block and not item.items:
+    head = head_text(item)
+    if head and not item.block and not item.items:
         return head
-    return f"{head} [{', '.join(map(item_text, item.items))}]"
+    return f"{head}{' ' if head else ''}[{', '.join(map(item_text, item.items))}]"
 
 
 def request_text(request: Request) -> str:

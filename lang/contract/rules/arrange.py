@@ -28,13 +28,14 @@ from .rulekinds import Kind
 class Node:
     """A rule of the request with what belongs to it. `same`: a bare word stands for that rule.
     `beside`: the rule that this entry of a spread is for; `entry_of`: the entry with which the
-    group begins (beside.py)."""
+    group begins (beside.py). `origin`: the item of the request that it was made of."""
 
     __slots__ = ("beside", "children", "entry_of", "id", "ies", "item", "kind", "operation",
-                 "parent", "rule", "same")  # fmt: skip
+                 "origin", "parent", "rule", "same")  # fmt: skip
 
     def __init__(self, kind: Kind, item: RuleItem, operation: Operation) -> None:
         self.kind, self.item, self.operation = kind, item, operation
+        self.origin = item
         self.ies: list[IE] = []
         self.children: list[Node] = []
         self.parent: Node | None = None
@@ -43,6 +44,11 @@ class Node:
         self.entry_of: Node | None = None
         self.id = 0  # of the rule, once planned
         self.rule: object = None
+
+    @property
+    def place(self) -> RuleItem:
+        """The item that says where it stands."""
+        return self.item if self.item.at else self.origin
 
     def described(self) -> bool:
         """More than a reference: something is said about the rule."""
@@ -167,7 +173,9 @@ class Arranger:
         except Misplaced as fault:
             self.faults.append(fault)
             return None
-        return Node(kind, item._replace(kind=kind.name, items=()), operation)
+        implied = Node(kind, item._replace(kind=kind.name, items=()), operation)
+        implied.origin = item
+        return implied
 
     def _kind(self, item: RuleItem, open_: list[Node], operation: Operation) -> Kind:
         """The kind that an item names or, where it names none, the one that its elements fit: first
@@ -222,7 +230,7 @@ class Arranger:
             if node.kind.name in owner.kind.children:
                 self.faults.append(_second(owner, node, "leave one of them out"))
             else:
-                self.faults.append(Misplaced(Fault("H0434", title, "kind", "", help_), node.item))
+                self.faults.append(Misplaced(Fault("H0434", title, "kind", "", help_), node.place))
             return
         del open_[:]
         waiting = self.waiting
@@ -297,7 +305,7 @@ class Arranger:
             try:
                 beside.join(node)
             except Fault as fault:
-                self.faults.append(Misplaced(fault, fault.node.item))
+                self.faults.append(Misplaced(fault, fault.node.place))
 
 
 def _can_hold(holder: Node, node: Node) -> bool:
@@ -333,4 +341,4 @@ def _none(node: Node) -> bool:
 
 def _second(giver: Node, node: Node, help_: str) -> Misplaced:
     title = f"a {giver.kind.name} gives one rule, and this is the second"
-    return Misplaced(Fault("H0433", title, "kind", "", help_), node.item)
+    return Misplaced(Fault("H0433", title, "kind", "", help_), node.place)

@@ -79,7 +79,7 @@ def _general_entry(holder: Node, entry: Node) -> Node:
     """A new entry that matches every packet."""
     item = entry.item._replace(items=(), block=True)
     made = type(entry)(entry.kind, item, entry.operation)
-    made.parent = holder
+    made.parent, made.origin = holder, entry.origin
     return made
 
 
@@ -88,13 +88,15 @@ def _stand_for(other: Node, entries: list[Node]) -> None:
     for entry in entries:
         if not entry.children:
             item = other.item._replace(id=None, name=None, items=(), block=False)
-            entry.children = [type(other)(other.kind, item, other.operation)]
+            bare = type(other)(other.kind, item, other.operation)
+            bare.origin = other.origin
+            entry.children = [bare]
         for child in filter(_bare, entry.children):
             child.parent = entry
             if other.described():
                 child.same = other
             else:
-                child.item = other.item  # a rule that is there already
+                child.item, child.origin = other.item, other.origin  # a rule that is there already
 
 
 def _bare(child: Node) -> bool:

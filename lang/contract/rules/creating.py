@@ -103,7 +103,7 @@ class Creator(Finder):
             target, members,
         )  # fmt: skip
         staged.add(rule, key)
-        staged.place = item
+        staged.place = node.place
         self._point(rule, 1)
         self._never_matches(rule, node, parts)
         if item.id is None and not (name or owner or keep) and (kind.grouped or not kind.keyed):
@@ -118,9 +118,9 @@ class Creator(Finder):
             a, b = parts.pairs.get(i), parts.pairs.get(j)
             if a and b and asks(a[1]) and asks(b[1]):
                 fault = no_such_packet(f"{kind.name} {rule.id} never matches", a[0], b[0], nodes)
-                self.warnings.append((fault, node.item))
+                self.warnings.append((fault, node.place))
         if kind.arriving and (strange := another_role(self.book, kind, parts.pairs.get)):
-            self.warnings.append((strange, node.item))
+            self.warnings.append((strange, node.place))
         for bits in kind.respelled(parts.bits, parts.pairs.get):
             key = kind.key(bits, rule.id, rule.priority)
             other = staged.get(key) if kind.grouped else self._with_key(staged, key)
@@ -130,7 +130,7 @@ class Creator(Finder):
                 title = f"{one} never matches: {two}, which is older, takes the same packets"
                 help_ = f"delete one of them; the other one is {self._shown(other)}"
                 self.warnings.append(
-                    (Fault("H0463", title, "rule", "the same packets", help_), node.item)
+                    (Fault("H0463", title, "rule", "the same packets", help_), node.place)
                 )
 
     def _said_before(self, rule: Rule, node: Node) -> None:
@@ -141,7 +141,7 @@ class Creator(Finder):
             title = f"{one} says the same as {two}: by content a request cannot mean either"
             help_ = f"leave it out and use {two}, or update and delete them by their ids"
             fault = Fault("H0464", title, "rule", "said before", help_)
-            self.repeated.append((other, fault, node.item))
+            self.repeated.append((other, fault, node.place))
 
     def warn_of_repeated(self) -> None:
         """Of what is the same as rules that are still there: a replace removes at last."""
@@ -192,7 +192,7 @@ class Creator(Finder):
             help_ = f"let a {first} follow it: {kind.name} […], {first} […]"
             says = "no rule says what becomes of its packets"
             fault = Fault("H0432", title, "rule", says, help_)
-            self.warnings.append((fault, node.item))
+            self.warnings.append((fault, node.place))
         return target, tuple([Member(i, w) for i, w in members.items()])
 
     def _kept_child(self, child: Node, keep: Rule | None) -> Rule | None:

@@ -130,7 +130,7 @@ class Codec:
             if value in self.reserved:
                 raise self._refused(self.reserved[value], part)
             names = ", ".join(f"{n} = {v}" for n, v in self.element.symbols.items())
-            title = f"{literal} is none of the values of `{self.name}`"
+            title = f"{self._written(literal)} is none of the values of `{self.name}`"
             raise Fault("H0417", title, part, "not in the enumeration", f"it takes {names}")
         return value
 
@@ -170,6 +170,10 @@ class Codec:
         title = f"`{reserved.name}` is a reserved value of `{self.name}`: no rule can have it yet"
         help_ = reserved.reason or f"it takes {', '.join(self.element.symbols)}"
         return Fault("H0427", title, part, "reserved by the pipeline", help_)
+
+    def _written(self, literal: str | int) -> str:
+        """As a text has it."""
+        return spell(self.kind, literal) if isinstance(literal, int) else literal
 
     def format(self, value: int) -> str:
         """The canonical spelling."""
@@ -229,9 +233,10 @@ class Codec:
         low = self.number(value, enumerated=False)
         high = self.number(other, "other", enumerated=False)
         if low > high:
-            title = f"the range {value}..{other} is empty"
+            begin, end = self._written(value), self._written(other)
+            title = f"the range {begin}..{end} is empty"
             what = "the upper end is below the lower"
-            raise Fault("H0422", title, "values", what, f"write {other}..{value}")
+            raise Fault("H0422", title, "values", what, f"write {end}..{begin}")
         if low == high:
             return Matcher("value", low)
         return None if low == 0 and high == self.full else Matcher("range", low, high)
@@ -262,8 +267,9 @@ class Codec:
             help_ = f"write {given} & {self.full:#x} to compare them, or {meant}"
         else:
             title = f"`{self.name}` {given} has bits outside its mask, which are not compared"
-            text = f"this matches {meant} & {other}" if mask else "this matches any value"
-            help_ = f"write {meant} & {other}, or set these bits in the mask"
+            written = self.spellings(form, number, other)[2] if isinstance(other, int) else other
+            text = f"this matches {meant} & {written}" if mask else "this matches any value"
+            help_ = f"write {meant} & {written}, or set these bits in the mask"
         return Fault("H0426", title, "values", text, help_)
 
     def prefix_length(self, other: str | int) -> int:

@@ -6,21 +6,21 @@ what it said earlier, and a refused request leaves nothing behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from contextlib import suppress
 
-from ...text.diagnostics import FEW, Diagnostic, Refused
-from ...text.source import REQUEST, Source
-from ..manifest.manifest import Manifest
-from ..request.request import IE, Change, Request, RuleItem, request_text
+from ...text.diagnostics import FEW, Diagnostic, Refused, Severity
+from ..request.request import IE, Item, Request, RuleItem
 from .arrange import Arranged, Arranger, Enough, Misplaced, Node
 from .changing import Changer
 from .columned import keys_of
 from .ie_values import Fault
 from .plan import Plan
-from .rulecheck import decode, diagnostic, every_fault
+from .rulecheck import decode, diagnostics, every_fault
 from .rulekinds import Parts
 from .rules import Rule
+
+Found = Sequence[tuple[Fault, Item]]
 
 
 class Planner(Changer):
@@ -40,20 +40,8 @@ class Planner(Changer):
                 self.warn_of_repeated()
         if self.errors:
             raise self._refused(request)
-        return self._plan(self._warned(request) if self.warnings else ())
-
-    def _warned(self, request: Request) -> tuple[Diagnostic, ...]:
-        """What is to be said, with places; of much the first."""
-        with self.pause.aside():
-            located = _located(request, self.book.manifest)
-        there = {} if located is request else dict(_side_by_side(request.changes, located.changes))
-        found = []
-        for fault, item in self.warnings[:FEW]:
-            if located is request or id(item) in there:
-                found.append(diagnostic(fault, there.get(id(item), item), located, "warning"))
-            else:
-                found.append(Diagnostic(fault.code, fault.title, (), fault.help, "warning"))
-        return tuple(found)
+        some = self.warnings[:FEW]
+        return self._plan(tuple(self._placed(some, request, "warning")) if some else ())
 
     def _single(self, request: Request) -> Node | None:
         """The one rule of a request that says no more than its IEs: no need to arrange it."""
@@ -122,11 +110,11 @@ class Planner(Changer):
         if fault.code == "H0450" and self.errors and self.makes(culprit):
             return  # it is missing only for what was wrong before
         if fault.ie is None:
-            item = fault.item if isinstance(fault, Misplaced) else culprit.item
+            item = fault.item if isinstance(fault, Misplaced) else culprit.place
             self.errors.append((fault, item))
         elif fault.code[:4] in ("H041", "H042"):
             for each, ie in every_fault(culprit, fault):
-                self.errors.append((each, ie if ie is not None else culprit.item))
+                self.errors.append((each, ie if ie is not None else culprit.place))
         else:
             self.errors.append((fault, fault.ie))
         todo = [node]
@@ -138,7 +126,7 @@ class Planner(Changer):
                     decode(within)
             except Fault as other:
                 for each, ie in every_fault(within, other):
-                    self.errors.append((each, ie if ie is not None else within.item))
+                    self.errors.append((each, ie if ie is not None else within.place))
 
     # ---- replace ----------------------------------------------------------------------------
 
@@ -285,38 +273,11 @@ class Planner(Changer):
             fault.__traceback__ = fault.__context__ = None
         super().let_go()
 
+    def _placed(self, found: Found, request: Request, severity: Severity) -> list[Diagnostic]:
+        with self.pause.aside():
+            return diagnostics(found, request, self.book.folded_kinds, severity)
+
     def _refused(self, request: Request) -> Refused:
-        if request.source is None:
-            with self.pause.aside():
-                located = _located(request, self.book.manifest)
-            planner = Planner(self.book, self.pause)
-            try:
-                planner.plan(located)
-            except Refused as refused:
-                return refused
-            finally:
-                planner.let_go()
-        found = [diagnostic(fault, item, request) for fault, item in self.errors]
-        found.sort(key=lambda d: d.labels[0].span.start)
+        found = self._placed(self.errors, request, "error")
+        found.sort(key=lambda each: each.span.start if each.span else 0)
         return Refused(list(dict.fromkeys(found))[:FEW])
-
-
-def _located(request: Request, manifest: Manifest) -> Request:
-    """The request with places: its text, where it came without one."""
-    if request.source is not None:
-        return request
-    from ..request.request_parser import parse_request
-    from .rule_text import spelled
-
-    return parse_request(Source(REQUEST, request_text(spelled(request, manifest))))
-
-
-def _side_by_side(
-    ours: Iterable[Change | RuleItem | IE], theirs: Iterable[Change | RuleItem | IE]
-) -> Iterator[tuple[int, RuleItem | IE]]:
-    """The items of one request, each by its identity, with those of the same in another form."""
-    for one, other in zip(ours, theirs, strict=False):
-        if not isinstance(other, Change):
-            yield id(one), other
-        if not isinstance(one, IE) and not isinstance(other, IE):
-            yield from _side_by_side(one.items, other.items)

@@ -9,8 +9,8 @@ from ...text.diagnostics import Refused
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Request, RuleItem, item_text, quoted
 from .arrange import Arranger, Node
-from .ie_values import Codec, Fault, codec_of, fold
-from .rulecheck import diagnostic
+from .ie_values import Codec, Fault, fold
+from .rulecheck import diagnostics
 from .rulekinds import POSITION, Kind
 from .rules import Matcher, Member, Reference, Rule
 
@@ -162,24 +162,6 @@ def element_of(codec: Codec, text: str) -> IE:
     return _ie(codec, text)
 
 
-def spelled(request: Request, manifest: Manifest) -> Request:
-    """The request with its numbers as rules show them."""
-    codecs = {element.name: codec_of(element) for element in manifest.elements}
-
-    def of(item: RuleItem | IE) -> RuleItem | IE:
-        if isinstance(item, RuleItem):
-            return item._replace(items=tuple(map(of, item.items)))
-        if not isinstance(item.value, int) or item.type not in codecs:
-            return item
-        form, value, other = codecs[item.type].spellings(
-            item.form, item.value, int(item.other or 0)
-        )
-        return item._replace(form=form, value=value, other=other)
-
-    changes = (c._replace(items=tuple(map(of, c.items))) for c in request.changes)
-    return request._replace(changes=tuple(changes))
-
-
 # ---- requests in canonical form -------------------------------------------------------------
 
 
@@ -197,7 +179,7 @@ def canonical(request: Request, kinds: Mapping[str, Kind]) -> Request:
         if items or not change.change.items:  # else its rules went into those of an earlier change
             changes.append(change.change._replace(items=items))
     if faults:
-        raise Refused([diagnostic(fault, item, request) for fault, item in faults])
+        raise Refused(diagnostics(faults, request, kinds))
     return Request(tuple(changes), request.source)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 
 from ...text.diagnostics import Diagnostic, Label, Severity, listed
-from ...text.source import Span
-from ..request.request import IE, Request, RuleItem
+from ..request.places import printed
+from ..request.request import IE, Item, Place, Request
 from .arrange import Arranger, Node
 from .ie_values import Fault
 from .rulekinds import Field, Kind, Parts
@@ -15,22 +16,41 @@ from .rules import Reference
 _PARTS = {"type": (0, 1), "length": (2, 3), "value": (4, 5), "other": (6, 7), "values": (4, 7)}
 
 
-def place(item: RuleItem | IE, part: str, request: Request) -> Span:
-    """The characters of the request that a fault is about."""
-    at = item.at
+def diagnostics(
+    found: Sequence[tuple[Fault, Item]], request: Request, kinds: Mapping[str, Kind],
+    severity: Severity = "error",
+) -> list[Diagnostic]:  # fmt: skip
+    """Faults of items of a request, which is printed where it has no text. What the request itself
+    does not have is nowhere."""
+    source, places = request.source, dict[int, Place]()
+    if source is None:
+        source, places = printed(request, [item for _, item in found], partial(_spelled, kinds))
+    made = []
+    for fault, item in found:
+        at = item.at or places.get(id(item), ())
+        label = Label(source.span(*_ends(item, fault.part, at)), fault.text) if at else None
+        labels = (label,) if label is not None else ()
+        made.append(Diagnostic(fault.code, fault.title, labels, fault.help, severity))
+    return made
+
+
+def _ends(item: Item, part: str, at: Place) -> tuple[int, int]:
+    """The characters of an item that a fault is about."""
     if isinstance(item, IE):
         start, end = _PARTS.get(part, (8, 9))
-        return request.span(at[start], at[end])
+        return at[start], at[end]
     if part == "kind" and not (item.block and at[1] == at[2]):
-        return request.span(at[0], at[0] + len(item.kind))
-    return request.span(at[0], at[1])
+        return at[0], at[0] + len(item.kind)
+    return at[0], at[1]
 
 
-def diagnostic(
-    fault: Fault, item: RuleItem | IE, request: Request, severity: Severity = "error"
-) -> Diagnostic:
-    label = Label(place(item, fault.part, request), fault.text)
-    return Diagnostic(fault.code, fault.title, (label,), fault.help, severity)
+def _spelled(kinds: Mapping[str, Kind], ie: IE) -> IE:
+    """An element with its numbers as rules show them."""
+    codec = next(iter(kinds.values())).codecs.get(ie.type)
+    if not isinstance(ie.value, int) or codec is None:
+        return ie
+    form, value, other = codec.spellings(ie.form, ie.value, int(ie.other or 0))
+    return ie._replace(form=form, value=value, other=other)
 
 
 def decode(node: Node) -> Parts:
@@ -62,7 +82,9 @@ def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnost
     each by itself. `kinds`: by folded name."""
     arranger = Arranger(kinds)
     todo = [node for change in arranger.arrange(request) for node in change.nodes]
-    found = [diagnostic(f, f.item, request) for f in arranger.faults if f.code == "H0410"]
+    found: list[tuple[Fault, Item]] = [
+        (fault, fault.item) for fault in arranger.faults if fault.code == "H0410"
+    ]
     for node in todo:
         todo += node.children
         member = node.parent.kind if node.parent is not None else None
@@ -71,8 +93,8 @@ def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnost
                 if not node.kind.field(ie, member).codec.element.references:
                     node.kind.decode((ie,), member)
             except Fault as fault:
-                found.append(diagnostic(fault, ie, request))
-    return found
+                found.append((fault, ie))
+    return diagnostics(found, request, kinds)
 
 
 def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference]) -> None:

@@ -28,7 +28,7 @@ from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Form, Operation, Request, RuleItem, is_name, unquoted
 from .ie_values import LENGTHS, Fault, ListCodec, fold
 from .rule_text import canonical
-from .rulecheck import diagnostic
+from .rulecheck import diagnostics
 from .rulekinds import REFERENCE, Field, Kind
 
 VERSION = 1
@@ -80,7 +80,7 @@ def encode(request: Request, codecs: Codecs) -> bytes:
             assert isinstance(item, RuleItem)
             _put_rule(out, item, None, codecs, faults)
     if faults:
-        raise Refused([diagnostic(fault, item, request) for fault, item in faults])
+        raise Refused(diagnostics(faults, request, codecs.kinds))
     return bytes(out)
 
 

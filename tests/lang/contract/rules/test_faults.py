@@ -4,6 +4,7 @@ shown is kept in tests/golden/requests/."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 from explained import explained
 from helioc.commands.helioc import cli
+from helioc.lang.contract.request import request_parser
+from helioc.lang.contract.request.request import IE, Item, Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.contract.rules.rule_text import canonical
@@ -151,3 +154,55 @@ def test_a_warning_of_a_request_without_places() -> None:
     octets = encode(canonical(parse_request(Source("request", text)), book.folded_kinds), codecs)
     (found,) = book.plan(decode(octets, codecs)).warnings
     assert found.code == "H0432" and found.span is not None and found.span.text == "PDR 2"
+
+
+NUMBERS = {
+    "range": "create R [(ports, u16, 9..3), (host, u32, 10.0.0.9..10.0.0.3)]",
+    "host bits": "create PDR [(src_ip, u32, 10.0.0.1/8), (dst_ip, u32, 10.0.0.1 & 255.0.255.0)]",
+    "masked": "create PDR [(tos, u8, 255 & 0x0f), FAR 19], FAR 99 [(action, u8, 77)]",
+    "several": "update FAR 5 [(action, u8, DROP)], FAR 6 [(action, u8, DROP)]; delete PDR 77",
+}
+
+
+@pytest.mark.parametrize("text", [*(EXPLANATIONS[c].wrong for c in EXAMPLES), *MORE.values(),
+                                  *NUMBERS.values()])  # fmt: skip
+def test_places_in_a_request_without_text(
+    book: RuleBook, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are those that its text has when it is printed and read, which nobody does to find
+    them."""
+    try:
+        written = parse_request(Source("request", text))
+    except Refused:
+        return
+    ways = [bare(written)]
+    with suppress(Refused):
+        codecs = Codecs(book.manifest, book.kinds)
+        ways.append(decode(encode(canonical(written, book.folded_kinds), codecs), codecs))
+    for request in ways:
+        with monkeypatch.context() as patched:
+            patched.setattr(request_parser, "tokens", None)
+            found = found_in(book, request)
+        for span in {each.span for each in found[:1]}:
+            assert span is not None
+            read = parse_request(Source("<request>", span.source.text))
+            assert render_all(found) == render_all(found_in(book, read))
+
+
+def bare(request: Request) -> Request:
+    """Without text and places."""
+
+    def item(one: Item) -> Item:
+        if isinstance(one, IE):
+            return one._replace(at=())
+        return one._replace(at=(), items=tuple(map(item, one.items)))
+
+    changes = [change._replace(items=tuple(map(item, change.items))) for change in request.changes]
+    return Request(tuple(changes))
+
+
+def found_in(book: RuleBook, request: Request) -> list[Diagnostic]:
+    try:
+        return list(book.plan(request).warnings)
+    except Refused as error:
+        return error.diagnostics
