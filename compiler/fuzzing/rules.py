@@ -161,14 +161,14 @@ class RuleMaker:
         items: list[RuleItem | IE] = []
         companion = kind.ifindex[0] if kind.ifindex else None  # it would have to agree
         deciding = {name for r in rule.requires for name, _ in r.when}  # what else is needed
-        for nth, element in sorted(enumerate(rule.gives), key=lambda e: e[1].name not in deciding):
+        for element in sorted(rule.gives, key=lambda each: each.name not in deciding):
             codec, references = kind.codecs[element.name], set(element.references)
             needed = False
             for r in rule.requires:
                 if r.element == element.name and all(given.get(n) in v for n, v in r.when):
                     needed = True
                     references &= set(r.references) or references
-            if nth == companion or not (needed or draw(st.integers(0, 3))):
+            if element.name == companion or not (needed or draw(st.integers(0, 3))):
                 continue
             if not element.references:
                 given[element.name] = self._given(draw, rule, element)

@@ -123,12 +123,7 @@ class _KindConverter:
                 raise _fault(
                     f"it lacks `{each.codec.name}`, which {self._new.name} matches exactly"
                 )
-        by_place = {f.nth: name for name, f in self._given.items()}
-        complete(
-            self.kind,
-            {i: values[name] for i, name in by_place.items() if name in values},
-            {i: references[name] for i, name in by_place.items() if name in references},
-        )
+        complete(self.kind, values, references)
 
     # ---- matches ----------------------------------------------------------------------------
 

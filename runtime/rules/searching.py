@@ -59,10 +59,10 @@ def pointing(table: Rules, to: Reference) -> Mask:
 
 def _matching(table: Rules, at: Matched, kind: Kind, field: Field, text: str) -> Mask:
     try:
-        pair = kind.decode([element_of(field.codec, text)]).pairs.get(field.nth)
+        pair = kind.decode([element_of(field.codec, text)]).pairs[field.nth]
     except Fault:  # no rule says what cannot be said
         pair = None
-    if pair is None:
+    if not pair:
         return np.zeros(len(table), np.bool_)
     form, value, other = pair[1]
     packed = (FORMS.index(form) + 1, _packed(value, at.octets), _packed(other, at.octets))
@@ -72,7 +72,7 @@ def _matching(table: Rules, at: Matched, kind: Kind, field: Field, text: str) ->
 def _giving(table: Rules, at: Given, kind: Kind, field: Field, text: str) -> Mask:
     try:
         said = IE(field.codec.name, field.codec.lengths[0], "value", text)
-        value = kind.decode([said]).values.get(field.nth)
+        value = kind.decode([said]).values.get(field.codec.name)
     except Fault:
         value = None
     if value is None:

@@ -3,7 +3,7 @@ source, or a port whose packets the kind is not looked up for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from .rules import Matcher
 
 if TYPE_CHECKING:
     from .rulebook import RuleBook
-    from .rulekinds import Kind
+    from .rulekinds import Kind, Pairs
 
 
 def never_together(manifest: Manifest, rule: RuleKind) -> list[tuple[int, int, str]]:
@@ -52,14 +52,12 @@ def no_such_packet(never: str, one: str, two: str, nodes: str) -> Fault:
     return Fault("H0465", title, "rule", f"a packet has {nodes}", "make a rule for each of the two")
 
 
-def another_role(
-    book: RuleBook, kind: Kind, pairs: Callable[[int], tuple[str, Matcher] | None]
-) -> Fault | None:
+def another_role(book: RuleBook, kind: Kind, pairs: Pairs) -> Fault | None:
     """A warning where a rule matches the port of arrival, and is looked up only for packets that
     come by ports of other roles. `pairs`: what it matches."""
     for place in kind.arriving:
-        said = pairs(place)
-        if said is None or said[1].form != "value":
+        said = pairs[place]
+        if not said or said[1].form != "value":
             continue
         role, roles = book.roles.get(said[1].value), kind.rule.match[place].roles
         if role and role not in roles:

@@ -249,7 +249,7 @@ class Bulk(Draft):
             self._required_all(block)
         if self.errors:
             raise Refused(self.errors)
-        if kind.ifindex is not None and kind.rule.gives[kind.ifindex[0]] in block.values:
+        if kind.ifindex is not None and kind.ifindex[0] in block.values:
             self._ifindex(block, *kind.ifindex)
         with self.pause.aside():
             for i, j in kind.overlaps:
@@ -263,14 +263,14 @@ class Bulk(Draft):
                 title = f"{kind.name} rules need `{field.codec.name}`"
                 rows = np.zeros(1, np.intp) if column is None else np.flatnonzero(column.forms != 1)
                 self._report(_Wrong(Fault("H0431", title, "", "left out"), rows, field.codec.name))
-        for _, when, kinds, requirement in kind.requires:
+        for required, when, kinds in kind.requires:
             needed = np.ones(count, bool)
-            for i, wanted in when:
-                column = block.values.get(kind.rule.gives[i])
+            for name, wanted in when:
+                column = block.values.get(name)
                 needed &= (
                     np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
                 )
-            self._required(block, requirement.element, needed, kinds)
+            self._required(block, required, needed, kinds)
 
     def _required(self, block: Block, name: str, needed: Array, kinds: frozenset[str]) -> None:
         column, references = block.values.get(name), block.references.get(name)
@@ -284,10 +284,9 @@ class Bulk(Draft):
             fault = Fault("H0430", f"{block.kind.name} rules need `{name}` here", "", "left out")
             self._report(_Wrong(fault, np.flatnonzero(needed), name))
 
-    def _ifindex(self, block: Block, number: int, interface: int) -> None:
+    def _ifindex(self, block: Block, number: str, interface: str) -> None:
         """Each distinct pair of interface and number must agree."""
-        gives = block.kind.rule.gives
-        column, references = block.values[gives[number]], block.references.get(gives[interface])
+        column, references = block.values[number], block.references.get(interface)
         assert column.forms is not None
         meant = references if references is not None else np.zeros(block.count, np.uint32)
         pairs = np.stack([meant.astype(np.uint64), column.values.astype(np.uint64)])

@@ -7,7 +7,7 @@ from .creating import Creator
 from .ie_values import Fault
 from .rule_text import rest_of
 from .rulecheck import complete, decode
-from .rulekinds import Parts
+from .rulekinds import Parts, rule_of
 from .rules import Member, Reference, Rule
 
 
@@ -33,23 +33,16 @@ class Changer(Creator):
         self.warnings += parts.ignored
         values, references = dict(old.values), dict(old.references)
         if parts.values or parts.references:
-            gives = kind.rule.gives
-            by_index = {i: values[n] for i, n in enumerate(gives) if n in values}
-            refs_by_index = {i: references[n] for i, n in enumerate(gives) if n in references}
-            by_index, refs_by_index = self.given(kind, parts, by_index, refs_by_index)
-            complete(kind, by_index, refs_by_index)
-            new_values = tuple([(gives[i], v) for i, v in sorted(by_index.items())])
-            new_references = tuple([(gives[i], v) for i, v in sorted(refs_by_index.items())])
-        else:
-            new_values, new_references = old.values, old.references
+            values, references = self.given(kind, parts, values, references)
+            complete(kind, values, references)
         target, members = old.target, old.members
         orphans: list[Rule] = []
         if node.children:
             target, members, orphans = self._changed_children(node, old)
         priority = old.priority if parts.priority is None else parts.priority
-        new = Rule(
-            kind.name, old.id, old.sequence, old.name, old.owner, priority, old.match,
-            new_values, new_references, target, members,
+        new = rule_of(
+            kind, old.id, old.sequence, old.name, old.owner, priority, old.match, values,
+            references, target, members,
         )  # fmt: skip
         self.replace_rule(old, new)
         for orphan in orphans:

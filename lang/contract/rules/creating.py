@@ -12,7 +12,7 @@ from .finding import Finder
 from .ie_values import Fault, fold
 from .meanwhile import NONE, Pause
 from .rulecheck import complete, decode, has_keys
-from .rulekinds import Parts
+from .rulekinds import Parts, rule_of
 from .rules import Member, Reference, Rule
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Creator(Finder):
             values, references = self.given(kind, parts, {}, {})
             complete(kind, values, references)
         else:
-            values, references = {}, {}
+            values, references = dict[str, int](), dict[str, Reference]()
         target: Reference | None = None
         members: tuple[Member, ...] = ()
         if kind.children:
@@ -95,12 +95,9 @@ class Creator(Finder):
             staged.add(holder, key)
             target, members = self._children(node, sequence, keep)
             staged.forget(holder, key)
-        rule = Rule(
-            kind.name, id_, sequence, name, owner, priority, parts.match,
-            tuple([(kind.rule.gives[i], v) for i, v in sorted(values.items())]) if values else (),
-            tuple([(kind.rule.gives[i], v) for i, v in sorted(references.items())])
-            if references else (),
-            target, members,
+        rule = rule_of(
+            kind, id_, sequence, name, owner, priority, parts.match, values, references, target,
+            members,
         )  # fmt: skip
         staged.add(rule, key)
         staged.place = node.place
@@ -115,13 +112,13 @@ class Creator(Finder):
         by other elements, or it takes that one's."""
         kind, staged = node.kind, self.staged(rule.kind)
         for i, j, nodes in kind.apart:
-            a, b = parts.pairs.get(i), parts.pairs.get(j)
+            a, b = parts.pairs[i], parts.pairs[j]
             if a and b and asks(a[1]) and asks(b[1]):
                 fault = no_such_packet(f"{kind.name} {rule.id} never matches", a[0], b[0], nodes)
                 self.warnings.append((fault, node.place))
-        if kind.arriving and (strange := another_role(self.book, kind, parts.pairs.get)):
+        if kind.arriving and (strange := another_role(self.book, kind, parts.pairs)):
             self.warnings.append((strange, node.place))
-        for bits in kind.respelled(parts.bits, parts.pairs.get):
+        for bits in kind.respelled(parts.bits, parts.pairs):
             key = kind.key(bits, rule.id, rule.priority)
             other = staged.get(key) if kind.grouped else self._with_key(staged, key)
             if other is not None:

@@ -82,8 +82,8 @@ class Draft:
     # ---- references -------------------------------------------------------------------------
 
     def given(
-        self, kind: Kind, parts: Parts, values: dict[int, int], references: dict[int, Reference]
-    ) -> tuple[dict[int, int], dict[int, Reference]]:
+        self, kind: Kind, parts: Parts, values: dict[str, int], references: dict[str, Reference]
+    ) -> tuple[dict[str, int], dict[str, Reference]]:
         """The elements that a rule gives, over those it had: references resolved, ifindex
         agreed."""
         values.update(parts.values)
@@ -96,12 +96,12 @@ class Draft:
                 self._by_number(kind, number, references, companion[1])
             elif number is None and companion[1] in parts.references:
                 values.pop(companion[0], None)
-        for index, (raw, ie) in parts.references.items():
+        for name, (raw, ie) in parts.references.items():
             try:
-                field = kind.gives[index]
-                asked = number if companion is not None and companion[1] == index else None
+                field = kind.given[name]
+                asked = number if companion is not None and companion[1] == name else None
                 before = len(self.awaited)
-                references[index] = self.resolve(field, raw, asked)
+                references[name] = self.resolve(field, raw, asked)
                 for awaited in self.awaited[before:]:
                     awaited.fault.ie = ie
             except Fault as fault:
@@ -120,18 +120,18 @@ class Draft:
         return Fault("H0443", title, "rule", "", "leave the ifindex out, or make them agree")
 
     def _by_number(
-        self, kind: Kind, number: int, references: dict[int, Reference], index: int
+        self, kind: Kind, number: int, references: dict[str, Reference], name: str
     ) -> None:
-        now = references.get(index)
+        now = references.get(name)
         if now is not None and self._agrees(now, number):
             return
-        field = kind.gives[index]
+        field = kind.given[name]
         if "port" in field.references and number not in self.book.port_names:
             for port, ifindex in self.book.ifindexes.items():
                 if ifindex == number and not self._numbered(field, number):
-                    references[index] = Reference("port", port)
+                    references[name] = Reference("port", port)
                     return
-        references[index] = self.resolve(field, number, None)
+        references[name] = self.resolve(field, number, None)
 
     def _numbered(self, field: Field, number: int) -> list[Reference]:
         """What a number may mean: a rule of that id, a port of that number."""

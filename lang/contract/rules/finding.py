@@ -151,8 +151,7 @@ class Finder(Which):
         values, references = self.given(kind, parts, {}, {})
         if kind.ifindex is not None and kind.ifindex[1] in references:
             values.pop(kind.ifindex[0], None)  # a second name of the interface, which agrees
-        gives = kind.rule.gives
-        return {gives[i]: v for each in (values, references) for i, v in each.items()}
+        return {**values, **references}
 
     def _live(self, kind: Kind) -> list[Rule]:
         staged = self.staged(kind.name)

@@ -38,7 +38,7 @@ def kind_of(
 def _whole(kind: Kind, ies: Iterable[IE]) -> bool:
     """The elements that every rule of the kind must have are there."""
     left = list(kind.exact)
-    left += [kind.gives[index] for index, when, _, _ in kind.requires if not when]
+    left += [kind.given[name] for name, when, _ in kind.requires if not when]
     for ie in ies:
         named = kind.field(ie, None)
         by_position = named.role == POSITION

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from ..manifest.manifest import Manifest
 from ..request.request import Request
 from .drafting import Draft
+from .fast_path import fast_plan
 from .ie_values import fold
 from .meanwhile import Pause
 from .packing import Kept
 from .plan import Plan
 from .planner import Planner
-from .quick import quick_plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
 from .ruletable import Staged, Table
@@ -109,9 +109,9 @@ class RuleBook:
         """What the request comes to. Raises `Refused` with every error; changes nothing. `again`:
         what was allotted (`Plan`) when it was made for the first time."""
         if again is None and self.draft is None:
-            quick = quick_plan(self, request)
-            if quick is not None:
-                return quick
+            plan = fast_plan(self, request)
+            if plan is not None:
+                return plan
         planner = Planner(self, again=again)
         try:
             return planner.plan(request)

@@ -97,55 +97,57 @@ def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnost
     return diagnostics(found, request, kinds)
 
 
-def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference]) -> None:
+def complete(
+    kind: Kind, values: Mapping[str, int], references: Mapping[str, Reference]
+) -> None:
     """Raise `Fault` unless a rule with these elements can be carried out."""
-    for index, when, kinds, requirement in kind.requires:
-        for i, wanted in when:
-            if values.get(i) not in wanted:
+    for name, when, kinds in kind.requires:
+        for other, wanted in when:
+            if values.get(other) not in wanted:
                 break
         else:
-            if index in values:
+            if name in values:
                 continue
-            reference = references.get(index)
+            reference = references.get(name)
             if reference is None:
                 raise _incomplete(kind, _lacking(kind, values, {*values, *references}))
             if kinds and reference.kind not in kinds:
-                title = f"`{requirement.element}` of this {kind.name} cannot be a {reference.kind}"
+                title = f"`{name}` of this {kind.name} cannot be a {reference.kind}"
                 raise Fault(
                     "H0444", title, "rule", "", f"it must be a {' or a '.join(sorted(kinds))}"
                 )
 
 
-def _lacking(kind: Kind, values: Mapping[int, int], given: Set[int]) -> dict[int, str]:
-    """Elements by their place that a rule has to give and does not, and why: empty where always."""
-    found: dict[int, str] = {}
-    for index, when, *_ in kind.requires:
-        if index not in given and all(values.get(i) in wanted for i, wanted in when):
-            conditions = ((kind.gives[i].codec, values) for i, values in when)
-            found[index] = " and ".join(
+def _lacking(kind: Kind, values: Mapping[str, int], given: Set[str]) -> dict[str, str]:
+    """Elements that a rule has to give and does not, and why: empty where always."""
+    found: dict[str, str] = {}
+    for name, when, _ in kind.requires:
+        if name not in given and all(values.get(n) in wanted for n, wanted in when):
+            conditions = ((kind.codecs[n], values) for n, values in when)
+            found[name] = " and ".join(
                 f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"
                 for codec, values in conditions
             )
-    return dict(sorted(found.items()))
+    return {name: found[name] for name in kind.rule.gives if name in found}
 
 
-def _incomplete(kind: Kind, lacking: Mapping[int, str], code: str = "H0430",
+def _incomplete(kind: Kind, lacking: Mapping[str, str], code: str = "H0430",
                 keys: Sequence[Field] = ()) -> Fault:  # fmt: skip
     """One fault about all that a rule lacks. `keys`: what it matches exactly."""
     reasons = dict.fromkeys(lacking.values())
-    groups = [([kind.gives[i] for i in lacking if lacking[i] == why],
+    groups = [([kind.codecs[name] for name in lacking if lacking[name] == why],
                f", needed where {why}" if why else "") for why in reasons]  # fmt: skip
     if keys:
-        groups.insert(0, (list(keys), ", which it matches exactly"))
-    what = ", and ".join(listed(f.codec.name for f in group) + why for group, why in groups)
-    codecs = [field.codec for group, _ in groups for field in group]
+        groups.insert(0, ([field.codec for field in keys], ", which it matches exactly"))
+    what = ", and ".join(listed(c.name for c in group) + why for group, why in groups)
+    codecs = [codec for group, _ in groups for codec in group]
     return Fault(code, f"this {kind.name} lacks {what}", "rule",
                  ", ".join(f"no `{codec.name}`" for codec in codecs),
                  f"add {', '.join(f'({c.name}, {c.lengths[0]}, …)' for c in codecs)}")  # fmt: skip
 
 
 def has_keys(kind: Kind, parts: Parts) -> None:
-    missing = [field for field in kind.exact if field.nth not in parts.pairs]
+    missing = [field for field in kind.exact if not parts.pairs[field.nth]]
     if missing:
         given = {*parts.values, *parts.references}
         if kind.ifindex is not None and kind.ifindex[0] in given:

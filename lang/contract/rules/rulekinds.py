@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,13 +11,15 @@ from ..manifest.manifest import Manifest, Match, RuleKind
 from ..request.request import IE
 from .apart import never_together
 from .ie_values import Codec, Fault, codec_of, fold
-from .rules import Form, Matcher, Reference, Rule
+from .rules import Form, Matcher, Member, Reference, Rule
 
 MATCH, ANY, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION, PARTIAL = range(8)
 
 FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 #: Distinct spellings of values kept decoded, for each kind.
 _KEPT = 1 << 16
+_new = tuple.__new__  # a third of what a named tuple's own takes
+_ANYTHING: Any = False
 
 Pair = tuple[str, Matcher]
 _K = TypeVar("_K")
@@ -42,43 +44,47 @@ class Field(NamedTuple):
     references: tuple[str, ...] = ()
 
 
-Hit = tuple[int, int, Any, int, Field]
-"""A decoded IE: its role, which of that role, what it says, the bits that this adds to the match
-image, its field. It says (element, matcher), or nothing where it matches ANY; a number; or an
-unresolved reference, a number or a name. PARTIAL is MATCH or ANY that leaves bits of the value out
-of the comparison: the fast path does not take it, so that the planner warns."""
+Hit = tuple[int, Any, Any, int, Field]
+"""A decoded IE: its role, which of that role (a match element's number, a given one's name), what
+it says, the bits that this adds to the match image, its field. It says (element, matcher), or
+nothing where it matches ANY; a number; or an unresolved reference, a number or a name. PARTIAL is
+MATCH or ANY that leaves bits of the value out of the comparison, of which a warning says."""
 
-Pairs = Callable[[int], Pair | None]
-"""What a rule's match element of that number matches."""
+Pairs = Sequence[Pair | None]
+"""What each of a rule's match elements matches; not so, where any."""
 
 Reader = Callable[[IE], Hit]
 """Decodes IEs of one element, length and form."""
 
 
 class Parts:
-    """What the IEs of one rule say."""
+    """What the IEs of one rule say. `pairs`: of each match element what it matches; False for one
+    that is named and matches anything, None for one that is not. Given elements by their names."""
 
-    __slots__ = ("bits", "ignored", "named", "pairs", "priority", "references", "values", "weight")
+    __slots__ = ("bits", "ignored", "pairs", "priority", "references", "values", "weight")
 
-    def __init__(self) -> None:
-        self.ignored: list[tuple[Fault, IE]] = []  # warnings
-        self.pairs: dict[int, Pair] = {}
-        self.named = 0  # a bit for each match element that the IEs name, also as any
+    def __init__(self, kind: Kind) -> None:
+        self.ignored: tuple[tuple[Fault, IE], ...] = ()  # warnings
+        self.pairs = kind.no_pairs.copy()
         self.bits = 0
-        self.values: dict[int, int] = {}
-        self.references: dict[int, tuple[int | str, IE | None]] = {}
+        self.values: dict[str, int] = {}
+        self.references: dict[str, tuple[int | str, IE | None]] = {}
         self.priority: int | None = None
         self.weight: int | None = None
 
     def taken(self, kind: Kind) -> set[str]:
         """The names of the elements given so far."""
-        names = {f.codec.name for f in kind.match if self.named >> f.nth & 1}
-        return names | {kind.rule.gives[i] for i in (*self.values, *self.references)}
+        names = {f.codec.name for f in kind.match if self.pairs[f.nth] is not None}
+        return names.union(self.values, self.references)
+
+    @property
+    def named(self) -> bool:
+        """Whether any match element is."""
+        return self.pairs.count(None) < len(self.pairs)
 
     @property
     def match(self) -> tuple[Pair, ...]:
-        pairs = self.pairs
-        return tuple([pairs[i] for i in sorted(pairs)])
+        return tuple(filter(None, self.pairs))
 
 
 class Kind:
@@ -92,6 +98,7 @@ class Kind:
         self.fields: dict[str, Field] = {}
         self.match: list[Field] = []
         self.gives: list[Field] = []
+        self.given: dict[str, Field] = {}
         self.grouped, self.spread = rule.grouped, rule.spread
         self.alternatives = rule.alternatives
         self.children = (*rule.alternatives, *([rule.spread.kind] if rule.spread else []))
@@ -116,6 +123,7 @@ class Kind:
             self._add(field)
             self.match.append(field)
             shift += 8 + 2 * field.wide
+        self.no_pairs: list[Pair | None] = [None] * len(self.match)
         self.matched = {field.codec.name: field for field in self.match}
         self._fixed_sizes(shift)
         for i, name in enumerate(rule.gives):
@@ -155,33 +163,23 @@ class Kind:
         field = Field(role, index, codec, references=references)
         self._add(field)
         self.gives.append(field)
+        self.given[name] = field
 
     def _requirements(self) -> None:
-        index = {name: i for i, name in enumerate(self.rule.gives)}
         self.requires = [
-            (
-                index[r.element],
-                tuple((index[name], frozenset(values)) for name, values in r.when),
-                frozenset(r.references),
-                r,
-            )
-            for r in self.rule.requires
-            if r.element in index
-        ]
-        self.named_requires = [
             (r.element, tuple((name, frozenset(values)) for name, values in r.when),
              frozenset(r.references))
-            for r in self.rule.requires if r.element in index
+            for r in self.rule.requires if r.element in self.rule.gives
         ]  # fmt: skip
 
-    def _companion(self) -> tuple[int, int] | None:
+    def _companion(self) -> tuple[str, str] | None:
         """(ifindex, interface): Schema 1 gives an interface's number beside its name."""
         number = self.fields.get("ifindex")
         if number is None or number.role != VALUE:
             return None
         for field in self.gives:
             if field.role == REFERENCE and "port" in field.codec.element.references:
-                return number.nth, field.nth
+                return number.codec.name, field.codec.name
         return None
 
     # ---- IEs --------------------------------------------------------------------------------
@@ -230,55 +228,61 @@ class Kind:
 
     def decode(self, ies: Iterable[IE], member: Kind | None = None) -> Parts:
         """What the IEs say; `Fault` (with `.ie`) at the first that is wrong."""
-        parts = Parts()
-        cache = self.cache
-        for ie in ies:
-            hit = cache.get(ie[:5])
-            try:
+        parts = Parts(self)
+        cache, readers, pairs, bits = self.cache, self.readers, parts.pairs, 0
+        try:
+            for ie in ies:
+                hit = cache.get(ie[:5])
                 if hit is None:
-                    hit = self.decoded(ie, member)
-                if hit[0] == POSITION:
-                    field = self.positioned(ie, parts.taken(self))
-                    hit = self.decoded(ie._replace(type=field.codec.name), None)
-                self._take(parts, hit, ie)
-            except Fault as fault:
-                fault.ie = ie
-                raise
+                    read = readers.get(ie[:3])
+                    hit = read(ie) if read is not None else self.decoded(ie, member)
+                role, which, payload, more, _ = hit
+                if role == MATCH and pairs[which] is None:
+                    pairs[which] = payload
+                    bits |= more
+                elif role == VALUE and which not in parts.values:
+                    parts.values[which] = payload
+                else:
+                    bits |= self._take(parts, hit, ie)
+        except Fault as fault:
+            fault.ie = ie
+            raise
+        parts.bits = bits
         for i, j in self.overlaps:
-            if i in parts.pairs and j in parts.pairs:
-                self.agree(parts.pairs[i], parts.pairs[j], self.match[i], self.match[j])
+            one, two = pairs[i], pairs[j]
+            if one and two:
+                self.agree(one, two, self.match[i], self.match[j])
         return parts
 
-    @staticmethod
-    def _take(parts: Parts, hit: Hit, ie: IE) -> None:
-        role, index, payload, bits, field = hit
+    def _take(self, parts: Parts, hit: Hit, ie: IE) -> int:
+        """Note what any IE says; the bits that it adds."""
+        if hit[0] == POSITION:
+            field = self.positioned(ie, parts.taken(self))
+            hit = self.decoded(ie._replace(type=field.codec.name), None)
+        role, which, payload, bits, field = hit
         if role == PARTIAL and field.match is not None:
             warning = field.codec.ignored(field.match.kind, *ie[2:5])
-            parts.ignored += [(warning, ie)] if warning is not None else []
+            parts.ignored += ((warning, ie),) if warning is not None else ()
             role = ANY if payload is None else MATCH
         if role in (MATCH, ANY):
-            bit = 1 << index
-            if not parts.named & bit:
-                parts.named |= bit
-                if role == MATCH:
-                    parts.pairs[index] = payload
-                    parts.bits |= bits
-                return
+            if parts.pairs[which] is None:
+                parts.pairs[which] = payload or _ANYTHING
+                return bits
         elif role == VALUE:
-            if index not in parts.values:
-                parts.values[index] = payload
-                return
+            if which not in parts.values:
+                parts.values[which] = payload
+                return 0
         elif role == REFERENCE:
-            if index not in parts.references:
-                parts.references[index] = (payload, ie)
-                return
+            if which not in parts.references:
+                parts.references[which] = (payload, ie)
+                return 0
         elif role == PRIORITY:
             if parts.priority is None:
                 parts.priority = payload
-                return
+                return 0
         elif parts.weight is None:
             parts.weight = payload
-            return
+            return 0
         title = f"`{field.codec.name}` is given twice"
         raise Fault("H0413", title, "ie", "the second time", "leave one of them out")
 
@@ -293,7 +297,7 @@ class Kind:
         raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
 
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
-        """What an IE says that is not in the cache."""
+        """What an IE says of whose like none was read before."""
         read = self.readers.get(ie[:3])
         if read is not None:
             return read(ie)
@@ -352,7 +356,7 @@ class Kind:
         """The match images, without id and priority, of other elements that match the same
         packets: of `dscp 46` that of `tos 184`. `bits`: the image of `pairs`."""
         for i, j in self.overlaps:
-            one, two = pairs(i), pairs(j)
+            one, two = pairs[i] or None, pairs[j] or None
             if one is None and two is None:
                 continue
             known = self._respelled.get((i, one, j, two))
@@ -403,19 +407,34 @@ class Kind:
                 yield Reference(self.spread.kind, member.id)
 
 
+def rule_of(
+    kind: Kind, id_: int, sequence: int, name: str, owner: int, priority: int,
+    match: tuple[Pair, ...], values: Mapping[str, int], references: Mapping[str, Reference],
+    target: Reference | None, members: tuple[Member, ...] = (),
+) -> Rule:  # fmt: skip
+    """A rule whose given elements are in any order."""
+    gives = kind.rule.gives
+    return _new(Rule, (
+        kind.name, id_, sequence, name, owner, priority, match,
+        tuple([(n, values[n]) for n in gives if n in values]) if values else (),
+        tuple([(n, references[n]) for n in gives if n in references]) if references else (),
+        target, members,
+    ))  # fmt: skip
+
+
 def _given(field: Field, ie: IE) -> Hit:
     """What an IE says that no packet is matched by."""
-    role, nth, codec = field[:3]
+    role, codec = field.role, field.codec
     if ie.form != "value":
         title = f"`{codec.name}` takes one value"
         raise Fault("H0419", title, "values", "more than a value", "write the value alone")
     if role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
-        return REFERENCE, nth, ie.value, 0, field
+        return REFERENCE, codec.name, ie.value, 0, field
     number = codec.number(ie.value)
     if role == WEIGHT and number == 0:
         raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
                     "leave the member out, or delete it from the rule")  # fmt: skip
-    return role, nth, number, 0, field
+    return role, codec.name, number, 0, field
 
 
 def _bits(field: Field, matcher: Matcher | None) -> int:

@@ -1,4 +1,4 @@
-"""The rule book against a naive model, step by step; the quick planner against the whole one."""
+"""The rule book against a naive model, step by step; the fast path against the planner."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules import columned
 from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.fast_path import fast_plan
 from helioc.lang.contract.rules.planner import Planner
-from helioc.lang.contract.rules.quick import quick_plan
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -42,15 +42,15 @@ class Machine(RuleBasedStateMachine):
 
     def say(self, text: str) -> bool:
         request = parse_request(Source("request", text))
-        quick = quick_plan(self.book, request)
+        fast = fast_plan(self.book, request)
         try:
             plan = Planner(self.book).plan(request)
         except Refused:
-            assert quick is None
+            assert fast is None
             return False
-        if quick is not None:
-            assert effects(quick) == effects(plan)
-        self.book.commit(quick or plan)
+        if fast is not None:
+            assert effects(fast) == effects(plan)
+        self.book.commit(fast or plan)
         return True
 
     def lowest(self, taken: dict[int, Any]) -> int:
