@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.rules.meanwhile import NONE, Pause
+from ...lang.contract.rules.optimistic import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
 from ..base import errors as common
@@ -284,7 +284,7 @@ class LoadedCard(Pinned):
         self.images.revision = max(self.revision, revision)
 
     def apply_plan(
-        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
+        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: YieldPoint = NONE
     ) -> None:
         ready()
         self.writer.apply(plan)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...lang.contract.manifest.manifest import ManifestError
-from ...lang.contract.rules.meanwhile import NONE, Pause
+from ...lang.contract.rules.optimistic import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
 from ..base import errors
@@ -234,7 +234,7 @@ class Loaded(Pinned):
         return snapshot.take(self.writer, self.manifest)
 
     def apply_plan(
-        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
+        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: YieldPoint = NONE
     ) -> None:
         self.writer.try_apply(plan, pause, ready)
         if pause is not NONE:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...lang.contract.manifest.manifest import ManifestError, from_json
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
-from ...lang.contract.rules.meanwhile import NONE, Pause
+from ...lang.contract.rules.optimistic import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan, RuleBook
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
@@ -93,7 +93,7 @@ class Pinned(ABC):
 
     @abstractmethod
     def apply_plan(
-        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
+        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: YieldPoint = NONE
     ) -> None:
         """Carry out a plan of `book`. `ready` and `pause`: see `Writer.apply`; what is changed in
         pauses must be nothing that the plan rests on."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Array, Columns, dump, numbered
-from ...lang.contract.rules.meanwhile import Overtaken, Touched
+from ...lang.contract.rules.optimistic import Conflict, WriteSet
 from ..base.outcome import Outcome
 from ..loading.loader import Loaded
 from .turns import Slices
@@ -46,7 +46,7 @@ def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
             try:
                 with owner.turn(until):
                     return owner.known(asked) or _in_pieces(owner, asked, number == TRIES)
-            except Overtaken:
+            except Conflict:
                 continue
         with owner.turn(until):  # what the agent does by itself does not wait
             return owner.known(asked) or owner.make(asked)
@@ -56,15 +56,15 @@ def _in_pieces(owner: Owner, asked: Asked, last: bool) -> Outcome:
     loaded, wanted = owner.loaded, owner.fresh(asked)
     if not isinstance(loaded, Loaded):  # by now
         return owner.make(asked)
-    book, touched = loaded.book, Touched()
+    book, touched = loaded.book, WriteSet()
 
     def check() -> None:
         owner.need_open()
         owner.expect(asked.wish.if_revision)
         if owner.loaded is not loaded:
-            raise Overtaken
+            raise Conflict
         if book.draft is not None and book.draft.overtaken(touched):
-            raise Overtaken
+            raise Conflict
         touched.clear()
 
     pause = Slices(owner.turns, check)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
 from ...lang.contract.rules.columns import load as unpack
-from ...lang.contract.rules.meanwhile import NONE, Overtaken, Pause, Touched
+from ...lang.contract.rules.optimistic import NONE, Conflict, WriteSet, YieldPoint
 from ...lang.contract.rules.plan import Plan
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.wire import Codecs, decode
@@ -119,7 +119,7 @@ class Owner:
         #: One large request after the other; taken before a turn, if both are.
         self._long = Lock()
         #: What others changed while a large request is made, if one is.
-        self.touched: Touched | None = None
+        self.touched: WriteSet | None = None
         #: Who would change what that rests on waits for it.
         self.goes_first = False
         #: One snapshot after the other; taken before a turn, if both are.
@@ -210,7 +210,7 @@ class Owner:
                 return (self.known(asked) if wish.key else None) or self.make(asked)
             finally:
                 self.turns.give()
-        except Overtaken:
+        except Conflict:
             with self.alone(until), self.turn(until):
                 return self.known(asked) or self.make(asked)
 
@@ -230,7 +230,7 @@ class Owner:
         return _read(asked.wish, self.codecs)  # upgraded since it was read
 
     def make(self, asked: Asked) -> Outcome:
-        """In its turn: plan it and carry it out. Raises `Overtaken` where a large request goes
+        """In its turn: plan it and carry it out. Raises `Conflict` where a large request goes
         first."""
         wanted, loaded = asked.wanted, self.loaded
         if wanted is None or asked.codecs is not self.codecs:
@@ -239,12 +239,13 @@ class Owner:
             self.expect(asked.wish.if_revision)
         plan = loaded.plan(wanted)
         if self.goes_first and (draft := loaded.book.draft) is not None and draft.met_by(plan):
-            raise Overtaken
+            raise Conflict
         return self.carry_out(asked, plan)
 
     def carry_out(
-        self, asked: Asked, plan: Plan, pause: Pause = NONE, check: Callable[[], None] | None = None
-    ) -> Outcome:
+        self, asked: Asked, plan: Plan, pause: YieldPoint = NONE,
+        check: Callable[[], None] | None = None,
+    ) -> Outcome:  # fmt: skip
         """Make a plan, and have it in the journal. `check`: whether it may be, after the pauses."""
         if self._unkept:
             self._need_journal()
@@ -258,7 +259,7 @@ class Owner:
                 check()
                 self._need_journal()
                 if self.known(asked) is not None:  # another may have used its key
-                    raise Overtaken
+                    raise Conflict
                 outcome = outcome._replace(revision=self.revision + 1)
             if journal is not None:
                 # Ids that were not given to others' rules, or were because of others' rules.

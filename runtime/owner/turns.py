@@ -83,7 +83,7 @@ class Turns:
 
 
 class Slices:
-    """The pauses of a large request (lang/contract/rules/meanwhile.py). `check`: is called when
+    """The pauses of a large request (lang/contract/rules/optimistic.py). `check`: is called when
     others were let in, and raises what must end it."""
 
     def __init__(self, turns: Turns, check: Callable[[], None]) -> None:

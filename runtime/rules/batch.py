@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...lang.contract.rules.columned import patch
-from ...lang.contract.rules.meanwhile import paced
+from ...lang.contract.rules.column_dict import patch
+from ...lang.contract.rules.optimistic import paced
 from .tables import SLOT, Table
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest.manifest import Match
-from ...lang.contract.rules import columned
-from ...lang.contract.rules.columned import Joining
+from ...lang.contract.rules import column_dict
+from ...lang.contract.rules.column_dict import Joining
 from ...lang.contract.rules.columns import one
-from ...lang.contract.rules.meanwhile import NONE, Pause, paced
+from ...lang.contract.rules.optimistic import NONE, YieldPoint, paced
 from .directory import Tuple, bests, unique
 from .existence import hashes_of
 from .images import HEAD, LIVE, NAME_OCTETS
@@ -63,7 +63,7 @@ class Staging:
             for match in rule.match
         )
 
-    def stage(self, block: Block, cell_of: CellOf, pause: Pause = NONE) -> None:
+    def stage(self, block: Block, cell_of: CellOf, pause: YieldPoint = NONE) -> None:
         """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
         table, count = self.table, len(block)
         self.cells = _take(table.free_cells, count)
@@ -88,7 +88,7 @@ class Staging:
         self._ids = _joining(table, "ids", block.ids, self.cells, pause)
 
     @contextmanager
-    def _keyed(self, block: Block, pause: Pause) -> Iterator[Keys | None]:
+    def _keyed(self, block: Block, pause: YieldPoint) -> Iterator[Keys | None]:
         if self.table.directory is None:
             yield None
             return
@@ -137,17 +137,17 @@ class Staging:
 _More = Joining[int] | dict[int, int]
 
 
-def _joining(table: Table, what: str, numbers: Array, cells: Array, pause: Pause) -> _More:
-    if len(numbers) < columned.FEWEST:
+def _joining(table: Table, what: str, numbers: Array, cells: Array, pause: YieldPoint) -> _More:
+    if len(numbers) < column_dict.FEWEST:
         return dict(zip(numbers.tolist(), cells.tolist(), strict=True))
-    own = columned.columned(getattr(table, what))
+    own = column_dict.with_columns(getattr(table, what))
     setattr(table, what, own)
     return own.joining(numbers, cells, pause.aside)
 
 
 def _taken(own: MutableMapping[int, int], more: _More | None) -> MutableMapping[int, int]:
     if isinstance(more, Joining):
-        own = columned.columned(own)
+        own = column_dict.with_columns(own)
         own.take(more)
     elif more:
         own.update(more)

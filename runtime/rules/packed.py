@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.rules.columned import columns_of, hashes_of
+from ...lang.contract.rules.column_dict import columns_of, hashes_of
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Reference, Rule

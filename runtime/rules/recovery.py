@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.rules.columned import joined
+from ...lang.contract.rules.column_dict import joined
 from .existence import hashes_of
 from .images import HEAD
 from .tables import ENTRIES, EPOCHS, SLOT, Table

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
-from ...lang.contract.rules.columned import pairs_of
+from ...lang.contract.rules.column_dict import pairs_of
 from ...lang.contract.rules.rules import Reference, Rule
 from ..kernel.maps import Map
 from .codec import KindCodec, NextHopOf

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.rules.meanwhile import NONE, Pause, paced
+from ...lang.contract.rules.optimistic import NONE, YieldPoint, paced
 from ...lang.contract.rules.rules import Reference, Rule
 from ..base import errors as faults
 from ..kernel.grace import online_cpus_grace
@@ -153,7 +153,7 @@ class Writer:
     # ---- one transaction --------------------------------------------------------------------
 
     def apply(
-        self, plan: Plan, pause: Pause = NONE, ready: Callable[[], None] = lambda: None
+        self, plan: Plan, pause: YieldPoint = NONE, ready: Callable[[], None] = lambda: None
     ) -> None:
         """Make the plan's changes, all at one moment. Raises `Refused` with nothing changed.
 
@@ -176,7 +176,7 @@ class Writer:
             self._attempt(work, pause, ready)
 
     def try_apply(
-        self, plan: Plan, pause: Pause = NONE, ready: Callable[[], None] = lambda: None
+        self, plan: Plan, pause: YieldPoint = NONE, ready: Callable[[], None] = lambda: None
     ) -> None:
         """`apply`, with what the maps cannot hold said in the user's terms."""
         try:
@@ -185,7 +185,7 @@ class Writer:
             kinds = {name: table.kind for name, table in self.tables.items()}
             raise faults.refused(of_tables(error, kinds)) from error
 
-    def _attempt(self, work: Changes, pause: Pause, ready: Callable[[], None]) -> None:
+    def _attempt(self, work: Changes, pause: YieldPoint, ready: Callable[[], None]) -> None:
         staged = _Staged()
         self.control[_DIRTY] = 1
         self._staging += 1
@@ -217,7 +217,7 @@ class Writer:
         finally:
             self._staging -= 1
 
-    def _due(self, work: Changes, pause: Pause) -> bool:
+    def _due(self, work: Changes, pause: YieldPoint) -> bool:
         """A cell changes once in a grace period, and none is left unsettled for too long."""
         owed = self._owed
         if owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST:
@@ -232,7 +232,7 @@ class Writer:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def _stage(self, work: Changes, staged: _Staged, pause: Pause) -> None:
+    def _stage(self, work: Changes, staged: _Staged, pause: YieldPoint) -> None:
         tables, steps, ids = self.tables, staged.steps, staged.ids
         for rule in paced(work.created, pause):
             table = tables[rule.kind]
@@ -288,7 +288,7 @@ class Writer:
         for step in staged.steps if not staged.batches else ():
             step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
 
-    def _undo(self, staged: _Staged, pause: Pause) -> None:
+    def _undo(self, staged: _Staged, pause: YieldPoint) -> None:
         """Nothing of it was visible; nothing of it stays."""
         if self._broken:  # closed in a pause: whoever opens the maps puts them right
             return
@@ -310,7 +310,7 @@ class Writer:
                 table.free_cells.give(step.cell)
             self._broken = False
 
-    def _undo_many(self, staging: Staging, pause: Pause) -> None:
+    def _undo_many(self, staging: Staging, pause: YieldPoint) -> None:
         pieces, left = staging.undo(), True
         while left:
             self._broken = True
@@ -378,7 +378,7 @@ class Writer:
         self._grace()
         self.graces += 1
 
-    def settle(self, pause: Pause = NONE) -> None:
+    def settle(self, pause: YieldPoint = NONE) -> None:
         """Wait for a grace period, then free what no packet can see any more."""
         self._settle()
         while self._graves:

@@ -11,10 +11,10 @@ from itertools import count, product
 import pytest
 from agreement import Both, loaded, quick
 from helioc.lang.contract.request.request_parser import parse_request
-from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules import column_dict
 from helioc.lang.contract.rules.columns import Columns, numbered
 from helioc.lang.contract.rules.csv_columns import read_csv
-from helioc.lang.contract.rules.meanwhile import NONE, Overtaken, Pause, Touched
+from helioc.lang.contract.rules.optimistic import NONE, Conflict, WriteSet, YieldPoint
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -39,7 +39,7 @@ def both(kernel: None) -> Iterator[Both]:
 @pytest.fixture(autouse=True)
 def as_if_they_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a million rules do, some do, too: all stays columns, the kernel writes beside."""
-    monkeypatch.setattr(columned, "FEWEST", 1)
+    monkeypatch.setattr(column_dict, "FEWEST", 1)
     monkeypatch.setattr(bulk, "_MANY", 20)
     monkeypatch.setattr(bulk, "_CHUNK", 7)
 
@@ -52,7 +52,7 @@ class Told:
         self.both = both
         self.book = both.empty()
         self.serial = RuleBook(self.book.manifest, self.book.ports, self.book.ifindexes)
-        self.touched = Touched()
+        self.touched = WriteSet()
         self.request(BEGINNING)
 
     def request(self, text: str) -> None:
@@ -70,7 +70,7 @@ class Told:
         """In pieces, with others' requests at these pauses."""
         columns, pause = self._columns(head, rows), _Others(self, others)
         self.touched.clear()
-        with suppress(Overtaken):
+        with suppress(Conflict):
             with self.book.planned(columns, pause) as plan:
                 self._apply_columns(columns, plan, pause)
             return
@@ -81,7 +81,7 @@ class Told:
         source = Source("rules.csv", "\n".join([head, *rows]) + "\n")
         return read_csv(source, self.book.kinds["PDR"])
 
-    def _apply_columns(self, columns: Columns, plan: Plan, pause: Pause = NONE) -> None:
+    def _apply_columns(self, columns: Columns, plan: Plan, pause: YieldPoint = NONE) -> None:
         self._apply(plan, pause)
         ids = plan.blocks[0].ids
         self.serial.commit(self.serial.plan_columns(numbered(columns, ids) or columns))
@@ -109,7 +109,7 @@ class Told:
         self.csv("src_ip,dst_ip,FAR", fates)
         return rows
 
-    def _apply(self, plan: Plan, pause: Pause = NONE) -> None:
+    def _apply(self, plan: Plan, pause: YieldPoint = NONE) -> None:
         self.both.kernel.writer.try_apply(plan, pause)
         self.book.commit(plan._replace(revision=self.book.revision))
 
@@ -149,7 +149,7 @@ class _Others:
             note(f"beside: {refused.diagnostics[0].code}")
         draft = self._told.book.draft
         if draft is not None and draft.overtaken(self._told.touched):
-            raise Overtaken
+            raise Conflict
         self._told.touched.clear()
 
     def rest(self) -> None: ...

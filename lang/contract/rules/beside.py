@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .ie_values import Fault
 
 if TYPE_CHECKING:
-    from .arrange import Node
+    from .nest_rules import Node
     from .rulekinds import Kind
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from .columned import hashes_of
+from .column_dict import hashes_of
 from .columns import Array, Column, one
 from .packing import Packing
 from .rulekinds import FORM_CODES, Field, Kind

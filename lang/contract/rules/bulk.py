@@ -15,13 +15,15 @@ from ..request.request import is_name
 from . import identical
 from .apart import wrong_port
 from .block import Block, Ids, Rows
-from .columned import among, hash_of, within
+from .checking import full
+from .column_dict import among, hash_of, within
 from .columns import Array, Column, Columns, one
 from .drafting import Draft
 from .ie_values import Codec, Fault, fold
-from .meanwhile import NONE, Pause, Touched, paced
+from .optimistic import NONE, WriteSet, YieldPoint, paced
 from .packing import Claimed
 from .plan import Plan
+from .references import agrees, describe, resolve
 from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
 from .rules import Reference
 from .ruletable import Table
@@ -46,17 +48,17 @@ class _Wrong(Exception):
 class Bulk(Draft):
     """The planning of one set of columns."""
 
-    def __init__(self, book: RuleBook, columns: Columns, pause: Pause = NONE) -> None:
+    def __init__(self, book: RuleBook, columns: Columns, pause: YieldPoint = NONE) -> None:
         super().__init__(book, pause)
         self.columns = columns
-        self.errors: list[Diagnostic] = []
+        self.found: list[Diagnostic] = []
         self.kind = book.folded_kinds.get(fold(columns.kind))
         # What it takes in its table, as far as it was looked for there: hashes of match images.
         self._taken_ids: Array = np.zeros(0, np.uint64)
         self._taken_keys: Array = np.zeros(0, np.uint64)
         self._taken_names: set[str] = set()
 
-    def overtaken(self, touched: Touched) -> bool:
+    def overtaken(self, touched: WriteSet) -> bool:
         """Whether others took any of it, or its room, or changed what it refers to."""
         if super().overtaken(touched):
             return True
@@ -90,8 +92,8 @@ class Bulk(Draft):
                 raise self._full(kind, len(table.rules) + columns.count)
         except _Wrong as wrong:
             self._report(wrong)
-        if self.errors:
-            raise Refused(self.errors)
+        if self.found:
+            raise Refused(self.found)
         with self.pause.aside():
             warnings = *columns.warnings, *self._strange(block), *identical.warnings(block, columns)
         block.packing = table.packing(block, hashes, self.pause.aside)
@@ -120,18 +122,15 @@ class Bulk(Draft):
         return _Wrong(Fault(code, title, "", "", help_), np.zeros(1, np.intp), "")
 
     def _full(self, kind: Kind, count: int) -> _Wrong:
-        capacity = kind.rule.capacity
-        first = np.array([max(0, self.columns.count - (count - capacity))])
-        help_ = f"delete {count - capacity} first, or raise rule {kind.name} [{capacity}]"
-        title = f"{kind.name} is full: it holds {capacity} rules"
-        return _Wrong(Fault("H0454", title, "", f"{count} rules", help_), first, "")
+        over = count - kind.rule.capacity
+        return _Wrong(full(kind, count), np.array([max(0, self.columns.count - over)]), "")
 
     def _report(self, wrong: _Wrong) -> None:
         fault = wrong.fault
         for row in wrong.rows[:_FAULTS_SHOWN].tolist():
             place = self.columns.place(row, wrong.column)
             label = Label(place.span, fault.text)
-            self.errors.append(Diagnostic(fault.code, fault.title, (label,), fault.help))
+            self.found.append(Diagnostic(fault.code, fault.title, (label,), fault.help))
 
     # ---- columns ----------------------------------------------------------------------------
 
@@ -208,7 +207,7 @@ class Bulk(Draft):
             reference: Reference | None
             try:
                 raw: int | str = int(word) if word.isdecimal() and len(word) < 12 else word
-                reference = self.resolve(field, raw, None)
+                reference = resolve(self, field, raw, None)
             except Fault as fault:
                 rows = np.flatnonzero(column.values == i + 1)
                 if len(rows):
@@ -247,8 +246,8 @@ class Bulk(Draft):
         kind = block.kind
         with self.pause.aside():
             self._required_all(block)
-        if self.errors:
-            raise Refused(self.errors)
+        if self.found:
+            raise Refused(self.found)
         if kind.ifindex is not None and kind.ifindex[0] in block.values:
             self._ifindex(block, *kind.ifindex)
         with self.pause.aside():
@@ -294,9 +293,9 @@ class Bulk(Draft):
         rows = np.flatnonzero(column.forms == 1)
         for i, (code, value) in enumerate(paced(distinct.T.tolist(), self.pause)):
             reference = block.meant[code]
-            if reference is None or not self._agrees(reference, value):
+            if reference is None or not agrees(self, reference, value):
                 what = (
-                    self.describe(reference) if reference else "any interface: name one beside it"
+                    describe(self, reference) if reference else "any interface: name one beside it"
                 )
                 fault = Fault("H0443", f"ifindex {value} is not {what}", "")
                 raise _Wrong(fault, rows[inverse.ravel() == i], column.name)

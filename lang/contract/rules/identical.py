@@ -12,10 +12,10 @@ import numpy as np
 from ...text.diagnostics import Diagnostic, Label, Refused
 from .apart import no_such_packet
 from .block import Block
-from .columned import among, near
+from .column_dict import among, near
 from .columns import Array, Column, Columns
 from .ie_values import Fault, fold
-from .meanwhile import NONE, Pause
+from .optimistic import NONE, YieldPoint
 from .rulekinds import MATCH, PRIORITY, Field, Kind, purpose
 
 #: Rows whose match images are made at a time.
@@ -66,7 +66,7 @@ def suspects(
 
 def duplicate(
     block: Block, kind: Kind, rows: Array, known: Mapping[bytes, Any] = MappingProxyType({}),
-    pause: Pause = NONE,
+    pause: YieldPoint = NONE,
 ) -> tuple[int, Fault] | None:  # fmt: skip
     """The first of these rows that matches what a row before it does, or a rule that is `known` by
     what it matches."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .columned import Array, Joining
+from .column_dict import Array, Joining
 from .ie_values import fold
 from .rulekinds import Kind
 from .rules import Reference, Rule
@@ -32,7 +32,7 @@ class Packed(Protocol):
         """The match images by row."""
 
     def hashes(self, kind: Kind) -> Array:
-        """Of the match images (columned.py)."""
+        """Of the match images (column_dict.py)."""
 
     def referring(self, to: Reference) -> Array:
         """The rows that refer to it."""

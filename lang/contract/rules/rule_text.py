@@ -8,8 +8,8 @@ from typing import Protocol
 from ...text.diagnostics import Refused
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Request, RuleItem, item_text, quoted
-from .arrange import Arranger, Node
 from .ie_values import Codec, Fault, fold
+from .nest_rules import Arranger, Node
 from .rulecheck import diagnostics
 from .rulekinds import POSITION, Kind
 from .rules import Matcher, Member, Reference, Rule

@@ -15,10 +15,10 @@ from ..request.request import Request
 from .drafting import Draft
 from .fast_path import fast_plan
 from .ie_values import fold
-from .meanwhile import Pause
+from .optimistic import YieldPoint
 from .packing import Kept
 from .plan import Plan
-from .planner import Planner
+from .planner import plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
 from .ruletable import Staged, Table
@@ -109,33 +109,33 @@ class RuleBook:
         """What the request comes to. Raises `Refused` with every error; changes nothing. `again`:
         what was allotted (`Plan`) when it was made for the first time."""
         if again is None and self.draft is None:
-            plan = fast_plan(self, request)
-            if plan is not None:
-                return plan
-        planner = Planner(self, again=again)
+            made = fast_plan(self, request)
+            if made is not None:
+                return made
+        draft = Draft(self, again=again)
         try:
-            return planner.plan(request)
+            return plan(draft, request)
         finally:
-            planner.let_go()
+            draft.let_go()
 
     @contextmanager
-    def planned(self, wanted: Request | Columns, pause: Pause) -> Iterator[Plan]:
+    def planned(self, wanted: Request | Columns, pause: YieldPoint) -> Iterator[Plan]:
         """A large request's plan, while others' are made and committed in between. Raises
-        `Overtaken`, and `Refused`."""
+        `Conflict`, and `Refused`."""
         try:
             if isinstance(wanted, Request):
-                self.draft = planner = Planner(self, pause)
-                plan = planner.plan(wanted)
+                self.draft = draft = Draft(self, pause)
+                made = plan(draft, wanted)
             else:
                 from .bulk import Bulk
 
                 self.draft = bulk = Bulk(self, wanted, pause)
-                plan = bulk.plan()
-            yield plan
+                made = bulk.plan()
+            yield made
         finally:
-            draft, self.draft = self.draft, None
-            if draft is not None:
-                draft.end()
+            ended, self.draft = self.draft, None
+            if ended is not None:
+                ended.end()
 
     def plan_columns(self, columns: Columns) -> Plan:
         """What creating these packed rules comes to. Raises `Refused`; changes nothing."""

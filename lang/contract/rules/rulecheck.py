@@ -8,8 +8,8 @@ from functools import partial
 from ...text.diagnostics import Diagnostic, Label, Severity, listed
 from ..request.places import printed
 from ..request.request import IE, Item, Place, Request
-from .arrange import Arranger, Node
 from .ie_values import Fault
+from .nest_rules import Arranger, Node
 from .rulekinds import Field, Kind, Parts
 from .rules import Reference
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from . import columned
+from . import column_dict
 from .alike import Alike, same
-from .columned import Array, Aside, Handle, Imaged, pairs_of
+from .column_dict import Array, Aside, Handle, Imaged, pairs_of
 from .ie_values import fold
 from .packing import Claimed, Packed, Packing
 from .rulekinds import Kind
@@ -92,8 +92,8 @@ class Table:
             made = Packing(base, block)
             if hashes is None and self.kind.keyed:
                 hashes = block.hashes(self.kind)
-        if len(ids) >= columned.FEWEST:
-            self.rules = rules = cast(Any, columned.columned(self.rules))
+        if len(ids) >= column_dict.FEWEST:
+            self.rules = rules = cast(Any, column_dict.with_columns(self.rules))
             made.rules = rules.joining(ids, np.arange(base, base + len(ids)), aside)
             if hashes is not None:
                 keys = self.keys
@@ -123,7 +123,7 @@ class Table:
             if self.kind.keyed:
                 self.keys.update(zip(block.images(self.kind), ids, strict=True))
         else:
-            columned.columned(self.rules).take(made.rules)
+            column_dict.with_columns(self.rules).take(made.rules)
             if made.keys is not None:
                 assert isinstance(self.keys, Imaged)
                 self.keys.take(made.keys)
@@ -155,7 +155,7 @@ class Table:
             for row, id_ in zip(rows.tolist(), block.ids[rows].tolist(), strict=True):
                 if self.rules.get(id_) == block.base + row:  # nothing lies over it
                     yield block.rule(row)
-        for rule in columned.singles_of(self.rules):
+        for rule in column_dict.singles_of(self.rules):
             if to in self.kind.owned_by(rule):
                 yield rule
 
@@ -194,11 +194,11 @@ class Table:
         if self.levels is not None:
             self.levels |= staged.levels
         keys = len(self.keys) + staged.size - len(self.rules)
-        columned.patch(self.rules, staged.rules, staged.size)
-        columned.patch(self.keys, staged.keys, keys)
-        columned.patch(self.names, staged.names)
+        column_dict.patch(self.rules, staged.rules, staged.size)
+        column_dict.patch(self.keys, staged.keys, keys)
+        column_dict.patch(self.names, staged.names)
         groups = {id_: handles or None for id_, handles in staged.groups.items()}
-        columned.patch(self.groups, groups)
+        column_dict.patch(self.groups, groups)
         for id_, count in staged.pointed.items():
             self.point(id_, count)
         left = staged.groups if self.kind.grouped else staged.rules
@@ -230,11 +230,11 @@ class Table:
             free += [id_ for id_ in freed if id_ < self.top]
             heapq.heapify(free)
         if len(free) > self.most_free:
-            if len(free) < columned.FEWEST:
+            if len(free) < column_dict.FEWEST:
                 self.free = sorted({i for i in free if i not in ids})
             else:
                 found = np.array(sorted(set(free)), np.uint64)
-                self.free = found[~columned.within(ids, found)].tolist()
+                self.free = found[~column_dict.within(ids, found)].tolist()
             self.most_free = 64 + 2 * len(self.free)
 
 
@@ -321,6 +321,11 @@ class Staged:
         self.seen.keys.add(key)
         found: Handle | None = self.keys.get(key, _MISSING)
         return self.table.keys.get(key) if found is _MISSING else found
+
+    def with_key(self, key: bytes) -> Rule | None:
+        """The rule of this match image."""
+        handle = key if self.table.kind.grouped else self.find(key)
+        return None if handle is None else self.get(handle)
 
     def group(self, id_: int) -> tuple[Handle, ...]:
         found = self.groups.get(id_)

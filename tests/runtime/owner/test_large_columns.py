@@ -23,7 +23,7 @@ from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, 
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
-COUNT = 5000  # more than `columned.FEWEST`
+COUNT = 5000  # more than `column_dict.FEWEST`
 FIRST = 10 << 24
 #: Pauses by which ids and keys were looked at, or some are in the hash.
 AFTER = {PLANNED: 10, STAGED: 4}

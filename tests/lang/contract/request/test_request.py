@@ -6,6 +6,7 @@ import time
 
 import pytest
 from antlr4 import InputStream
+from helioc.lang.contract.request import request_antlr, request_parser
 from helioc.lang.contract.request.request import IE, Change, Request, RuleItem, request_text
 from helioc.lang.contract.request.request_antlr import TYPES
 from helioc.lang.contract.request.request_parser import parse_request
@@ -44,6 +45,16 @@ def bare(request: Request) -> Request:
         return one._replace(at=(), items=tuple(map(item, one.items)))
 
     return Request(tuple(Change(c.operation, tuple(map(item, c.items))) for c in request.changes))
+
+
+def test_the_generated_parser_reads_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others only repeat what it said of the same shape."""
+    monkeypatch.setattr(request_antlr, "RequestParser", None)
+    monkeypatch.setattr(request_parser, "_shapes", {})
+    monkeypatch.setattr(request_parser, "_expected", [])
+    for text in SAMPLES:
+        with pytest.raises(TypeError):
+            parse_request(Source("request", text))
 
 
 @pytest.mark.parametrize("text", SAMPLES)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helioc.lang.contract.request.request_parser import parse_request
-from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules import column_dict
 from helioc.lang.contract.rules.columns import dump, load
 from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.contract.rules.rulebook import RuleBook
@@ -254,7 +254,7 @@ def test_the_last_packed_rule_goes_by_itself(
     empty: RuleBook, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The columns forget where it was: the same match comes again, by a column and by a request."""
-    monkeypatch.setattr(columned, "FEWEST", 1)
+    monkeypatch.setattr(column_dict, "FEWEST", 1)
     say(empty, "create FAR 1 [(action, u8, DROP)]")
     for _ in range(2):
         say(empty, "create PDR [(src_ip, u32, 10.9.0.0/16), FAR 1]")

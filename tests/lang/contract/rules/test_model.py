@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from helioc.lang.contract.request.request_parser import parse_request
-from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules import column_dict
 from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.drafting import Draft
 from helioc.lang.contract.rules.fast_path import fast_plan
-from helioc.lang.contract.rules.planner import Planner
+from helioc.lang.contract.rules.planner import plan
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -44,13 +45,13 @@ class Machine(RuleBasedStateMachine):
         request = parse_request(Source("request", text))
         fast = fast_plan(self.book, request)
         try:
-            plan = Planner(self.book).plan(request)
+            slow = plan(Draft(self.book), request)
         except Refused:
             assert fast is None
             return False
         if fast is not None:
-            assert effects(fast) == effects(plan)
-        self.book.commit(fast or plan)
+            assert effects(fast) == effects(slow)
+        self.book.commit(fast or slow)
         return True
 
     def lowest(self, taken: dict[int, Any]) -> int:
@@ -212,10 +213,10 @@ class ColumnedMachine(Machine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fewest, columned.FEWEST = columned.FEWEST, 1
+        self.fewest, column_dict.FEWEST = column_dict.FEWEST, 1
 
     def teardown(self) -> None:
-        columned.FEWEST = self.fewest
+        column_dict.FEWEST = self.fewest
 
 
 for machine in (Machine, ColumnedMachine):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .columned import Handle
+from .column_dict import Handle
 from .ie_values import fold
 from .rulekinds import Kind
 from .rules import Reference, Rule
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 ROOM = 1 << 16
 
 
-class Overtaken(Exception):
+class Conflict(Exception):
     """A transaction that came in between changed what the plan was made of: plan again."""
 
 
-class Pause(Protocol):
+class YieldPoint(Protocol):
     """Is called between two pieces of a long piece of work."""
 
     def __call__(self) -> None:
-        """Let others in, if any wait. Raises `Overtaken` where they changed what it rests on."""
+        """Let others in, if any wait. Raises `Conflict` where they changed what it rests on."""
 
     def rest(self) -> None:
         """The same, where nothing rests on the rules."""
@@ -38,7 +38,7 @@ class Pause(Protocol):
         """Others need not wait while this block is carried out, which looks at no rule."""
 
 
-class NoPause:
+class NoYield:
     """Nobody is let in."""
 
     def __call__(self) -> None: ...
@@ -47,7 +47,7 @@ class NoPause:
         return nullcontext()
 
 
-NONE = NoPause()
+NONE = NoYield()
 #: Things between two calls of a pause.
 _STRIDE = 16
 _T = TypeVar("_T")
@@ -65,7 +65,7 @@ def _paced(things: Iterable[_T], pause: Callable[[], None]) -> Iterator[_T]:
         yield each
 
 
-class _Touched:
+class _KindWrites:
     """Of one kind, by handle: rules that came or went, and that changed otherwise; images and
     names that came or went; ids that are referred to more or less than before."""
 
@@ -93,12 +93,12 @@ class _Touched:
         )
 
 
-class Touched:
+class WriteSet:
     """What transactions changed. `everything`: none can say what."""
 
     def __init__(self) -> None:
         self.everything = False
-        self._kinds: dict[str, _Touched] = {}
+        self._kinds: dict[str, _KindWrites] = {}
 
     def __bool__(self) -> bool:
         return self.everything or bool(self._kinds)
@@ -122,14 +122,14 @@ class Touched:
             self._of(old.kind).changed.add(kind.key_of(old) if kind.grouped else old.id)
             self._point(set(kind.owned_by(old)) ^ set(kind.owned_by(new)))
 
-    def of(self, kind: str) -> _Touched | None:
+    def of(self, kind: str) -> _KindWrites | None:
         """Of this kind, where anything was."""
         return self._kinds.get(kind)
 
-    def _of(self, kind: str) -> _Touched:
+    def _of(self, kind: str) -> _KindWrites:
         found = self._kinds.get(kind)
         if found is None:
-            found = self._kinds[kind] = _Touched()
+            found = self._kinds[kind] = _KindWrites()
         return found
 
     def _moved(self, rule: Rule, kinds: Mapping[str, Kind]) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
-from helioc.lang.contract.rules.arrange import Node
-from helioc.lang.contract.rules.meanwhile import Overtaken, Touched
-from helioc.lang.contract.rules.planner import Planner
+from helioc.lang.contract.rules.drafting import Draft
+from helioc.lang.contract.rules.nest_rules import Node
+from helioc.lang.contract.rules.optimistic import Conflict, WriteSet
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -39,7 +39,7 @@ class Others:
     def __init__(self, book: RuleBook, texts: list[str], often: Any) -> None:
         self.book, self.texts, self.often = book, texts, often
         self.made: list[Made] = []
-        self.touched = Touched()
+        self.touched = WriteSet()
 
     def __call__(self) -> None:
         for _ in range(min(self.often(), len(self.texts))):
@@ -56,7 +56,7 @@ class Others:
     def check(self) -> None:
         assert self.book.draft is not None
         if self.book.draft.overtaken(self.touched):
-            raise Overtaken
+            raise Conflict
         self.touched.clear()
 
     def rest(self) -> None: ...
@@ -130,7 +130,7 @@ def test_it_is_as_if_the_others_had_come_before() -> None:
         outcome = "made"
         try:
             plan = plan_with(one, wanted, others)
-        except Overtaken:
+        except Conflict:
             outcome = "overtaken"
         except Refused:
             outcome = "refused"
@@ -162,7 +162,7 @@ def test_what_it_rests_on_must_not_have_changed(large: str, between: str) -> Non
     made = book()
     # At the last moment: by then it has looked at everything.
     others = Others(made, [between], iter([0] * 99).__next__)
-    with pytest.raises(Overtaken), made.planned(request(large), others):
+    with pytest.raises(Conflict), made.planned(request(large), others):
         others.often = lambda: 1
         others()
 
@@ -189,10 +189,10 @@ def test_what_is_apart_does_not_hinder_it(large: str, between: str) -> None:
 
 def test_room_for_those_who_come_before_may_end() -> None:
     made = book()
-    planner = Planner(made, Others(made, [], lambda: 0))
-    assert not planner.overtaken(Touched())
-    made.sequence = planner.first + 1
-    assert planner.overtaken(Touched())
+    draft = Draft(made, Others(made, [], lambda: 0))
+    assert not draft.overtaken(WriteSet())
+    made.sequence = draft.first + 1
+    assert draft.overtaken(WriteSet())
 
 
 def nodes() -> int:
@@ -210,8 +210,8 @@ def test_nothing_of_a_request_stays_when_it_was_planned() -> None:
         made.plan(request(nested))
         with made.planned(request(nested), Others(made, [], lambda: 0)):
             assert nodes() > before
-        with pytest.raises(Overtaken), made.planned(request(nested), Others(made, [], lambda: 0)):
-            raise Overtaken
+        with pytest.raises(Conflict), made.planned(request(nested), Others(made, [], lambda: 0)):
+            raise Conflict
         assert nodes() == before
     finally:
         gc.enable()

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from helioc.lang.contract.request.request_parser import parse_request
-from helioc.lang.contract.rules import columned
-from helioc.lang.contract.rules.columned import (
-    Columned,
+from helioc.lang.contract.rules import column_dict
+from helioc.lang.contract.rules.column_dict import (
+    ColumnDict,
     Imaged,
     columns_of,
     hash_of,
@@ -57,7 +57,7 @@ def _same(made: Mapping[int, int], model: dict[int, int]) -> None:
 @quick
 @given(st.lists(step, max_size=12))
 def test_numbers(steps: Steps) -> None:
-    made: Columned[int] = Columned({3: 7, 1 << 31: 8})
+    made: ColumnDict[int] = ColumnDict({3: 7, 1 << 31: 8})
     model = {3: 7, 1 << 31: 8}
     for count, (what, said) in enumerate(steps):
         if isinstance(said, list):
@@ -74,11 +74,11 @@ def test_numbers(steps: Steps) -> None:
 
 def test_to_join_some_to_many_looks_at_none_of_those(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one by one: some became an entry each over the columns, and stayed that."""
-    count = 100 * columned.FEWEST
+    count = 100 * column_dict.FEWEST
     keys = np.arange(2, 2 + count, dtype=np.uint64)
     many = joined(dict[int, int](), keys, keys.astype(np.uint32))
-    more = joined(many, keys[: columned.FEWEST] + np.uint64(count), keys[: columned.FEWEST])
-    assert isinstance(more, Columned) and not [*more.singles()]
+    more = joined(many, keys[: column_dict.FEWEST] + np.uint64(count), keys[: column_dict.FEWEST])
+    assert isinstance(more, ColumnDict) and not [*more.singles()]
     images = Imaged({}, lambda i: (b"", i))
     images.join(keys, 0)
     with monkeypatch.context() as patched:
@@ -92,7 +92,7 @@ def test_packed_rules_that_a_request_changes_are_not_looked_at_again(
 ) -> None:
     """When it comes into force: others wait for that."""
     book = world()
-    count = columned.FEWEST
+    count = column_dict.FEWEST
     lines = "".join(f"10.{i >> 8}.{i & 255}.0/24,19\n" for i in range(count))
     columns = read_csv(Source("pdr.csv", f"dst_ip,FAR\n{lines}"), book.kinds["PDR"])
     first = book.plan_columns(columns)
@@ -110,9 +110,9 @@ def test_packed_rules_that_a_request_changes_are_not_looked_at_again(
 def test_few_are_kept_as_they_are_and_many_as_columns() -> None:
     few = joined({7: 1}, np.array([1, 2]), np.array([3, 4]))
     assert few == {7: 1, 1: 3, 2: 4} and type(few) is dict
-    keys = np.arange(100, 100 + columned.FEWEST)
+    keys = np.arange(100, 100 + column_dict.FEWEST)
     many = joined(few, keys, keys + 1)
-    assert isinstance(many, Columned) and many[7] == 1 and many[100 + 17] == 118
+    assert isinstance(many, ColumnDict) and many[7] == 1 and many[100 + 17] == 118
     more = joined(many, np.array([5]), np.array([6]))
     assert more is many and more[5] == 6
 
@@ -124,18 +124,18 @@ def _images(numbers: Iterable[int]) -> list[bytes]:
     return [number.to_bytes(9, "big") for number in numbers]
 
 
-def _hashes(images: list[bytes]) -> columned.Array:
+def _hashes(images: list[bytes]) -> column_dict.Array:
     return np.array([hash_of(image) for image in images], np.uint64)
 
 
 @quick
-@given(st.sampled_from([5, columned.PRIME]), st.lists(step, max_size=12))
+@given(st.sampled_from([5, column_dict.PRIME]), st.lists(step, max_size=12))
 def test_images(prime: int, steps: Steps) -> None:
     """Modulo 5 most hashes are equal."""
     rules: list[bytes] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columned, "PRIME", prime)
-        begun: dict[bytes, columned.Handle] = dict(zip(_images([3]), [70], strict=True))
+        patch.setattr(column_dict, "PRIME", prime)
+        begun: dict[bytes, column_dict.Handle] = dict(zip(_images([3]), [70], strict=True))
         made, model = Imaged(begun, lambda i: (rules[i], 1000 + i)), dict(begun)
         was: set[bytes] = set()  # of these a mark that they are gone may be left
         for count, (what, said) in enumerate(steps):
@@ -154,7 +154,7 @@ def test_images(prime: int, steps: Steps) -> None:
             assert made == model and len(made) == len(model) and sorted(made) == sorted(model)
             asked = _images([*range(14), 1 << 31, (1 << 48) - 1])
             for some in (asked, asked[:1], [image for image in asked if image in model]):
-                near = columned.near(made, _hashes(some), partial(list, some)).tolist()
+                near = column_dict.near(made, _hashes(some), partial(list, some)).tolist()
                 assert all(near[i] for i, image in enumerate(some) if image in model)
                 if prime > 5:
                     assert not any(near[i] for i, x in enumerate(some) if x not in was | {*model})
@@ -171,7 +171,7 @@ def test_images(prime: int, steps: Steps) -> None:
 )
 def test_hashes_by_the_column_are_those_of_images(rows: list[tuple[int, int, int]]) -> None:
     wide, middle, narrow = zip(*rows, strict=True)
-    parts: list[tuple[int, columned.Array]] = [
+    parts: list[tuple[int, column_dict.Array]] = [
         (8, np.array(wide, np.uint64)),
         (200, np.array(middle, np.uint32)),
         (72, np.array(narrow, np.uint8)),

@@ -21,7 +21,7 @@ from ...text.diagnostics import FEW, did_you_mean
 from ..request.request import IE, Change, Operation, Request, RuleItem
 from . import beside
 from .ie_values import Fault, fold
-from .inferring import kind_of
+from .infer_kind import kind_of
 from .rulekinds import Kind
 
 

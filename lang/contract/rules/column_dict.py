@@ -108,7 +108,7 @@ class _Layered(MutableMapping[K, V]):
                 del own[key]
 
     def patch(self, changes: Mapping[K, V | None], size: int) -> None:
-        """See `columned.patch`."""
+        """See `column_dict.patch`."""
         if not size:
             self.clear()
             return
@@ -119,7 +119,7 @@ class _Layered(MutableMapping[K, V]):
         return self._size
 
 
-class Columned(_Layered[int, V]):
+class ColumnDict(_Layered[int, V]):
     """Numbers to `V`, which is int for all that came by the column."""
 
     __slots__ = ("_dense", "_high", "_keys", "_low", "_values")
@@ -240,14 +240,14 @@ def joined(own: MutableMapping[Any, V], keys: Array, values: Array) -> MutableMa
     if len(keys) < FEWEST:
         own.update(zip(keys.tolist(), values.tolist(), strict=True))
         return own
-    made = columned(own)
+    made = with_columns(own)
     made.join(keys, values)
     return made
 
 
-def columned(own: MutableMapping[Any, V]) -> Columned[V]:
+def with_columns(own: MutableMapping[Any, V]) -> ColumnDict[V]:
     """The entries, with columns; `own` is given away with this."""
-    return own if isinstance(own, Columned) else Columned(own)
+    return own if isinstance(own, ColumnDict) else ColumnDict(own)
 
 
 def patch(
@@ -272,7 +272,7 @@ def patch(
 
 def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:
     """Keys and values."""
-    if isinstance(own, Columned):
+    if isinstance(own, ColumnDict):
         return own.columns()
     count = len(own)
     return np.fromiter(own, np.uint64, count), np.fromiter(own.values(), np.uint32, count)
@@ -280,23 +280,23 @@ def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:
 
 def keys_of(own: Mapping[Any, Any]) -> list[Any]:
     """`list`, quickly."""
-    return own.numbers() if isinstance(own, Columned) else list(own)
+    return own.numbers() if isinstance(own, ColumnDict) else list(own)
 
 
 def singles_of(own: Mapping[Any, V | int]) -> Iterator[V]:
     """What its entries are that did not come by the column."""
-    values = own.singles() if isinstance(own, Columned) else own.values()
+    values = own.singles() if isinstance(own, ColumnDict) else own.values()
     return (value for value in values if not isinstance(value, int))
 
 
 def pairs_of(own: Mapping[Any, V]) -> Iterable[tuple[Any, V]]:
     """`items`, quickly."""
-    return own.pairs() if isinstance(own, Columned) else own.items()
+    return own.pairs() if isinstance(own, ColumnDict) else own.items()
 
 
 def within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
     """Of each key whether it is there."""
-    return own.within(keys) if isinstance(own, Columned) else _within(own, keys)
+    return own.within(keys) if isinstance(own, ColumnDict) else _within(own, keys)
 
 
 def _within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
@@ -341,7 +341,7 @@ class Imaged(_Layered[bytes, Handle]):
         self.take(self.joining(hashes, base))
 
     def joining(self, hashes: Array, base: int, aside: Aside = nullcontext) -> Joining[bytes]:
-        """See `Columned.joining`."""
+        """See `ColumnDict.joining`."""
         gone, before = [image for image, to in self._own.items() if to is _GONE], self._hashed
         hidden = [at for image in gone if (at := self._at(image)[0]) >= 0]
         with aside():
@@ -398,7 +398,7 @@ class Imaged(_Layered[bytes, Handle]):
                 yield image
 
     def near(self, hashes: Array, images: Callable[[], list[bytes]]) -> npt.NDArray[np.bool_]:
-        """See `columned.near`."""
+        """See `column_dict.near`."""
         return self._have(hashes) | near(self._own, hashes, images)
 
 
