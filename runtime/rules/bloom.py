@@ -1,4 +1,4 @@
-"""Existence filters: a bit for every key in the hash, which packets ask before the hash itself.
+"""Bloom filters of one hash: a bit for every key in it, which packets ask before the hash itself.
 
 Most look-ups under several masks miss, and a bit costs less than a hash's bucket. The bit of a key
 is set before anybody may look for it, and cleared when the last key that has it has left the hash.

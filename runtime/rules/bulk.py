@@ -16,8 +16,8 @@ from ...lang.contract.rules import column_dict
 from ...lang.contract.rules.column_dict import Joining
 from ...lang.contract.rules.columns import one
 from ...lang.contract.rules.optimistic import NONE, YieldPoint, paced
+from .bloom import hashes_of
 from .directory import Tuple, bests, unique
-from .existence import hashes_of
 from .images import HEAD, LIVE, NAME_OCTETS
 from .matches import SEQUENCE_BITS
 from .tables import ENTRIES, ENTRY, Pool, Table
@@ -25,6 +25,7 @@ from .tables import ENTRIES, ENTRY, Pool, Table
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block
     from ...lang.contract.rules.columns import Column
+    from .steps import Step
 
 Array = npt.NDArray[Any]
 CellOf = Callable[[str, int], int]
@@ -118,19 +119,21 @@ class Staging:
         table.free_cells.back.extend(self.cells.tolist()[::-1])
         table.free_slots.back.extend(self.slots.tolist()[::-1])
 
-    def remember(self) -> None:
-        """They are live now."""
+    def remember(self) -> int:
+        """They are live now; how many cells these are."""
         table = self.table
         table.sequences = _taken(table.sequences, self._sequences)
         table.ids = _taken(table.ids, self._ids)
+        return len(self.cells)
 
-    def settle(self) -> None:
-        """After a grace period."""
+    def settle(self) -> list[Step]:
+        """After a grace period. None of them went."""
         cells = np.frombuffer(self.table.cells, "<u8")
         words = cells[self.cells]
         cells[self.cells] = words & ~np.uint64(0xFFFFFF) | words >> np.uint64(24) & np.uint64(
             0xFFFFFF
         )
+        return []
 
 
 #: What an attribute of the table is to have more: entries one by one, or joined to its columns.

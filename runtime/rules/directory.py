@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ...lang.contract.manifest.manifest import RuleKind
 from ..kernel.libbpf import BpfError
 from ..kernel.maps import BPF_NOEXIST, Map
-from .existence import Filter, Hashes
+from .bloom import Filter, Hashes
 from .matches import Bound, Pattern
 
 Array = npt.NDArray[Any]

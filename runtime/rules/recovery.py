@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...lang.contract.rules.column_dict import joined
-from .existence import hashes_of
+from .bloom import hashes_of
 from .images import HEAD
 from .tables import ENTRIES, EPOCHS, SLOT, Table
 from .transaction import Writer

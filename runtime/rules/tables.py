@@ -17,9 +17,9 @@ from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.contract.rules.column_dict import pairs_of
 from ...lang.contract.rules.rules import Reference, Rule
 from ..kernel.maps import Map
+from .bloom import Filter
 from .codec import KindCodec, NextHopOf
 from .directory import Directory
-from .existence import Filter
 from .images import ImageCodec
 from .matches import MatchCodec, Matches
 

@@ -17,13 +17,13 @@ from ...lang.contract.rules.rules import Reference, Rule
 from ..base import errors as faults
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map
-from .batch import MANY, Batch, batches
 from .bulk import Staging
 from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .errors import of_tables
 from .images import TooLong
 from .plans import Changes, Plan, work_of
-from .tables import EPOCHS, SLOT, NoRoom, Table
+from .steps import Step, Steps
+from .tables import EPOCHS, NoRoom, Table
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
 
@@ -31,8 +31,8 @@ __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Wri
 FARTHEST = 1 << 14
 #: Cells that changed since the last grace period, at most, before the next is taken unasked.
 _MOST_CHANGED = 1024
-#: Rules that are buried at a time, and at most by a transaction that others do not wait for.
-_SPADE, _MOST_BURIED = 64, 2048
+#: Rules that are reaped at a time, and at most by a transaction that others do not wait for.
+_REAP_BATCH, _MOST_REAPED = 64, 2048
 _EPOCH, _DIRTY = 0, 2  # u64 words of struct control
 
 
@@ -43,46 +43,14 @@ class NextHops(Protocol):
     def next_hop(self, port: int, address: bytes) -> bytes: ...
 
 
-class Step:
-    """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
-    what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
-    goes; `keys`: those inserted."""
-
-    __slots__ = ("cell", "keys", "rule", "slot", "table", "word")
-
-    def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
-        self.table, self.rule, self.cell, self.word = table, rule, cell, word
-        self.slot = 0
-        self.keys: list[bytes] = []
-
-
-class _Staged:
-    """What a transaction has done that nobody sees yet. `ids`: the cells that ids of a kind will
-    lead to; `batches`: the steps again, where they are many; `written`: whether cells are."""
-
-    __slots__ = ("batches", "ids", "many", "steps", "written")
-
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self.many: list[Staging] = []
-        self.batches: list[Batch] = []
-        self.ids: dict[tuple[str, int], int] = {}
-        self.written = False
-
-    @property
-    def all_many(self) -> list[Staging | Batch]:
-        return [*self.many, *self.batches]
-
-
 class _Owed:
     """What is to be done after the next grace period. `size` cells, the first of them changed by
     the transaction after `since`; -1 where nothing is owed."""
 
-    __slots__ = ("many", "retired", "since", "size", "steps")
+    __slots__ = ("parts", "retired", "since", "size")
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self.many: list[Staging | Batch] = []
+        self.parts: list[Steps | Staging] = []
         self.retired: list[tuple[Directory, Retired]] = []
         self.since, self.size = -1, 0
 
@@ -117,7 +85,7 @@ class Writer:
         self._grace = grace
         self._owed = _Owed()
         #: Rules that are gone for every packet, and whose keys are still there.
-        self._graves: list[Step] = []
+        self._retired: list[Step] = []
         self._staging = 0  # transactions that are being staged
         self._broken = False
         self.graces = 0
@@ -170,7 +138,7 @@ class Writer:
             self._attempt(work, pause, ready)
         except (NoRoom, DirectoryFull, NoVersion, BpfError):
             # What is owed may be just what is missing.
-            if not self._owed and not self._graves:
+            if not self._owed and not self._retired:
                 raise
             self.settle()
             self._attempt(work, pause, ready)
@@ -186,33 +154,38 @@ class Writer:
             raise faults.refused(of_tables(error, kinds)) from error
 
     def _attempt(self, work: Changes, pause: YieldPoint, ready: Callable[[], None]) -> None:
-        staged = _Staged()
+        steps = Steps()
+        parts: list[Steps | Staging] = [steps]
+        written = False
         self.control[_DIRTY] = 1
         self._staging += 1
         epoch = -1  # not this transaction's
         try:
-            self._stage(work, staged, pause)
+            next_hop_of = self.next_hops.next_hop
+            steps.stage(work, self.tables, self._cell_of, next_hop_of, self.absent, pause)
             for block in work.blocks:
                 staging = Staging(self.tables[block.kind.name])
-                staged.many.append(staging)
+                parts.append(staging)
                 staging.stage(block, self._cell_of, pause)
-            if len(staged.steps) >= MANY:
-                staged.batches = batches(staged.steps, pause)
             self._publish_directories()
             ready()
-            epoch = self.control[_EPOCH] + 1
-            self._write_cells(staged, epoch & (EPOCHS - 1))
+            epoch, written = self.control[_EPOCH] + 1, True
+            for part in parts:
+                part.write_cells(epoch & (EPOCHS - 1))
             # x86 keeps stores in order, so that whoever reads this epoch finds all of the above;
             # on arm64 a barrier would have to stand here.
             self.control[_EPOCH] = epoch
             self._broken = True  # until memory says what the maps say
-            self._remember(staged)
+            owed = self._owe()
+            for part in parts:
+                owed.size += part.remember()
+                owed.parts.append(part)
             self._broken = False
         except BaseException:
             # Past the store it is in force, whatever interrupts this: the maps are right, the
             # next writer reads them.
             if self.control[_EPOCH] != epoch:
-                self._undo(staged, pause)
+                self._undo(parts, written, pause)
             raise
         finally:
             self._staging -= 1
@@ -232,39 +205,6 @@ class Writer:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def _stage(self, work: Changes, staged: _Staged, pause: YieldPoint) -> None:
-        tables, steps, ids = self.tables, staged.steps, staged.ids
-        for rule in paced(work.created, pause):
-            table = tables[rule.kind]
-            step = Step(table, rule, table.free_cells.take(), 0)
-            steps.append(step)
-            if not table.kind.grouped:
-                ids[rule.kind, rule.id] = step.cell
-        for old, new in paced(work.changed, pause):
-            table = tables[new.kind]
-            cell = table.sequences[old.sequence]
-            steps.append(Step(table, new, cell, table.cells[cell]))
-
-        def cell_of(kind: str, number: int) -> int:
-            return ids.get((kind, number)) or self._cell_of(kind, number)
-
-        next_hop_of, absent = self.next_hops.next_hop, self.absent
-        for step in paced(steps, pause):  # by now all ids lead to cells
-            table, rule, cell = step.table, step.rule, step.cell
-            step.slot = slot = table.free_slots.take()
-            seen = table.without(rule, absent) if absent and rule.members else rule
-            at = slot * table.record_stride
-            table.codec.record(table.records, at, seen, cell_of, next_hop_of)
-            matches = table.matches.of(rule)
-            at = slot * table.image_stride
-            table.image_codec.write(table.images, at, rule, cell, matches.image)
-            if not step.word:
-                table.insert(matches, cell, step.keys)
-        for rule in paced(work.removed, pause):
-            table = tables[rule.kind]
-            cell = table.sequences[rule.sequence]
-            steps.append(Step(table, rule, cell, table.cells[cell]))
-
     def _cell_of(self, kind: str, number: int) -> int:
         try:
             return self.tables[kind].ids[number]
@@ -280,43 +220,20 @@ class Writer:
                 table.cells[0] = directory.cell
                 self._owe().retired.append((directory, retired))
 
-    def _write_cells(self, staged: _Staged, epoch: int) -> None:
-        high = epoch << 48
-        staged.written = True
-        for many in staged.all_many if staged.many or staged.batches else ():
-            many.write_cells(epoch)
-        for step in staged.steps if not staged.batches else ():
-            step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
-
-    def _undo(self, staged: _Staged, pause: YieldPoint) -> None:
-        """Nothing of it was visible; nothing of it stays."""
+    def _undo(self, parts: list[Steps | Staging], written: bool, pause: YieldPoint) -> None:
+        """Nothing of it was visible; nothing of it stays. `written`: perhaps cells are."""
         if self._broken:  # closed in a pause: whoever opens the maps puts them right
             return
         self._broken = True
-        for step in staged.steps if staged.written else ():
-            step.table.cells[step.cell] = step.word
-        for staging in staged.many if staged.written else ():
-            staging.unwrite()
-        self._broken = False
-        for staging in staged.many:
-            self._undo_many(staging, pause)
-        for step in paced(reversed(staged.steps), pause.rest):
-            self._broken = True
-            table = step.table
-            table.undo(step.keys, step.cell)
-            if step.slot:
-                table.free_slots.give(step.slot)
-            if not step.word:
-                table.free_cells.give(step.cell)
-            self._broken = False
-
-    def _undo_many(self, staging: Staging, pause: YieldPoint) -> None:
-        pieces, left = staging.undo(), True
-        while left:
-            self._broken = True
-            left = next(pieces, pieces) is not pieces
-            self._broken = False
-            pause.rest()
+        for part in parts if written else ():
+            part.unwrite()
+        for part in reversed(parts):
+            pieces, left = part.undo(), True
+            while left:
+                self._broken = True
+                left = next(pieces, pieces) is not pieces
+                self._broken = False
+                pause.rest()
 
     # ---- after the store --------------------------------------------------------------------
 
@@ -324,29 +241,6 @@ class Writer:
         if self._owed.since < 0:
             self._owed.since = self.control[_EPOCH]
         return self._owed
-
-    def _remember(self, staged: _Staged) -> None:
-        owed = self._owe()
-        for many in staged.all_many if staged.many or staged.batches else ():
-            many.remember()
-            owed.many.append(many)
-            owed.size += len(many.cells)
-        if staged.batches:
-            return
-        for step in staged.steps:
-            table, rule, cell = step.table, step.rule, step.cell
-            # A rule whose priority changed has one sequence and two steps: it comes to its new
-            # cell first, then leaves its old one, which by then is not the sequence's any more.
-            if not step.word:
-                table.sequences[rule.sequence] = cell
-                if not table.kind.grouped:
-                    table.ids[rule.id] = cell
-            elif not step.slot:
-                if table.sequences[rule.sequence] == cell:
-                    del table.sequences[rule.sequence]
-                table.forget(rule.id, cell)
-        owed.steps += staged.steps
-        owed.size += len(staged.steps)
 
     def hold(self) -> None:
         """Leave the records and images of this moment as they are, also those of rules that change
@@ -381,46 +275,38 @@ class Writer:
     def settle(self, pause: YieldPoint = NONE) -> None:
         """Wait for a grace period, then free what no packet can see any more."""
         self._settle()
-        while self._graves:
-            self._bury(_SPADE)
+        while self._retired:
+            self._reap(_REAP_BATCH)
             pause.rest()
         self._cleaned()
 
     def _cleaned(self) -> None:
         """Who finds the maps so has nothing to put right, if that is so."""
-        if not self._staging and not self._graves:
+        if not self._staging and not self._retired:
             self.control[_DIRTY] = 0
 
     def _settle(self) -> None:
-        """Nothing is owed any more; as many are buried as that lets go."""
-        owed, before = self._owed, len(self._graves)
+        """Nothing is owed any more; as many are reaped as that retires."""
+        owed, before = self._owed, len(self._retired)
         if owed:
             self.wait()
             self._broken = True
             self._reclaim(owed)
             self._owed = _Owed()
             self._broken = False
-            self._bury(min(len(self._graves) - before, _MOST_BURIED))
+            self._reap(min(len(self._retired) - before, _MOST_REAPED))
         self._cleaned()
 
     def _reclaim(self, owed: _Owed) -> None:
-        for many in owed.many:
-            many.settle()
-            if isinstance(many, Batch):
-                self._graves += many.gone
-        for step in owed.steps:
-            table, slot = step.table, step.slot
-            table.cells[step.cell] = slot << 24 | slot
-            if before := step.word >> 24 & SLOT:
-                table.free_slots.give(before)
-        self._graves += [step for step in owed.steps if not step.slot]
+        for part in owed.parts:
+            self._retired += part.settle()
         for directory, retired in owed.retired:
             directory.reclaim(retired)
 
-    def _bury(self, most: int) -> None:
+    def _reap(self, most: int) -> None:
         """Take out the keys of so many rules that went, and give their cells back, counted to
         zero."""
-        gone = self._graves[-most:] if most else []
+        gone = self._retired[-most:] if most else []
         if not gone:
             return
         self._broken = True
@@ -430,5 +316,5 @@ class Writer:
             cells = [step.cell for step in mine]
             table.zero_counts(cells)
             table.free_cells.give_many(cells)
-        del self._graves[-most:]
+        del self._retired[-most:]
         self._broken = False

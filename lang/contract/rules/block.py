@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .rules import Form, Matcher, Reference, Rule
 if TYPE_CHECKING:
     from .rulebook import RuleBook
 
+_T = TypeVar("_T")
 _FORMS: dict[int, Form] = {code: form for form, code in FORM_CODES.items()}
 
 
@@ -63,6 +64,10 @@ class Block:
             tuple(match), tuple(values), tuple(references),
             self.meant[int(self.targets[row])] if self.targets is not None else None, (),
         )  # fmt: skip
+
+    def reference(self, row: int) -> Reference:
+        """To the rule of this row."""
+        return Reference(self.kind.name, int(self.ids[row]))
 
     def images(self, kind: Kind, rows: Array | None = None) -> list[bytes]:
         """The match images, of these rows or of all."""
@@ -134,40 +139,19 @@ def _image(image: Array, field: Field, column: Column, at: Array | slice) -> Non
     image[:, end - 2 * size - 1] = column.forms[at]
 
 
-class Rows(Sequence[Rule]):
-    """The rules of a block, made one by one."""
+class Lazy(Sequence[_T]):
+    """What each row of a block is to `made`, one by one."""
 
-    def __init__(self, block: Block) -> None:
-        self.block = block
-
-    def __len__(self) -> int:
-        return self.block.count
-
-    @overload
-    def __getitem__(self, index: int) -> Rule: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Rule]: ...
-    def __getitem__(self, index: int | slice) -> Rule | Sequence[Rule]:
-        if isinstance(index, slice):
-            return [self.block.rule(i) for i in range(*index.indices(self.block.count))]
-        return self.block.rule(range(self.block.count)[index])
-
-
-class Ids(Sequence[Reference]):
-    """The references to the rules of a block."""
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
+    def __init__(self, count: int, made: Callable[[int], _T]) -> None:
+        self._rows, self._made = range(count), made
 
     def __len__(self) -> int:
-        return self.block.count
+        return len(self._rows)
 
     @overload
-    def __getitem__(self, index: int) -> Reference: ...
+    def __getitem__(self, index: int) -> _T: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Reference]: ...
-    def __getitem__(self, index: int | slice) -> Reference | Sequence[Reference]:
-        name = self.block.kind.name
-        if isinstance(index, slice):
-            return [Reference(name, int(i)) for i in self.block.ids[index]]
-        return Reference(name, int(self.block.ids[index]))
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        rows = self._rows[index]
+        return self._made(rows) if isinstance(rows, int) else [self._made(row) for row in rows]

@@ -14,7 +14,7 @@ from ...text.diagnostics import Diagnostic, Label, Refused
 from ..request.request import is_name
 from . import identical
 from .apart import wrong_port
-from .block import Block, Ids, Rows
+from .block import Block, Lazy
 from .checking import full
 from .column_dict import among, hash_of, within
 from .columns import Array, Column, Columns, one
@@ -98,7 +98,8 @@ class Bulk(Draft):
             warnings = *columns.warnings, *self._strange(block), *identical.warnings(block, columns)
         block.packing = table.packing(block, hashes, self.pause.aside)
         return Plan(
-            Rows(block), (), (), Ids(block), warnings, (block,), (block,), book.revision,
+            Lazy(len(block), block.rule), (), (), Lazy(len(block), block.reference), warnings,
+            (block,), (block,), book.revision,
             self.sequence + columns.count,
         )  # fmt: skip
 

@@ -40,7 +40,7 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules import plans, transaction
-from helioc.runtime.rules.existence import Filter
+from helioc.runtime.rules.bloom import Filter
 from helioc.runtime.rules.plans import Changes, Plan, Tables
 from helioc.runtime.testrun.kernel_backend import KernelBackend
 from helioc.runtime.testrun.private_run import PrivateRun

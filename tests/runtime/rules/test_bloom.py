@@ -10,8 +10,9 @@ from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.kernel.handles import BpfError
-from helioc.runtime.rules.existence import Filter, Hashes, hashes_of
+from helioc.runtime.rules.bloom import Filter, Hashes, hashes_of
 from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.steps import Steps
 from helioc.runtime.rules.tables import Table
 from helioc.runtime.rules.transaction import Writer
 from linx_maps import Nowhere, Rules, bare_maps, bundle, told
@@ -130,15 +131,15 @@ def test_what_is_undone_leaves_it_as_it_was() -> None:
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(
-    ("step", "text"),
+    ("of", "step", "text"),
     [
-        ("_publish_directories", "create PDR [(dst_ip, u32, 10.77.0.0/17), FAR 1]"),
-        ("_write_cells", "create PDR [(src_port, u16, 5..900), FAR 1]"),
-        ("_remember", "delete PDR 1, PDR 2, PDR 3"),
+        (Writer, "_publish_directories", "create PDR [(dst_ip, u32, 10.77.0.0/17), FAR 1]"),
+        (Steps, "write_cells", "create PDR [(src_port, u16, 5..900), FAR 1]"),
+        (Steps, "remember", "delete PDR 1, PDR 2, PDR 3"),
     ],
 )
 def test_the_next_writer_puts_it_right(
-    step: str, text: str, monkeypatch: pytest.MonkeyPatch
+    of: type, step: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*_: object) -> None:
         raise SystemExit
@@ -148,7 +149,7 @@ def test_the_next_writer_puts_it_right(
         _csv(rules, [f",10.{i}.0.0/16,1" for i in range(50)])
         rules.writer.settle()
         with monkeypatch.context() as patched, pytest.raises(SystemExit):
-            patched.setattr(Writer, step, die)
+            patched.setattr(of, step, die)
             patched.setattr(Writer, "_undo", lambda *_: None)
             rules.tell(text)
         _check(rules.writer)

@@ -8,6 +8,7 @@ import pytest
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.rules.directory import Tuple
 from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.steps import Steps
 from helioc.runtime.rules.tables import EPOCHS, SLOT, Table
 from helioc.runtime.rules.transaction import FARTHEST, Writer
 from linx_maps import (
@@ -310,9 +311,11 @@ def test_the_next_writer_finds_everything() -> None:
             again.agree()
 
 
-@pytest.mark.parametrize("steps", ["_publish_directories", "_write_cells"])
+@pytest.mark.parametrize(
+    ("of", "step"), [(Writer, "_publish_directories"), (Steps, "write_cells")]
+)
 def test_a_writer_that_died_at_any_step_is_waited_for(
-    steps: str, monkeypatch: pytest.MonkeyPatch
+    of: type, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though no cell of its last transaction is written: packets may read the directory that its
     own took the place of. One that settled leaves nothing to wait for."""
@@ -328,7 +331,7 @@ def test_a_writer_that_died_at_any_step_is_waited_for(
             raise SystemExit
 
         with monkeypatch.context() as patched, pytest.raises(SystemExit):
-            patched.setattr(Writer, steps, die)
+            patched.setattr(of, step, die)
             patched.setattr(Writer, "_undo", lambda *_: None)
             rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), FAR 1]")
         after = Writer(bundle().manifest, maps, Nowhere())
