@@ -282,6 +282,18 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
 
 
+def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
+    """SCHED_CLS programs, with the manifest that those of XDP have; for tests: see targets/tc.py.
+    Raises `Refused`."""
+    from .backend.building import built
+    from .backend.emit import emit
+
+    unit = edited(lowered(pipeline, join, target="tc"))
+    spilled = partial(run, pipeline, unit, spilled=True)
+    unit, octets = built(pipeline, placed(pipeline, unit), spilled)
+    return Bundle(manifest_of(pipeline, unit, _digest(octets)), emit(unit, lines=False), octets)
+
+
 def _digest(built: bytes) -> str:
     from hashlib import sha256
 
@@ -316,11 +328,11 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         rules=tuple(t.manifest for t in unit.tables),
         counters=unit.counters,
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
-        scratch=m.Scratch(egress=0, steered=4 if unit.steers and unit.target == "host" else None),
+        scratch=m.Scratch(egress=0, steered=4 if unit.steers and unit.target != "nfp" else None),
         max_ports=MAX_PORTS,
         states=unit.states,
-        target=unit.target,
-        atomic="request" if unit.target == "host" else "rule",
+        target="nfp" if unit.target == "nfp" else "host",
+        atomic="request" if unit.target != "nfp" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),
         answers=answers(pipeline),
         doc=pipeline.doc,

@@ -4,6 +4,7 @@
  * tables and place names that arrive computed. Build with -fno-strict-aliasing.
  *
  * HELIO_CARD: for a program that runs on a network card, which has less: see card.bpf.c.j2.
+ * HELIO_TC: for one at tc, which is given an skb: what it does in another way is in tc.bpf.h.
  */
 #ifndef HELIO_BPF_H
 #define HELIO_BPF_H
@@ -33,6 +34,14 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 		asm volatile("" : : "i"(__COUNTER__));                                              \
 		goto label;                                                                         \
 	} while (0)
+/* What a program is given, and in which of its members the interface of arrival is. */
+#ifdef HELIO_TC
+#define CONTEXT struct __sk_buff
+#define ARRIVAL ifindex
+#else
+#define CONTEXT struct xdp_md
+#define ARRIVAL ingress_ifindex
+#endif
 #define CONTINUE (-1) /* a stage that fell out of its end */
 #define MAX_OFFSET 0x7fff /* the verifier's bound on a variable packet offset */
 
@@ -231,20 +240,22 @@ absent:
 #endif
 
 /* The end of the packet, read again; the context's address stays as it is, as the verifier requires. */
-static __always_inline void *limit_of(struct xdp_md *ctx)
+static __always_inline void *limit_of(CONTEXT *ctx)
 {
 	barrier_var(ctx);
 	return (void *)(long)ctx->data_end;
 }
 
+#ifndef HELIO_TC
 /* Bytes of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
-static __always_inline u64 frame_length(struct xdp_md *ctx)
+static __always_inline u64 frame_length(CONTEXT *ctx)
 {
 	u64 length = (long)ctx->data_end - (long)ctx->data;
 
 	barrier_var(length);
 	return length;
 }
+#endif
 
 /* A place in the packet, with a bound that clang cannot see through and so cannot drop. */
 static __always_inline void *packet_at(void *data, u32 at)
@@ -270,7 +281,7 @@ static __always_inline u32 leading(u32 at, u32 link)
 }
 
 /* The header that starts at byte `at`, of which `size` bytes are there; 0 if there is none. */
-static __always_inline void *header_at(struct xdp_md *ctx, u32 at, u32 size)
+static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 {
 	void *header;
 
@@ -309,7 +320,7 @@ static __always_inline u16 checksum_update(u16 checksum, u16 old, u16 new)
 #ifndef HELIO_CARD
 /* The ones' complement sum of the last `length` (< 512) bytes of a range that starts at byte `at`,
  * on top of `sum`. Falling powers of two, so that every call has a constant size; then words. */
-__noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
+__noinline u64 sum_tail(CONTEXT *ctx, u32 at, u32 length, u32 sum)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *p = packet_at(data, at);
@@ -344,7 +355,7 @@ __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 #define MOST_SUMMED 64 /* chunks of 512 bytes: all that an offset can reach */
 
 /* The ones' complement sum of `length` bytes of the frame from byte `at` on. */
-static __always_inline u64 sum_bytes(struct xdp_md *ctx, u32 at, u32 length)
+static __always_inline u64 sum_bytes(CONTEXT *ctx, u32 at, u32 length)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u64 sum = 0;
@@ -366,7 +377,7 @@ static __always_inline u64 sum_bytes(struct xdp_md *ctx, u32 at, u32 length)
 
 /* By how much the sum of an IPv6 header's addresses changes where its last destination is the first
  * segment of the routing header so many times 8 bytes behind its start (RFC 8754 section 2). */
-__noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
+__noinline u64 other_destination(CONTEXT *ctx, u32 ip, u32 routed)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *p = packet_at(data, ip), *q = packet_at(data, (ip & MAX_OFFSET) + routed * 8);
@@ -386,7 +397,7 @@ __noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
  * that the protocol that its pseudo header names (0: as the IP header says), in the last one how many
  * times 8 bytes behind the IP header a segment routing header starts (0: there is none), whose first
  * segment is the last destination. RFC 1071, RFC 9293 section 3.1, RFC 8200 section 8.1. */
-__noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 field)
+__noinline int seal(CONTEXT *ctx, u32 pseudo, u32 at, u32 length, u32 field)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
 	u64 sum = sum_bytes(ctx, at, length);
@@ -467,7 +478,7 @@ static __always_inline u32 folded(u64 sum)
 
 /* The checksum `field` bytes into the header at byte `at` follows what it covers, if the packet has
  * that header: `at` is 0 or beyond any offset if not. */
-__noinline u64 follow(struct xdp_md *ctx, u32 at, u32 field, u64 change)
+__noinline u64 follow(CONTEXT *ctx, u32 at, u32 field, u64 change)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
 
@@ -583,13 +594,13 @@ static __always_inline int is_confined(void *ip)
 
 #ifndef HELIO_CARD
 /* The number of the port that the packet came in by; none has ~0. */
-static __always_inline u32 arrival_port(struct xdp_md *ctx)
+static __always_inline u32 arrival_port(CONTEXT *ctx)
 {
 	u32 ifindex, at, *number;
 	volatile u64 *slot;
 
 	barrier_var(ctx); /* as in limit_of */
-	ifindex = ctx->ingress_ifindex;
+	ifindex = ctx->ARRIVAL;
 	at = ifindex & 255;
 	slot = bpf_map_lookup_elem(&port_slots, &at);
 	if (slot) {
@@ -610,10 +621,13 @@ static __always_inline u32 arrival_port(struct xdp_md *ctx)
 #endif
 
 /* Ask the kernel's FIB and neighbour table, seen from `port`; `fib` says which address. */
-static __always_inline int next_hop_of_fib(struct xdp_md *ctx, struct bpf_fib_lookup *fib, struct port *port,
+static __always_inline int next_hop_of_fib(CONTEXT *ctx, struct bpf_fib_lookup *fib, struct port *port,
 			   u32 number, struct next_hop *hop)
 {
 	fib->ifindex = port->routed;
+#ifdef HELIO_TC
+	fib->tot_len = 1; /* 0: hold the packet against the route's MTU; that is `too_big` later */
+#endif
 	if (bpf_fib_lookup(ctx, fib, sizeof(*fib), BPF_FIB_LOOKUP_OUTPUT) !=
 		    BPF_FIB_LKUP_RET_SUCCESS ||
 	    fib->ifindex != port->routed)
@@ -628,7 +642,7 @@ static __always_inline int next_hop_of_fib(struct xdp_md *ctx, struct bpf_fib_lo
 }
 
 /* By the kernel's FIB and neighbour table, seen from port `number`: the slow path. */
-static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 address,
+static __noinline int next_hop_from_fib(CONTEXT *ctx, u32 number, u32 address,
 					struct next_hop *hop)
 {
 	struct bpf_fib_lookup fib = {};
@@ -642,7 +656,7 @@ static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 addr
 	return next_hop_of_fib(ctx, &fib, port, number, hop);
 }
 
-static __noinline int next_hop_from_fib6(struct xdp_md *ctx, u32 number, const u128 *address,
+static __noinline int next_hop_from_fib6(CONTEXT *ctx, u32 number, const u128 *address,
 					 struct next_hop *hop)
 {
 	struct bpf_fib_lookup fib = {};
@@ -657,7 +671,7 @@ static __noinline int next_hop_from_fib6(struct xdp_md *ctx, u32 number, const u
 }
 
 /* Where it stands in the neighbour table, or in `room` by the FIB; 0 if neither knows it. */
-static __always_inline struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, struct next_hop *room)
+static __always_inline struct next_hop *next_hop_of(CONTEXT *ctx, u32 port, u32 address, struct next_hop *room)
 {
 	struct neighbour_key key = { .port = port, .address = address };
 	struct next_hop *known = bpf_map_lookup_elem(&neighbours, &key);
@@ -667,7 +681,7 @@ static __always_inline struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port
 	return next_hop_from_fib(ctx, port, address, room) ? room : 0;
 }
 
-static __always_inline struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 port, u128 address,
+static __always_inline struct next_hop *next_hop_of6(CONTEXT *ctx, u32 port, u128 address,
 				     struct next_hop *room)
 {
 	struct neighbour_key6 key = { .port = port, .address = address };
@@ -680,7 +694,7 @@ static __always_inline struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 por
 
 /* A copy of what a record holds, or where that is not resolved of what `next_hop_of` says; 0 if it is
  * not known. */
-static __always_inline struct next_hop *kept_next_hop(struct xdp_md *ctx, const struct next_hop *kept,
+static __always_inline struct next_hop *kept_next_hop(CONTEXT *ctx, const struct next_hop *kept,
 						      u32 port, u32 address, struct next_hop *room,
 						      struct next_hop *own)
 {
@@ -695,7 +709,7 @@ static __always_inline struct next_hop *kept_next_hop(struct xdp_md *ctx, const 
 	return own;
 }
 
-static __always_inline struct next_hop *kept_next_hop6(struct xdp_md *ctx, const struct next_hop *kept,
+static __always_inline struct next_hop *kept_next_hop6(CONTEXT *ctx, const struct next_hop *kept,
 						       u32 port, u128 address, struct next_hop *room,
 						       struct next_hop *own)
 {
@@ -710,15 +724,6 @@ static __always_inline struct next_hop *kept_next_hop6(struct xdp_md *ctx, const
 	return own;
 }
 
-/* Let the frame begin `by` bytes later, where there is room for the tag of the egress port too: what
- * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
-static __always_inline int move_begin(struct xdp_md *ctx, int by, u16 tag)
-{
-	if (!tag)
-		return !bpf_xdp_adjust_head(ctx, by);
-	return !bpf_xdp_adjust_head(ctx, by - 4) && !bpf_xdp_adjust_head(ctx, 4);
-}
-
 /* The MAC addresses of a frame to the next hop, by whole words: clang knows no alignment here. */
 static __always_inline void put_macs(void *frame, const struct next_hop *hop)
 {
@@ -726,8 +731,20 @@ static __always_inline void put_macs(void *frame, const struct next_hop *hop)
 	store32(frame, 8, load32(hop->mac, 8));
 }
 
+#ifdef HELIO_TC
+#include "tc.bpf.h"
+#else
+/* Let the frame begin `by` bytes later, where there is room for the tag of the egress port too: what
+ * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
+static __always_inline int move_begin(CONTEXT *ctx, int by, u16 tag)
+{
+	if (!tag)
+		return !bpf_xdp_adjust_head(ctx, by);
+	return !bpf_xdp_adjust_head(ctx, by - 4) && !bpf_xdp_adjust_head(ctx, 4);
+}
+
 /* Insert an 802.1Q tag behind the MAC addresses of a frame that begins with them. 0: no headroom. */
-static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
+static __noinline int insert_vlan(CONTEXT *ctx, u16 tag)
 {
 	void *data, *end;
 	u64 first;
@@ -747,6 +764,13 @@ static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 	store16(data, 14, bpf_htons(tag));
 	return 1;
 }
+
+/* The checksum of the TCP header at byte `tcp` of the frame, and there in memory, follows a word. */
+static __always_inline void follow_tcp(CONTEXT *ctx, u32 tcp, void *header, u16 old, u16 new)
+{
+	store16(header, 16, checksum_update(load16(header, 16), old, new));
+}
+#endif
 
 #endif /* HELIO_CARD */
 /* ---- IPv4 (RFC 791) ----------------------------------------------------------------------------- */
@@ -786,7 +810,7 @@ static __always_inline void set_ecn6(void *ip, u8 ecn)
 /* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ---------------------------------------------- */
 
 /* May the packet whose IPv4 header is `ip` be answered with an ICMP error? */
-static __always_inline int may_answer(struct xdp_md *ctx, void *ip)
+static __always_inline int may_answer(CONTEXT *ctx, void *ip)
 {
 	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *icmp;
 	u32 from = load32(ip, 12), to = load32(ip, 16), size = (load8(ip, 0) & 15) * 4;
@@ -821,7 +845,7 @@ static __always_inline u32 quote(void *ip)
 }
 
 /* The IPv4 address of the port that the packet came in by, network order; 0 if there is none. */
-static __always_inline u32 arrival_address(struct xdp_md *ctx)
+static __always_inline u32 arrival_address(CONTEXT *ctx)
 {
 	u32 number = arrival_port(ctx);
 	struct port *port = bpf_map_lookup_elem(&ports, &number);
@@ -845,7 +869,7 @@ static __always_inline void swap_macs(void *frame)
  * `about`: type and code, and above them the MTU. A function of its own, so that what it keeps on the stack
  * does not stand beside what its callers keep: to Linux 6.1 each call of a chain counts 32 bytes or a
  * multiple of them, and 512 is all there is. */
-__noinline int put_icmp_at(struct xdp_md *ctx, u32 place, u32 to, u32 about)
+__noinline int put_icmp_at(CONTEXT *ctx, u32 place, u32 to, u32 about)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u32 from = arrival_address(ctx), quoted = place >> 16, mtu = about >> 16, type_code = (u16)about;
@@ -877,7 +901,7 @@ __noinline int put_icmp_at(struct xdp_md *ctx, u32 place, u32 to, u32 about)
 	return 1;
 }
 
-static __always_inline int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 quoted, u32 type_code, u32 mtu)
+static __always_inline int put_icmp(CONTEXT *ctx, u32 at, u32 to, u32 quoted, u32 type_code, u32 mtu)
 {
 	return put_icmp_at(ctx, at | quoted << 16, to, (u16)type_code | mtu << 16);
 }
@@ -890,7 +914,7 @@ static __always_inline int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 quot
 
 /* One step over an extension header (RFC 8200 section 4.1) at byte `at` of the frame, which `next`
  * announces: where the next one starts, and in the upper half what announces it; 0 at the end. */
-__noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
+__noinline u64 extension_step(CONTEXT *ctx, u32 at, u32 next)
 {
 	void *p = packet_at((void *)(long)ctx->data, at);
 	u32 size;
@@ -912,7 +936,7 @@ __noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
 
 /* Does the packet whose IPv6 header starts at byte `at` of the frame carry an ICMPv6 error or a
  * redirect within its extent? */
-static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
+static __noinline int carries_icmp6_error(CONTEXT *ctx, u32 at)
 {
 	void *data = (void *)(long)ctx->data, *p = packet_at(data, at);
 	u32 next, end;
@@ -939,7 +963,7 @@ static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
 
 /* May the packet whose IPv6 header is `ip`, at byte `at` of the frame, be answered with an ICMPv6
  * error? RFC 4443 section 2.4 (e). */
-static __always_inline int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32 type_code)
+static __always_inline int may_answer6(CONTEXT *ctx, void *ip, u32 at, u32 type_code)
 {
 	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	int grouped = type_code >> 8 == ICMP6_TOO_BIG; /* (e.3): so that path MTU discovery works there */
@@ -961,7 +985,7 @@ static __always_inline u32 quote6(void *ip)
 }
 
 /* The IPv6 address of the port that the packet came in by, network order; 0 if there is none. */
-static __always_inline u128 arrival_address6(struct xdp_md *ctx)
+static __always_inline u128 arrival_address6(CONTEXT *ctx)
 {
 	u32 number = arrival_port(ctx);
 	struct port *port = bpf_map_lookup_elem(&ports, &number);
@@ -971,7 +995,7 @@ static __always_inline u128 arrival_address6(struct xdp_md *ctx)
 
 /* Likewise IPv6 and ICMPv6. An MTU below
  * MIN_MTU6 would not be believed (RFC 8201 section 4). */
-static __always_inline int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 quoted, u32 type_code, u32 mtu)
+static __always_inline int put_icmp6(CONTEXT *ctx, u32 at, u128 to, u32 quoted, u32 type_code, u32 mtu)
 {
 	u128 from = arrival_address6(ctx);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -999,7 +1023,7 @@ static __always_inline int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 qu
 /* One step of the walk over TCP options: the option at byte `at` of the TCP header at `tcp` of the
  * frame. Returns where the next one starts, 0 at the end; lowers the MSS option to `most`. A global
  * function, as every body of a loop with branches: the verifier walks it once, not once a round. */
-__noinline u32 mss_step(struct xdp_md *ctx, u32 tcp, u32 at, u32 most)
+__noinline u32 mss_step(CONTEXT *ctx, u32 tcp, u32 at, u32 most)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p, *header;
 	u16 old, new;
@@ -1028,12 +1052,12 @@ __noinline u32 mss_step(struct xdp_md *ctx, u32 tcp, u32 at, u32 most)
 	/* at an odd offset the option's bytes straddle two words: they count swapped */
 	old = at & 1 ? old : bpf_htons(old);
 	new = at & 1 ? most : bpf_htons(most);
-	store16(header, 16, checksum_update(load16(header, 16), old, new));
+	follow_tcp(ctx, tcp, header, old, new);
 	return 0;
 }
 
 /* Lower the MSS option of a SYN whose TCP header starts at `tcp` of the frame to `most`. */
-static __noinline int clamp_mss(struct xdp_md *ctx, u32 tcp, u32 most)
+static __noinline int clamp_mss(CONTEXT *ctx, u32 tcp, u32 most)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *header = packet_at(data, tcp);

@@ -67,10 +67,11 @@ def shared(body: n.Body) -> Iterator[n.Block]:
             yield s
 
 
-def prototype(block: n.Block) -> str:
-    """Of the function that a shared block is."""
+def prototype(block: n.Block, context: str) -> str:
+    """Of the function that a shared block is; `context`: the struct that a program is given."""
     given = "".join(f", {declared(name.type, name.name)}" for name in block.reads)
-    text = f"static __always_inline int {block.name}(struct xdp_md *ctx, struct state *st{given})"
+    arguments = f"struct {context} *ctx, struct state *st{given}"
+    text = f"static __always_inline int {block.name}({arguments})"
     return "\n".join(_folded(text, "\t\t"))
 
 

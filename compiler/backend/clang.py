@@ -118,7 +118,8 @@ def stop() -> None:
 def _functions_at(text: str, lines: list[str]) -> frozenset[str]:
     """The functions of `text` that begin at these lines."""
     every = dict(enumerate(text.split("\n"), 1))
-    heads = (re.match(r".*\b(\w+)\(struct xdp_md", every.get(int(n or 0), "")) for n in lines)
+    head = r".*\b(\w+)\(struct (?:xdp_md|__sk_buff)"
+    heads = (re.match(head, every.get(int(n or 0), "")) for n in lines)
     return frozenset(head[1] for head in heads if head)
 
 

@@ -25,10 +25,10 @@ from ..ir.walk import looked_up_in, operations
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import fixed_tuples
 from ..tables.layout import member_name
+from ..targets.targets import TARGETS
 from .c import comment, folded, lines_of, prototype, shared
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
-TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
@@ -36,17 +36,19 @@ def emit(unit: Unit, lines: bool) -> str:
     """The C text. With `lines`, `#line` makes clang, bpftool and the verifier quote the `.hp` file;
     without, it is for people to read."""
     symbol = symbols([(c.group, c.reason) for c in unit.counters], "EVENT")
+    target = TARGETS[unit.target]
     text = (
         _environment()
-        .get_template(TEMPLATE[unit.target])
+        .get_template(target.template)
         .render(
             unit=unit,
+            target=target,
             trace=trace,
             lines=lines,
             own_lines=OWN_LINES,
             body_of=lines_of if lines else folded,
             shared_by=_Shared().by,
-            prototype=prototype,
+            prototype=partial(prototype, context=target.context),
             about=partial(about, unit),
             symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
             event=lambda group, reason: symbol[group, reason],

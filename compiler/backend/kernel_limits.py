@@ -32,7 +32,7 @@ _SENDING = 7  # ports, their numbers, egress, neighbours and local addresses of 
 
 def over_budget(pipeline: Pipeline, unit: Unit) -> list[Diagnostic]:
     """What of the unit no kernel would take; in the words of the pipeline."""
-    if unit.target != "host":
+    if unit.target == "nfp":
         return []
     found = list(_too_many_stages(pipeline)) if unit.join == "staged" else []
     for program in unit.programs if _may_be_over(pipeline, unit) else ():

@@ -1,1 +1,2 @@
-"""Packet edits carried out for XDP and the card: pushes, pops, assignments, the way out."""
+"""Packet edits carried out: pushes, pops, assignments, the way out. Frames are moved as `head.py`
+says, or a class of the target's own."""

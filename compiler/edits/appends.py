@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from ...lang.text.frozen import Frozen
 from ..headers import groups
-from ..headers.frame import DATA, END, packet_at, set_length
+from ..headers.frame import DATA, END, packet_at
 from ..headers.stores import put_summed, put_value
 from ..ir.expr import (
     CTX,
@@ -66,7 +66,7 @@ def put_appended(site: EditContext, no_room: Callable[[], None]) -> None:
     fronts = [_front(site, node) for node in site.in_front(appended.behind)]
     begins = w.let(U32, "from", fronts[0].behind)
     whole = w.let(U32, TOTAL.name, begins + total(h.size() for h in appended.headers))
-    with w.when(set_length(whole)):
+    with w.when(site.head.set_length(whole)):
         no_room()
     w.let(BYTES, BEGIN.name, Frame("data"))
     w.let(BYTES, END.name, Frame("data_end"))

@@ -13,6 +13,7 @@ from ..ir.expr import CTX, ZERO, Call, Expr, HelperCall, NotNull, State, StatePo
 from ..ir.names import Names, c_name
 from ..ir.nodes import Body, KnownNotNull
 from ..ir.types import BYTES, U64, Array
+from .head import Head
 from .shape import Shape
 
 
@@ -32,10 +33,12 @@ class ScratchWords:
 
 @dataclass(kw_only=True)
 class EditContext(Context):
-    """`hooks`: what is done at an event; `kept`: the words that pushes take in the scratch
-    record; `helpers`: by what they do, for which shape of packet."""
+    """`head`: how the target moves a frame; `hooks`: what is done at an event; `kept`: the words
+    that pushes take in the scratch record; `helpers`: by what they do, for which shape of
+    packet."""
 
     shape: Shape
+    head: Head
     hooks: dict[str, str]
     names: Names
     kept: ScratchWords = field(default_factory=ScratchWords)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..headers.clauses import clause
-from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
+from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at
 from ..ir import edits
 from ..ir.expr import (
     CTX,
@@ -35,6 +35,7 @@ from ..model import Event
 from ..model.parse_graph import ethertypes
 from . import trace
 from .context import EditContext
+from .head import ETHERNET
 from .icmp import reply
 from .ip import Version, fragment, header_size, version_of
 from .put_headers import put_headers, seal_headers
@@ -44,7 +45,6 @@ from .verdicts import finish, own_link, shaped, trim
 HOP_STRUCT = Struct("next_hop")
 HOP = Name("hop", Pointer("struct next_hop"))
 HOP_PORT, HOP_MTU, HOP_VLAN = Member(HOP, "port"), Member(HOP, "mtu", U16), Member(HOP, "vlan", U16)
-ETHERNET = 14
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
 
 
@@ -77,12 +77,11 @@ def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
         with w.when(load(pointer, version.ttl, 8) <= 1):
             hook(site, "ttl_expired", front)
     _next_hop(site, statement, front)
-    with w.when(extent + pushed > HOP_MTU):
+    with w.when(site.head.extent(site.offset(front), extent) + pushed > HOP_MTU):
         hook(site, "too_big", front, HOP_MTU - pushed)
     begins = w.let(U32, "from", site.offset(front))
     clamped = _to_clamp(site, begins, pushed)
-    moved = signed(begins) - ETHERNET - signed(pushed)
-    with w.when(not_(Call("move_begin", (CTX, moved, HOP_VLAN)))):
+    with w.when(not_(site.head.room(begins, pushed, site.shape.pushed, HOP_VLAN))):
         hook(site, "no_headroom", front)
     trim(site, total([ETHERNET, pushed, extent]))
     let_edges(w)

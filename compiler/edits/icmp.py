@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ..headers.context import place_of
 from ..headers.fields import field_value
-from ..headers.frame import DATA, END, LENGTH, let_edges, move_head, signed
+from ..headers.frame import DATA, END, LENGTH, let_edges, signed
 from ..headers.groups import group_pointer
 from ..ir.expr import (
     CTX,
@@ -133,8 +133,7 @@ def _answer_by(site: EditContext, version: Version, way: tuple[str, ...], quote:
             saved = _saved(site, size, Room(site.kept, room.taken))
             front = size + version.added
             start = signed(quote.where) - front - signed(again)
-            shorter = Call("bpf_xdp_adjust_tail", (CTX, surplus))
-            w.assume_not(either((shorter, move_head(start))))
+            w.assume_not(either((site.head.move_end(surplus), site.head.move(start))))
             let_edges(w)
             w.assume_not(DATA + (size + constant_size(back)) > END)
             put_saved(site, saved)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..headers.clauses import clause
 from ..headers.fields import pieces
-from ..headers.frame import DATA, END, LENGTH, let_edges, move_head, packet_at, set_length, signed
+from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
 from ..headers.stores import put_value
 from ..ir.expr import (
     CTX,
@@ -89,7 +89,7 @@ def _materialise(site: EditContext) -> None:
     w, shape = site.writer, site.shape
     start = _start(site)
     if not (shape.pushed or shape.popped):
-        w.assume_not(move_head(start))
+        w.assume_not(site.head.move(start))
         return
     assert not (site.card and any(header.sealed() for header in shape.pushed)), "H0360"
     front = "" if shape.behind else shape.fronts[0]
@@ -102,7 +102,8 @@ def _materialise(site: EditContext) -> None:
             continue  # the checker saw that no packet comes so
         with w.when(here):
             saved = save(site, size, start)
-            w.assume_not(move_head(signed(begins) - size - signed(pushed)))
+            by = signed(begins) - size - signed(pushed)
+            w.assume_not(site.head.move(by, shape.pushed))
             trim(site, total([size, pushed, extent]))
             let_edges(w)
             w.assume_not(DATA + (size + constant_size(site.shape.pushed)) > END)
@@ -132,7 +133,7 @@ def trim(site: EditContext, size: Expr) -> None:
     padding. `size`: the bytes that are left then."""
     if site.shape.framed:
         assert not site.card, "H0360"
-        site.writer.assume_not(set_length(size))
+        site.writer.assume_not(site.head.set_length(size))
 
 
 def announce(site: EditContext, last: str, first: str, size: int) -> None:

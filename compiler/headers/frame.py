@@ -21,16 +21,6 @@ def packet_at(base: Expr, at: Expr) -> Expr:
     return Call("packet_at", (base, at), BYTES)
 
 
-def move_head(by: Expr) -> Expr:
-    """The frame starts so many octets later; not 0 if it cannot."""
-    return Call("bpf_xdp_adjust_head", (CTX, by))
-
-
-def set_length(size: Expr) -> Expr:
-    """The frame has so many octets from now on; not 0 if it cannot."""
-    return Call("bpf_xdp_adjust_tail", (CTX, signed(size) - signed(LENGTH)))
-
-
 def signed(octets: Expr) -> Expr:
     """A number of octets as one that may be less than 0."""
     return Cast(U32, octets, signed=True)

@@ -16,7 +16,10 @@ from .types import BYTES
 from .walk import below, expressions, own_expressions
 
 #: Functions of the runtime header that may move the frame, or one of its ends.
-MOVES = {"bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin", "insert_vlan"}
+MOVES = {
+    "bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin", "insert_vlan",
+    "move_head", "move_end", "make_room",
+}  # fmt: skip
 #: Those whose result points into it.
 POINTS = {"header_at", "packet_at", "limit_of"}
 

@@ -76,7 +76,7 @@ class Unit(Frozen):
     graph: Graph = Graph((), ())
     hooks: tuple[tuple[str, str], ...] = ()  # what is done at an event
     probe_words: int = 0  # of the map `decode_probe`: see lower/decode_probe.py
-    target: Literal["host", "nfp"] = "host"
+    target: Literal["host", "nfp", "tc"] = "host"
     constants: tuple[tuple[str, int], ...] = ()  # names of numbers
     kept_plain: tuple[str, ...] = ()  # numbers in the state that a stage uses
     asks_local: tuple[

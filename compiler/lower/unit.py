@@ -25,7 +25,7 @@ from .reads import asks_local, limits_errors, reads, steers, walk
 from .stages import lower_block
 
 Join = Literal["staged", "fused"]
-Target = Literal["host", "nfp"]
+Target = Literal["host", "nfp", "tc"]
 
 
 def lower(
@@ -126,7 +126,7 @@ def _role(
         outline = lower_block(site, stage.body)
         lowered.append((stage, site))
     out = [Function(h.name, "", role, h.body, pipeline.span) for h in start.helpers.values()]
-    many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
+    many = target != "nfp" and count_ways(pipeline.graph, role) > MANY_WAYS
     out.append(lower_parser(start, many))
     for stage, site in lowered:
         name = names.free(f"stage_{role}_{stage.name}")

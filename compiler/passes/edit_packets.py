@@ -1,4 +1,4 @@
-"""Packet edits are carried out, as XDP and the card do it: pushes and pops are collected in a
+"""Packet edits are carried out, as the target moves a frame: pushes and pops are collected in a
 `Shape` and written where the packet leaves, assignments are stores, and checksums follow. What a
 stage pushed and a later one writes lies in the scratch record.
 """
@@ -30,9 +30,11 @@ from ..ir.rewrite import with_expressions
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import statements
 from ..model.parse_graph import reachable
+from ..targets.targets import TARGETS
 
 
 def edit_packets(unit: Unit) -> Unit:
+    TARGETS[unit.target].head.refuse(unit)
     names = Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)])
     events, functions, kept = Events(unit.counters), list[Function](), 0
     for role in unit.roles:
@@ -43,7 +45,7 @@ def edit_packets(unit: Unit) -> Unit:
 
 
 def _start(unit: Unit, role: str, names: Names, events: Events) -> EditContext:
-    graph = unit.graph
+    graph, head = unit.graph, TARGETS[unit.target].head
     return EditContext(
         graph=graph,
         role=role,
@@ -54,7 +56,8 @@ def _start(unit: Unit, role: str, names: Names, events: Events) -> EditContext:
         steers=unit.steers,
         card=unit.target == "nfp",
         shape=Shape(untouched(graph, role).fronts),
-        hooks=dict(unit.hooks),
+        head=head,
+        hooks={**dict(unit.hooks), **head.hooks},
         names=names,
         kept=ScratchWords(),
     )

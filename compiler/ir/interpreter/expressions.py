@@ -17,6 +17,7 @@ from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones, 
 CONSTANTS = {
     "XDP_ABORTED": 0, "XDP_DROP": 1, "XDP_PASS": 2, "XDP_TX": 3, "XDP_REDIRECT": 4,
     "ABSENT": 0xFFFF, "OF_IPV6": 0x8000, "UDP_CHECKSUM": 0x100,
+    "AS_IPIP": 2, "AS_GRE": 10,
 }  # fmt: skip
 
 _NUMBERS: dict[str, Callable[[int, int], int]] = {

@@ -15,6 +15,7 @@ from .memory import NotInterpreted, Pointer, Region, Value, ones, signed, swappe
 ABSENT, OF_IPV6, UDP_CHECKSUM = (CONSTANTS[name] for name in ("ABSENT", "OF_IPV6", "UDP_CHECKSUM"))
 MAX_OFFSET = 0x7FFF
 UDP = 17
+ETHERNET = 14
 
 
 class Host(Packet, Protocol):
@@ -119,6 +120,29 @@ def move_begin(host: Host, _: int, by: int, tag: int) -> Value:
     if not host.frame.moved(start=signed(by) - room):
         return 0
     return int(not room or host.frame.moved(start=room))
+
+
+# At tc: a packet here is no GSO, and its MAC header is written as it is at XDP.
+
+
+@known
+def move_head(host: Host, context: int, by: int) -> Value:
+    return bpf_xdp_adjust_head(host, context, by)
+
+
+@known
+def move_end(host: Host, context: int, by: int) -> Value:
+    return bpf_xdp_adjust_tail(host, context, by)
+
+
+@known
+def make_room(host: Host, context: int, begins: int, pushed: int, flags: int) -> Value:
+    return move_begin(host, context, (begins - pushed - ETHERNET) & ones(32), 0)
+
+
+@known
+def segment_extent(_: Host, context: int, at: int, extent: int) -> Value:
+    return extent
 
 
 @known

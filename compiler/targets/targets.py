@@ -1,0 +1,41 @@
+"""The targets, by the name that a unit has of its own."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from ...lang.text.frozen import Frozen
+from ..edits.head import Head
+from .tc import SkbHead
+
+
+class Target(Frozen):
+    """`template`, `define`, `context` (a struct) and `section`: of its C. `begins`: a test at the
+    entry, without which a packet is an internal error. `lost`: whether the port `port` cannot be
+    sent to; `result`: what a program returns for an XDP action."""
+
+    head: Head
+    template: str = "pipeline.bpf.c.j2"
+    define: str = ""
+    context: str = "xdp_md"
+    section: str = "xdp"
+    begins: str = ""
+    lost: str = "bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT"
+    result: str = "%s"
+
+
+TARGETS = MappingProxyType(
+    {
+        "host": Target(Head()),
+        "nfp": Target(Head(), template="card.bpf.c.j2"),
+        "tc": Target(
+            SkbHead(),
+            define="HELIO_TC",
+            context="__sk_buff",
+            section="tc",
+            begins="tc_begin(ctx)",
+            lost="!send_out(port)",
+            result="tc_action(ctx, %s)",
+        ),
+    }
+)
