@@ -11,7 +11,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ import helioc.compiler
 import helioc.lang
 import helioc.runtime
 import pytest
-from golden import Golden, compare
+from golden import Golden
 from lab import Lab
 from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="write what the tests make to tests/golden/ in place of comparing it",
+        help="write what the tests make to their cases and tests/golden in place of comparing it",
     )
 
 
@@ -209,5 +209,5 @@ def pins(kernel: None) -> Iterator[Path]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """golden(name, text): `text` is what tests/golden/<name> holds; --update-golden writes it."""
-    return partial(compare, update=request.config.getoption("--update-golden"))
+    """golden(case, shown=text): `text` is what the case's file has; --update-golden writes it."""
+    return Golden(request.config.getoption("--update-golden"))

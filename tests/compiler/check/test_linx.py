@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-from golden import Golden
+from golden import GOLDEN, Golden
 from helioc.compiler.check.program import check, check_headers
 from helioc.compiler.check.resolve import PIPELINES, STANDARD, load_file
 from helioc.compiler.model import Pipeline, Requirement
@@ -29,11 +29,11 @@ def linx() -> Pipeline:
 
 
 def test_model(linx: Pipeline, golden: Golden) -> None:
-    golden("linx.model", show_model(linx))
+    golden.file(GOLDEN / "linx.model", show_model(linx))
 
 
 def test_drawing(linx: Pipeline, golden: Golden) -> None:
-    golden("linx.dot", graph.to_dot(linx))
+    golden.file(GOLDEN / "linx.dot", graph.to_dot(linx))
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden import Golden, cases
 from helioc.lang import tree
 from helioc.lang.syntax.parser import parse, read
 from helioc.lang.syntax.printer import format_program
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from ..conftest import PIPELINES, strip
 
+(UNTIDY,) = cases(Path(__file__).parent / "cases" / "untidy.txt")
 TEXTS = {p.name: p.read_text() for p in sorted(PIPELINES.rglob("*.hp"))}
 
 
@@ -45,9 +46,8 @@ def test_the_samples_are_canonical(sample: Path) -> None:
     assert format_program(parse(source)) == source.text
 
 
-def test_everything_at_once(golden: Callable[[str, str], None]) -> None:
-    text = (Path(__file__).parent / "untidy.hp").read_text()
-    golden("formatted.hp", check(text))
+def test_everything_at_once(golden: Golden) -> None:
+    golden(UNTIDY, formatted=check(UNTIDY.text))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def _widened(text: str, random_: random.Random) -> str:
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([*sorted(TEXTS), "untidy"]), st.randoms(use_true_random=False))
 def test_white_space_within_lines_does_not_matter(name: str, random_: random.Random) -> None:
-    text = TEXTS.get(name) or formatted((Path(__file__).parent / "untidy.hp").read_text())
+    text = TEXTS.get(name) or UNTIDY.parts["formatted"]
     assert formatted(_widened(text, random_)) == formatted(text)
 
 

@@ -1,4 +1,4 @@
-"""The edge's YAML: what it comes to, and what is said about mistakes (tests/golden/edge-yaml)."""
+"""The edge's YAML: what it comes to, and what is said about mistakes (cases/mistakes.txt)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from explained import examples
-from golden import Golden
+from golden import Case, Golden, cases
 from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.lang.contract.manifest.manifest import Manifest
@@ -47,57 +47,7 @@ liveness:
   {interval: 500 ms, multiplier: 5, hold_down: 2 min, from: 192.0.2.10, to: {GRE-WAN1: none}}
 mode: generic
 """
-BAD = {
-    "no-yaml": "ports: [1, 2\n",
-    "empty": "# nothing\n",
-    "alias-bomb": "a: &a [1]\nports: &p {LAN: *p}\n",
-    "within-itself": "ports:\n  LAN: &a {role: lan, interface: *a}\n",
-    "not-a-mapping": "- ports\n",
-    "no-ports": "default: pass\n",
-    "unknown-keys": "port: {}\nports: {LAN: {roll: lan, interface: eth1}}\n",
-    "unknown-role": "ports: {LAN: {role: lann, interface: eth1}}\n",
-    "unknown-interface": "ports:\n  LAN: {role: lan, interface: eth9}\n",
-    "interface-twice": "ports:\n  A: {role: lan, interface: eth1}\n"
-                       "  B: {role: wan, interface: eth1}\n",
-    "port-twice": "ports:\n  A: {role: lan, interface: eth1}\n  A: {role: wan, interface: eth2}\n",
-    "numbers": "ports:\n  A: {role: lan, interface: eth1, number: 3}\n"
-               "  B: {role: wan, interface: eth2, number: 3}\n"
-               "  C: {role: wan, interface: lo, number: 64}\n",
-    "vlan": "ports: {A: {role: lan, interface: eth1, vlan: 4095}}\n",
-    "wrong-types": "ports:\n  A: lan\n  B: {role: [lan], interface: {a: b}}\ndefault: [pass]\n",
-    "words": "ports: {A: {role: lan, interface: eth1}}\ndefault: allow\nmode: nativ\n",
-    "names": "ports: {'12': {role: lan, interface: eth1}, '': {role: lan, interface: eth2}}\n",
-    "control": "ports: {A: {role: lan, interface: eth1}}\n"
-               "control: {interface: eth0, address: 192.0.2.11}\n",
-    "icmp": "ports: {A: {role: lan, interface: eth1}}\nicmp: {rate: 0, burst: lots, per: 1}\n",
-    "liveness": "ports: {A: {role: wan, interface: eth1}}\nliveness:\n"
-                "  interval: 1 minute\n  multiplier: 0\n  hold_down: -1 s\n  from: 192.0.2.1\n"
-                "  hold-down: 3 s\n  to: {G: 10.0.0.1/24}\n",
-    "control-address": "ports: {A: {role: lan, interface: eth1}}\n"
-                       "control: {interface: eth0, address: 192.0.2.0/24}\n",
-    "control-missing": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0}\n",
-    "overlay-keys": "ports: {A: {role: wan, interface: eth1}}\n"
-                    "overlays:\n  G: {local_ip: 192.0.2.1, remote: 192.0.2.2, interface: A}\n",
-    "overlay-ids": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
-                   "  G: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.2, interface: A}\n"
-                   "  H: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.3, interface: A}\n",
-    "overlay-id": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
-                  "  G: {id: 4294967296, local_ip: 1, remote_ip: 2, interface: A}\n"
-                  "  H: {id: 4294967295, local_ip: 1, remote_ip: 3, interface: A}\n",
-    "all-at-once": "ports: {A: {role: lann, interface: eth1}}\ndefault: allow\noverlays:\n"
-                   "  G: {local_ip: 192.0.2.1, remote_ip: here, interface: A}\n"
-                   "  H: {local_ip: 192.0.2.1, remote: 192.0.2.3, interface: A}\n"
-                   "rules: create FAR 1 [(action, u8, 9)], FAR 2 [(interface, u32, H)]\n",
-    "documents": "ports: {A: {role: wan, interface: eth1}}\n---\nports: {}\n",
-    "rules-quoted": "ports: {A: {role: wan, interface: eth1}}\n"
-                    "rules: 'create FAR 1 [(action u8)]'\n",
-    "rules-folded": "ports: {A: {role: wan, interface: eth1}}\nrules: >-\n"
-                    "  create FAR 1 [(action, u8, 1)];\n  creat FAR 2 [(action, u8, 1)]\n",
-    "rules-escaped": "ports: {A: {role: wan, interface: eth1}}\n"
-                     'rules: "create FAR \\x31 [(action u8)]"\n',
-    "rules-text": "ports: {A: {role: wan, interface: eth1}}\nrules: creat FAR 1\n",
-}  # fmt: skip
-
+MISTAKES = cases(Path(__file__).parent / "cases" / "mistakes.txt")
 PIECES = ["", ": ", "\n", "{", "}", "[", "- ", "&a ", "*a", "'", "\t", "\0", "ü", "  ", "#", "|",
           "!!set ", "? ", "0x7", "~", "1e9", "<<: "]  # fmt: skip
 
@@ -170,11 +120,11 @@ def test_more_ports_than_there_can_be() -> None:
     assert "more than 63 ports" in found.title and "63 at most" in found.help
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_mistakes(name: str, golden: Golden) -> None:
+@pytest.mark.parametrize("case", MISTAKES, ids=lambda c: c.name)
+def test_mistakes(case: Case, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:
-        read(BAD[name])
-    golden(f"edge-yaml/{name}.txt", f"{BAD[name]}\n{render_all(refused.value.diagnostics)}")
+        read(case.text)
+    golden(case, shown=render_all(refused.value.diagnostics))
 
 
 def codes_of(text: str, manifest: Manifest) -> set[str]:

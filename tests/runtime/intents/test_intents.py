@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from explained import examples
-from golden import Golden
+from golden import Case, Golden, cases
 from helioc.commands.intent_text import intent_rows, moment
 from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest, from_json
@@ -162,44 +162,15 @@ def test_manifests_tell_what_packets_are_made_of() -> None:
 
 # ---- mistakes -------------------------------------------------------------------------------
 
-BAD = {
-    "no-yaml": "resourceId: [\n",
-    "nothing": "{}\n",
-    "keys": GOOD.replace("action", "actoin"),
-    "id": GOOD.replace("video-17", "video 17"),
-    "resources": flow("{ipv4: {src: 10.0.0.1}}"),
-    "layers": flow("[ethernet, {ipv4: {}, udp: {}}, [udp]]"),
-    "order": flow("[ethernet, udp, vxlan]"),
-    "spelling": flow("[ethernet, ipv4, upd]"),
-    "fields": flow(ENDS["ICMP"].replace("vni", "vnii")),
-    "bits": flow(ENDS["ICMP"].replace("vni: 7", "vni: 16777216")),
-    "implied": flow(ENDS["ICMP"].replace("udp, gtpu", "udp: {dst: 2153}, gtpu")),
-    "useless": flow(ENDS["ICMP"].replace("ipv4, udp, vxlan", "ipv4: {ttl: 9}, udp, vxlan")),
-    "open": flow(ENDS["open"]),
-    "no-ports": flow(ENDS["UDP without ports"]),
-    "one-port": flow(ENDS["one port"]),
-    "which": flow("[ipv4: {src: 10.45.0.2}]"),
-    "half": flow("[gtpu: {teid: 100}]"),
-    "too-short": flow("[ethernet, ipv4, udp, vxlan: {vni: 7}]"),
-    "no-action": flow(ENDS["ICMP"], "{}"),
-    "action": flow(ENDS["ICMP"], "{que: 3}"),
-    "rule": flow(ENDS["ICMP"], "{rule: SERVCE}"),
-    "value": flow(ENDS["ICMP"].replace("10.45.0.2", "10.45.0.256"), "{queue: 256}"),
-    "parameters": GOOD.replace("{}", "{interface: nic, mode: offload, until: tomorrow}"),
-    "mode": GOOD.replace("{}", "{interface: nic0, mode: ofload}"),
-    "moments": GOOD.replace("{}", "{start: 2027-01-31T12:00:00, duration: 0}"),
-}
+#: By the pipeline that they are asked of; `whole` has rules that need all of a flow.
+MISTAKES = cases(Path(__file__).parent / "cases" / "mistakes.txt")
 
 
-#: Of a pipeline whose rules need all of a flow.
-WHOLE = "open", "no-ports", "one-port", "too-short", "half"
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_mistakes(name: str, golden: Golden) -> None:
+@pytest.mark.parametrize("case", MISTAKES, ids=lambda c: c.name)
+def test_mistakes(case: Case, golden: Golden) -> None:
     with pytest.raises(Refused) as error:
-        rules(BAD[name], "whole" if name in WHOLE else "slice")
-    golden(f"intents/{name}.txt", f"{BAD[name]}\n{render_all(error.value.diagnostics)}")
+        rules(case.text, case.name.split()[0])
+    golden(case, shown=render_all(error.value.diagnostics))
 
 
 @pytest.mark.parametrize(("code", "wrong", "right"), examples("intent"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from golden import Case, Golden, cases
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules import column_dict
 from helioc.lang.contract.rules.columns import dump, load
@@ -28,6 +29,7 @@ from rules_world import WORLD, Say, world
 MANIFEST = linx()
 CODECS = Codecs(MANIFEST)
 BOOK = world()
+CASES = Path(__file__).parent / "cases"
 REQUESTS = [
     WORLD,
     "create PDR: (IP address, u32, 167837953), (IP address, u32, 168427777), (ToS, u8, 184), "
@@ -87,14 +89,11 @@ def test_any_octets(octets: bytes) -> None:
         assert {d.code for d in refused.diagnostics} <= {"H0480", "H0481"}
 
 
-def test_what_is_shown_of_octets(golden: Callable[[str, str], None]) -> None:
-    octets = encode(parse_request(Source("r", REQUESTS[1])), CODECS)
-    shown = []
-    for bad in (octets[:40], octets[:16] + b"\xff" + octets[17:], b""):
-        with pytest.raises(Refused) as refused:
-            decode(bad, CODECS)
-        shown.append(render_all(refused.value.diagnostics))
-    golden("requests/octets.txt", "\n".join(shown))
+@pytest.mark.parametrize("case", cases(CASES / "octets.txt"), ids=lambda c: c.name)
+def test_what_is_shown_of_octets(case: Case, golden: Golden) -> None:
+    with pytest.raises(Refused) as refused:
+        decode(bytes.fromhex(case.text), CODECS)
+    golden(case, shown=render_all(refused.value.diagnostics))
 
 
 # ---- YAML -----------------------------------------------------------------------------------
@@ -144,31 +143,12 @@ def test_one_change_needs_no_list() -> None:
     ]
 
 
-YAML_FAULTS = {
-    "H0404": "# nothing\n[]",
-    "H0405": "creat: {FAR: {action: DROP}}",
-    "H0410": "create: {FARR: {action: DROP}}",
-    "H0411": "create:\n  FAR:\n    actoin: DROP",
-    "H0417": "create: {FAR: {action: DORP}}",
-    "H0421": "create: {PDR: {src_ip: 10.1.2.3/16, FAR: 19}}",
-    "H0439": "create: {dscp: 1, action: DROP}",
-    "H0441": "create: {PDR: {dscp: 1, FAR: 99}}",
-    "H0458": "create: {FAR: {id: seven, action: DROP}}",
-    "H0475": "create: {FAR: {action: {is: DROP}}}",
-    "H0475-id": "create: {id: 7, action: DROP}",
-    "H0475-all": "create:\n- FAR: {action: {is: DROP}, interface: lan}\n"
-    "- PDR: {src_ip: 10.1.2.3/16, port: [in], FAR: {acton: DROP, id: x}}\n"
-    "- FARR: {action: 3}",
-    "H0501": "create: {FAR: {action: DROP}",
-}
-
-
-@pytest.mark.parametrize("code", YAML_FAULTS)
-def test_what_is_shown_of_yaml(code: str, golden: Callable[[str, str], None]) -> None:
+@pytest.mark.parametrize("case", cases(CASES / "yaml.txt"), ids=lambda c: c.name)
+def test_what_is_shown_of_yaml(case: Case, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:
-        BOOK.plan(read_yaml(Source("r.yaml", YAML_FAULTS[code]), MANIFEST))
-    assert code[:5] in [d.code for d in refused.value.diagnostics]
-    golden(f"requests/yaml-{code}.txt", render_all(refused.value.diagnostics))
+        BOOK.plan(read_yaml(Source("r.yaml", case.text.removesuffix("\n")), MANIFEST))
+    assert case.name[:5] in [d.code for d in refused.value.diagnostics]
+    golden(case, shown=render_all(refused.value.diagnostics))
 
 
 @settings(max_examples=300, deadline=None)
@@ -300,35 +280,12 @@ def test_overlays_have_columns_too() -> None:
     ]  # fmt: skip
 
 
-CSV_FAULTS = {
-    "empty": ("PDR", "src_ip,FAR\n"),
-    "header": ("PDR", "scr_ip,FAR\n10.0.0.1,19\n"),
-    "names": ("OVERLAY", "local_ip,colour\n10.0.0.1,10.0.0.2\n"),
-    "several": ("OVERLAY", "key\n1\n2\n"),
-    "twice": ("PDR", "dscp,dscp\n1,2\n"),
-    "uneven": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2\n"),
-    "cells": ("PDR", "src_ip,dscp,FAR\n10.0.0.1/8,99,19\n10.0.0.2,1,19\n10.0.0.1/8,x,19\n"),
-    "reference": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2,99\n"),
-    "owned": ("PDR", "src_ip,FAR\n10.0.0.1,1\n"),
-    "both": ("PDR", "src_ip,FAR,LBR\n10.0.0.1,19,7\n"),
-    "contradiction": ("PDR", "dscp,tos,FAR\n46,184,19\n46,0,19\n"),
-    "duplicate": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2,19\n10.0.0.1/32,18\n"),
-    "id": ("PDR", "id,src_ip,FAR\n1,10.0.0.1,19\n"),
-    "lacking": ("OVERLAY", "local_ip,remote_ip\n10.0.0.1,10.0.0.2\n"),
-    "inexact": ("OVERLAY", "local_ip,interface\n10.0.0.1,wan1\n"),
-    "name": ("OVERLAY", "name,local_ip,remote_ip,interface\nGRE-WAN1,1,2,wan1\n"),
-    "when": ("FAR", "action,interface\nDROP,\nREDIRECT,\n"),
-    "ifindex": ("FAR", "action,interface,ifindex\nREDIRECT,GRE-WAN1,9\n"),
-    "members": ("LBR", "tos\n184\n"),
-}
-
-
-@pytest.mark.parametrize("name", CSV_FAULTS)
-def test_what_is_shown_of_csv(name: str, golden: Callable[[str, str], None]) -> None:
-    kind, text = CSV_FAULTS[name]
+@pytest.mark.parametrize("case", cases(CASES / "csv.txt"), ids=lambda c: c.name)
+def test_what_is_shown_of_csv(case: Case, golden: Golden) -> None:
+    kind = BOOK.kinds[case.name.split()[0]]
     with pytest.raises(Refused) as refused:
-        BOOK.plan_columns(read_csv(Source("rules.csv", text), BOOK.kinds[kind]))
-    golden(f"requests/csv-{name}.txt", render_all(refused.value.diagnostics))
+        BOOK.plan_columns(read_csv(Source("rules.csv", case.text), kind))
+    golden(case, shown=render_all(refused.value.diagnostics))
 
 
 def test_a_full_table_of_columns() -> None:

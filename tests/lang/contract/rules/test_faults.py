@@ -1,9 +1,8 @@
-"""Each error of a request: its explanation's example gets it, the right one does not; what is
-shown is kept in tests/golden/requests/."""
+"""Each error of a request: its explanation's example gets it, the right one does not; and
+what is shown of requests that are wrong (cases/text.txt)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import helioc
 import pytest
 from click.testing import CliRunner
 from explained import explained
+from golden import Case, Golden, cases
 from helioc.commands.helioc import cli
 from helioc.lang.contract.request import request_parser
 from helioc.lang.contract.request.request import IE, Item, Request
@@ -31,40 +31,7 @@ from scapy.utils import wrpcap
 EXPLANATIONS = explained("request")
 EXAMPLES = [code for code, explanation in EXPLANATIONS.items() if explanation.wrong]
 
-MORE = {
-    "several": "create PDR [(tos, u16, 1), (dscp, u8, 99), (src_ip, u32, 10.0.0.1/8)];\n"
-    "create FAR [(actoin, u8, DROP)]\ndelete FAR 99",
-    "H0402-unclosed": "create FAR [(action, u8, DROP)",
-    "H0401-byte": "create FAR [(action, u8, \udcffDROP)]",
-    "H0402-verbs": "create create PDR [(dscp, u8, 1), FAR 19]; delete update FAR 17 [FAR 18]",
-    "H0402-colon": "create PDR: ; delete FAR 17",
-    "H0405-second": "delete FAR 17; FAR 18",
-    "H0417-symbol": "create PDR [(protocol, u8, TPC), FAR 19]",
-    "H0431-all": "create OVERLAY 9 [(key, u32, 5)]; create OVERLAY 9 [(local_ip, u32, 1.2.3.4)]",
-    "H0433-following": "create PDR [(dscp, u8, 1)], FAR [(action, u8, DROP)], "
-    "FAR [(action, u8, PASS)], LBR [FAR 18, (tos, u8, 4)]",
-    "H0433-shared": "create PDR [(dscp, u8, 1), FAR 19, LBR 7]",
-    "H0433-ids": "create PDR [(dscp, u8, 1), LBR [FAR 18, (tos, u8, 4)], LBR 8 [FAR 19]]",
-    "H0452-entry": "create PDR [(dscp, u8, 1), LBR [(tos, u8, 4), FAR 18], "
-    "LBR [(tos, u8, 4), FAR 19]]",
-    "H0433-turned": "create PDR [(dscp, u8, 1)], LBR [FAR [(action, u8, PASS)]], "
-    "FAR [(action, u8, DROP)]",
-    "H0439-none": "create [(tos, u8, 1), (action, u8, DROP), (colour, u8, 1)]",
-    "H0439-empty": "create []",
-    "H0440-member": "create PDR [(dscp, u8, 1), FAR]; create LBR [FAR drop]",
-    "H0441-number": "create FAR 9 [(action, u8, REDIRECT), (interface, u32, 9)]",
-    "H0444-overlay": "create OVERLAY W [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
-    "(interface, u32, GRE-WAN1)]",
-    "H0453-port": "create OVERLAY 9 wan_1 [(local_ip, u32, 1), (remote_ip, u32, 2), "
-    "(interface, u32, wan2)]",
-    "H0455-overlay": "delete OVERLAY GRE-WAN1",
-    "H0455-group": "delete LBR 7",
-    "H0455-held": "delete FAR 1",
-    "H0457-group": "create LBR 7 [FAR 19]; update LBR 7 [FAR 18]",
-    "H0459-long": f'create OVERLAY "{"x" * 64}" [(local_ip, u32, 1), (remote_ip, u32, 2)]',
-    "H0460-order": "create FAR 3 [(action, u8, DROP)]; delete FAR",
-    "H0460-bare": "create LBR [FAR, (tos, u8, 8)]",
-}
+SHOWN = cases(Path(__file__).parent / "cases" / "text.txt")
 
 
 def refused(book: RuleBook, text: str) -> list[Diagnostic]:
@@ -76,21 +43,23 @@ def refused(book: RuleBook, text: str) -> list[Diagnostic]:
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
-def test_examples(book: RuleBook, code: str, golden: Callable[[str, str], None]) -> None:
+def test_examples(book: RuleBook, code: str) -> None:
     explanation = EXPLANATIONS[code]
     before = book.save()
     found = refused(book, explanation.wrong)
     assert [d.code for d in found] == [code]
     assert not refused(book, explanation.right)
     assert book.save() == before
-    golden(f"requests/{code}.txt", render_all(found))
 
 
-@pytest.mark.parametrize("name", MORE)
-def test_more(book: RuleBook, name: str, golden: Callable[[str, str], None]) -> None:
-    found = refused(book, MORE[name])
-    assert found
-    golden(f"requests/{name}.txt", render_all(found))
+@pytest.mark.parametrize("case", SHOWN, ids=lambda c: c.name)
+def test_what_is_shown(book: RuleBook, case: Case, golden: Golden) -> None:
+    golden(case, shown=render_all(refused(book, case.text.removesuffix("\n"))))
+
+
+def test_a_byte_that_is_no_text(book: RuleBook) -> None:
+    (found,) = refused(book, "create FAR [(action, u8, \udcffDROP)]")
+    assert (found.code, found.title) == ("H0401", "the byte 0xff has no meaning in a request")
 
 
 def test_a_ports_name_is_refused_only_where_it_may_mean_either() -> None:
@@ -104,18 +73,18 @@ def test_a_ports_name_is_refused_only_where_it_may_mean_either() -> None:
     assert [d.code for d in refused(book, text)] == ["H0453"]
 
 
-def test_a_full_table_changes_nothing(golden: Callable[[str, str], None]) -> None:
+def test_a_full_table_changes_nothing() -> None:
     book = RuleBook(linx(FAR=2))
     found = refused(
         book, "create FAR [(action, u8, 3)], FAR [(action, u8, 3)], FAR [(action, u8, 3)]"
     )
     assert len(book) == 0
-    golden("requests/H0454.txt", render_all(found))
+    assert [d.code for d in found] == ["H0454"]
 
 
-def test_a_warning(book: RuleBook, golden: Callable[[str, str], None]) -> None:
+def test_a_warning(book: RuleBook) -> None:
     plan = book.plan(parse_request(Source("request", "create PDR [(dscp, u8, 1)]")))
-    golden("requests/H0432.txt", render_all(list(plan.warnings)))
+    assert [d.code for d in plan.warnings] == ["H0432"]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +133,9 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("text", [*(EXPLANATIONS[c].wrong for c in EXAMPLES), *MORE.values(),
-                                  *NUMBERS.values()])  # fmt: skip
+@pytest.mark.parametrize(
+    "text", [*(case.text.removesuffix("\n") for case in SHOWN), *NUMBERS.values()]
+)
 def test_places_in_a_request_without_text(
     book: RuleBook, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
