@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from helioc.commands import files
 from helioc.commands.helioc import cli
 from helioc.compiler.driver import check_file
+from helioc.lang.text.diagnostics import Refused
 
 ROOT = Path(__file__).parents[2]
 PIPELINES = sorted((ROOT / "pipelines").glob("*.hp"))
@@ -85,3 +86,17 @@ def test_a_page_says_which_updates_may_be_lost(tmp_path: Path) -> None:
         str(tmp_path / "counting.hp")
     )
     assert "what follows from the value before" not in run(GUARD)
+
+
+def test_a_tool_is_missing_and_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(files, "_found", lambda _: None)
+    with pytest.raises(Refused, match="`dot` is not to be found") as refused:
+        files.to_svg("digraph {}")
+    assert [d.code for d in refused.value.diagnostics] == ["H0305"]
+    fails = tmp_path / "dot"
+    fails.write_text("#!/bin/sh\ncat >/dev/null\necho no such shape >&2\nexit 1\n")
+    fails.chmod(0o755)
+    monkeypatch.setattr(files, "_found", lambda _: str(fails))
+    with pytest.raises(Refused, match="`dot` failed: no such shape") as refused:
+        files.to_svg("digraph {}")
+    assert [d.code for d in refused.value.diagnostics] == ["H0306"]

@@ -8,7 +8,6 @@ from random import Random
 
 from elftools.elf.elffile import ELFFile
 
-_SECTION = 64  # octets of a section header (ELF64)
 #: Offset and length of a section header's fields.
 _FIELDS = ((0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4), (44, 4), (48, 8), (56, 8))
 _VAR = 14  # BTF_KIND_VAR
@@ -47,10 +46,10 @@ def mutated(elf: bytes, seed: int) -> bytes:
     if harm == 0:
         del made[chance.randrange(len(made)) :]
     elif harm == 1:
-        table, count = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<H", elf, 60)[0]
+        header = ELFFile(BytesIO(elf)).header
         for _ in range(chance.randint(1, 2)):
             offset, size = chance.choice(_FIELDS)
-            at = table + _SECTION * chance.randrange(count) + offset
+            at = header.e_shoff + header.e_shentsize * chance.randrange(header.e_shnum) + offset
             value = chance.choice((0, 1, 1 << 16, chance.randrange(len(elf)), (1 << 8 * size) - 1))
             made[at : at + size] = (value % (1 << 8 * size)).to_bytes(size, "little")
     else:

@@ -4,7 +4,7 @@ none."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,9 +35,10 @@ def cases(path: Path) -> tuple[Case, ...]:
     return read_tests(pipeline, manifest, read(path.with_suffix(".test.yaml")))
 
 
-def traces(path: Path) -> Iterator[tuple[Case, Trace]]:
+@cache
+def traces(path: Path) -> list[tuple[Case, Trace]]:
     """As the interpreter says them, of the packets of a pipeline's packet tests."""
-    pipeline = check_file(path)
+    pipeline, found = check_file(path), []
     for case in cases(path):
         interpreter, book = Interpreter(pipeline, case.environment), case.opening()
         for step in case.before:
@@ -46,7 +47,9 @@ def traces(path: Path) -> Iterator[tuple[Case, Trace]]:
             else:
                 interpreter.run(book, *step)
         o = interpreter.run(book, case.frame, case.port)
-        yield case, Trace(case.port, len(case.frame), o.parsed, o.trace, o.verdict, o.egress)
+        trace = Trace(case.port, len(case.frame), o.parsed, o.trace, o.verdict, o.egress)
+        found.append((case, trace))
+    return found
 
 
 @pytest.mark.usefixtures("compiled_anew")

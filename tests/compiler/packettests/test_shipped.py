@@ -1,4 +1,5 @@
-"""The packet tests that ship with the other pipelines hold on the interpreter and on the kernel."""
+"""The packet tests that ship hold on the interpreter, the intermediate representation and the
+kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from helioc.compiler.lower.unit import Join
 from linx_world import PIPELINES
 from packet_cases import packet_cases_hold
 
-SHIPPED = sorted(p for p in PIPELINES.glob("*.hp") if p.stem != "linx")
+SHIPPED = sorted(PIPELINES.glob("*.hp"))
 
 
 @pytest.mark.usefixtures("kernel")

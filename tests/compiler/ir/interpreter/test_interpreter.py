@@ -64,9 +64,8 @@ from lowered_runs import Lowered
 
 HERE = Path(__file__).parents[2] / "lower" / "cases"
 TESTED = sorted([*PIPELINES.glob("*.test.yaml"), *HERE.glob("*/*.test.yaml")])
+#: Staged and fused, the tests of packet tests have it beside the kernel.
 FORMS: dict[str, Callable[[Pipeline], Unit]] = {
-    "staged": lambda p: placed(p, lowered(p)),
-    "fused": lambda p: placed(p, lowered(p, "fused")),
     "traced": lambda p: placed(p, lowered(p, traced=True)),
     "spilled": lambda p: run(p, lowered(p), spilled=True),
 }
@@ -75,7 +74,7 @@ FORMS: dict[str, Callable[[Pipeline], Unit]] = {
 @pytest.mark.parametrize("path", TESTED, ids=lambda p: p.name.removesuffix(".test.yaml"))
 def test_packet_tests_hold(path: Path) -> None:
     pipeline = check_file(path.with_name(path.name.replace(".test.yaml", ".hp")))
-    for form in FORMS if path.parent == PIPELINES else ("staged", "spilled"):
+    for form in FORMS if path.parent == PIPELINES else ("spilled",):
         unit = FORMS[form](pipeline)
         cases = read_tests(pipeline, manifest_of(pipeline, unit), read(path))
         for result in run_tests(pipeline, cases, (Interpreted(pipeline), Lowered(pipeline, unit))):

@@ -240,3 +240,9 @@ def test_a_full_ring_loses_traces_and_says_so(kernel_run: tuple[PrivateRun, Deco
     assert tracer.lost - before == 4000 - kept > 0
     run.send(TAGGED, LAN)
     assert len(list(tracer.recorded())) == 1
+
+
+def test_a_filter_by_a_node_that_is_none() -> None:
+    with pytest.raises(Refused, match="the pipeline has no") as refused:
+        read_filter("udp.dst = 53", ())
+    assert [d.code for d in refused.value.diagnostics] == ["H0856"]
