@@ -31,11 +31,11 @@ def unit_of(pipeline: Pipeline, run: PrivateRun) -> Unit:
 class Lowered:
     """`compiler.packettests.runs.Backend`: a placed unit's programs."""
 
-    name = "intermediate representation"
     shortest, longest = 0, 1 << 15
 
-    def __init__(self, pipeline: Pipeline, unit: Unit) -> None:
+    def __init__(self, pipeline: Pipeline, unit: Unit, form: str = "") -> None:
         self._pipeline, self._unit = pipeline, unit
+        self.name = f"{form} intermediate representation".strip()
 
     @contextmanager
     def prepare(self, case: Case) -> Iterator[_Running]:
