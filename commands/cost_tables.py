@@ -60,7 +60,7 @@ def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
     from ..compiler.lower import limits
     from ..compiler.nfp.refusals import by_stage
 
-    head = ("stage", "role", "card instructions", "stack", "octets seen")
+    head = ("stage", "role", "card instructions", "stack", "bytes seen")
     rows: list[tuple[str, ...]] = [head]
     for program, report in zip(bundle.manifest.programs, bundle.reports, strict=True):
         for stage, count in by_stage(pipeline, report).items():

@@ -89,7 +89,7 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
 
 
 def _graph(p: m.Pipeline) -> Iterator[Piece]:
-    yield Grid(("node", "header", "octets", ""), tuple(_node(n) for n in p.graph.nodes))
+    yield Grid(("node", "header", "bytes", ""), tuple(_node(n) for n in p.graph.nodes))
     rows = [
         (
             e.source,
@@ -193,7 +193,7 @@ def _updated(p: m.Pipeline) -> Iterator[Piece]:
 
 
 def _limits(unit: Unit) -> Iterator[Piece]:
-    head = ("rule kind", "rules", "octets of a key", "masks at a time", "octets of a record")
+    head = ("rule kind", "rules", "bytes of a key", "masks at a time", "bytes of a record")
     kinds = [table.manifest for table in unit.tables]
     rows = [
         (t.name, f"{t.capacity:,}", str(t.key_size or "-"), str(t.tuples or "-"),
@@ -202,7 +202,7 @@ def _limits(unit: Unit) -> Iterator[Piece]:
     ]  # fmt: skip
     if rows:
         yield Grid(head, tuple(rows))
-    yield Paragraph("Frames are seen up to 32,767 octets in.")
+    yield Paragraph("Frames are seen up to 32,767 bytes in.")
 
 
 # ---- Markdown -------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def replay(
 
     Without --edge and --ports there is a port of each role, of that name. Where a pcapng file names
     the interface of a port, packets come by that one. Assumed, where --ports does not say: next
-    hops are all known, each with the MAC address 02:00 and the last four octets of its address;
+    hops are all known, each with the MAC address 02:00 and the last four bytes of its address;
     ports have an MTU of 1500, the MAC address 02:00:00:00:00:N, and answer by ICMP from 192.0.0.8
     (RFC 7600) and 2001:db8::N, N their number. States age by the capture's clock. Captures are read
     as by `decode`.

@@ -160,7 +160,7 @@ def _write(site: EditContext, front: _Front, writes: tuple[tuple[str, int], ...]
 
 
 def _begin(site: EditContext, node: str, at: Expr, octets: int) -> Name:
-    """A pointer to so many octets of the frame."""
+    """A pointer to so many bytes of the frame."""
     pointer = site.writer.local(BYTES, node, packet_at(BEGIN, at))
     site.writer.assume_not(pointer + octets > END)
     return pointer

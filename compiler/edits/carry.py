@@ -24,7 +24,7 @@ class Room:
     taken: int = 0
 
     def take(self, octets: int) -> int:
-        """The first word of so many octets."""
+        """The first word of so many bytes."""
         first = self.taken
         self.taken += (octets + 7) // 8
         self.kept.count = max(self.kept.count, self.taken)
@@ -74,7 +74,7 @@ def _list_kept(site: EditContext, header: HeaderOut, room: Room) -> HeaderOut:
 
 def _list_carried(site: EditContext, array: ArrayValues, octets: int, room: Room) -> ArrayValues:
     """The same list as later stages find it, in the scratch record: how many values of so many
-    octets, then these."""
+    bytes, then these."""
     w, at = site.writer, room.take(8 + array.most * octets)
     w.set(element(site.words, at), array.count)
     elements = w.local(BYTES, "list", Address(element(site.words, at + 1)))

@@ -45,7 +45,7 @@ from .verdicts import finish, own_link, shaped, trim
 HOP_STRUCT = Struct("next_hop")
 HOP = Name("hop", Pointer("struct next_hop"))
 HOP_PORT, HOP_MTU, HOP_VLAN = Member(HOP, "port"), Member(HOP, "mtu", U16), Member(HOP, "vlan", U16)
-LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
+LINK_MOST = 18  # bytes that a frame may have in front of a port's MTU: Ethernet and a tag
 
 
 def forward(site: EditContext, statement: edits.Forward) -> None:
@@ -65,7 +65,7 @@ def forward(site: EditContext, statement: edits.Forward) -> None:
 
 
 def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
-    """All reasons to fail are tested before the first octet changes, so that a hook sees the packet
+    """All reasons to fail are tested before the first byte changes, so that a hook sees the packet
     without its pushes."""
     w, pointer, version = site.writer, site.node(front), version_of(site, front)
     site.shape = replace(site.shape, fronts=(front,))
@@ -209,7 +209,7 @@ def _next_hop(site: EditContext, statement: edits.Forward, front: str) -> None:
 
 def _to_clamp(site: EditContext, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]:
     """Of each TCP header that there may be: where it will be once the frame has been moved (0: it
-    is not there, or may not be looked at), and the octets of the headers of IP and TCP."""
+    is not there, or may not be looked at), and the bytes of the headers of IP and TCP."""
     w, later = site.writer, list[tuple[Name, Name]]()
     graph = site.graph
     for node in (n.name for n in graph.nodes if n.header.protocol == "tcp"):

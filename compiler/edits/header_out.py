@@ -53,7 +53,7 @@ class HeaderOut(Frozen):
 
     @property
     def plain(self) -> int:
-        """Octets of the fixed part and of the groups that are surely there, but an array."""
+        """Bytes of the fixed part and of the groups that are surely there, but an array."""
         groups = (
             g.width
             for g in self.header.groups
@@ -66,13 +66,13 @@ class HeaderOut(Frozen):
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but the array decides how many octets it has."""
+        """Whether nothing but the array decides how many bytes it has."""
         known = all(isinstance(self.condition(g.name), Number) for g in self.header.groups)
         return known and not self.header.tail
 
     @property
     def possible(self) -> set[int]:
-        """How many octets it may have without padding, and numbers between them."""
+        """How many bytes it may have without padding, and numbers between them."""
         found = {self.header.fixed // 8}
         for group in self.header.groups:
             octets, condition = group.width // 8, self.condition(group.name)
@@ -84,7 +84,7 @@ class HeaderOut(Frozen):
 
     @property
     def padding(self) -> int:
-        """Octets of zeros that the `size` clause asks for, in front of the tail."""
+        """Bytes of zeros that the `size` clause asks for, in front of the tail."""
         field, _, size = self.sized
         return size - self.plain if field else 0
 
@@ -96,7 +96,7 @@ class HeaderOut(Frozen):
         return solved(self.header, self.header.size, lambda size: size >= self.plain)
 
     def size(self) -> Expr:
-        """Its octets."""
+        """Its bytes."""
         parts: list[Operand] = [self.header.fixed // 8 + self.padding]
         for group in self.header.groups:
             octets = group.width // 8

@@ -12,7 +12,7 @@ from .header_out import HeaderOut
 
 def stores(out: HeaderOut, group: str | None, payload: Expr) -> list[Store]:
     """The stores of the fixed part (`group` None) or of an optional group, but for a checksum that
-    `put_headers` sums up. `payload`: the octets behind the header."""
+    `put_headers` sums up. `payload`: the bytes behind the header."""
     found = []
     for at, octets, fields in _units(out, group):
         if any(out.own_sum(f) for f in fields):
@@ -22,7 +22,7 @@ def stores(out: HeaderOut, group: str | None, payload: Expr) -> list[Store]:
 
 
 def _units(out: HeaderOut, group: str | None) -> list[tuple[int, int, list[Field]]]:
-    """Fields that share octets, together: (offset, octets, fields)."""
+    """Fields that share bytes, together: (offset, bytes, fields)."""
     whole = [f for f in out.header.fields if f.group == group and f.part_of is None and f.width]
     units: list[tuple[int, int, list[Field]]] = []
     pending: list[Field] = []

@@ -87,7 +87,7 @@ def _reply(site: EditContext, front: str) -> None:
 
 @dataclass(frozen=True)
 class _Quote:
-    """Who sent the packet, how many octets of it are quoted, and where its IP header starts."""
+    """Who sent the packet, how many bytes of it are quoted, and where its IP header starts."""
 
     sender: Name
     octets: Name
@@ -125,7 +125,7 @@ def _leads_back(site: EditContext, way: tuple[str, ...]) -> bool:
 def _answer_by(site: EditContext, version: Version, way: tuple[str, ...], quote: _Quote) -> None:
     w, room = site.writer, Room(site.kept)
     back = _back(site, way, room)
-    # octets of the tunnel headers that go back
+    # bytes of the tunnel headers that go back
     again = w.let(U32, "again", total(h.size() for h in back))
     surplus = w.let(U32, "surplus", signed(quote.where + quote.octets) - signed(LENGTH))
     for _, size, here in link_paths(site):
@@ -155,7 +155,7 @@ def _write(
     again: Expr,
     quote: _Quote,
 ) -> None:
-    """Tunnel headers and error, behind a link header of so many octets that goes back."""
+    """Tunnel headers and error, behind a link header of so many bytes that goes back."""
     w, family = site.writer, "" if version.protocol == "ipv4" else "6"
     w.do("swap_macs", DATA)
     behind = version.added + quote.octets
@@ -207,7 +207,7 @@ def _exchanged(
 
 
 def _put_aside(site: EditContext, octets: int, value: Expr, room: Room) -> Expr:
-    """Where a number is found afterwards: not on the stack, which has few octets left."""
+    """Where a number is found afterwards: not on the stack, which has few bytes left."""
     place, bits = Address(element(site.words, room.take(octets))), octets * 8
     if bits > 8 and not is_network(value.type):  # its bytes, as they stand in memory
         value = Cast(raw(bits), Cast(Int(bits), value))

@@ -11,10 +11,10 @@ from .context import EditContext
 
 
 class Version(Frozen):
-    """`size`: octets of the header without options. `ttl`: the octet of the time to live, `left`
-    that field's name. `source`: the octet where the source address starts, `address` its octets.
+    """`size`: bytes of the header without options. `ttl`: the byte of the time to live, `left`
+    that field's name. `source`: the byte where the source address starts, `address` its bytes.
     `spends`, `marks`: C functions that lower the time to live and set ECN. `errors`: ICMP
-    type and code by event; `added`: octets in front of what an error quotes. `parts`: fields that
+    type and code by event; `added`: bytes in front of what an error quotes. `parts`: fields that
     say what ECN is."""
 
     protocol: str
@@ -30,7 +30,7 @@ class Version(Frozen):
     parts: frozenset[str]
 
     def extent(self, pointer: Expr) -> Expr:
-        """The octets of header and payload."""
+        """The bytes of header and payload."""
         if self.protocol == "ipv4":
             return swap(load(pointer, 2, 16))
         return self.size + swap(load(pointer, 4, 16))
@@ -65,7 +65,7 @@ def fragment(site: EditContext, node: str) -> Expr:
 
 
 def header_size(site: EditContext, node: str) -> Expr:
-    """The octets of the innermost IP header in front of `node`, without options."""
+    """The bytes of the innermost IP header in front of `node`, without options."""
     return _innermost(site, node, {name: _size_of(version) for name, version in VERSIONS.items()})
 
 

@@ -22,7 +22,7 @@ from .verdicts import own_link
 
 def pop_link(site: EditContext, node: str) -> Shape:
     """At once: what the header says of what follows is written into the one in front, and all in
-    front is moved by its octets. The frame starts so much later."""
+    front is moved by its bytes. The frame starts so much later."""
     w = site.writer
     assert not site.card, "H0360"
     ways = _ways(site, node)
@@ -80,7 +80,7 @@ def _write(site: EditContext, front: str, node: str) -> None:
 
 
 def _move(site: EditContext, start: Expr, size: int, octets: int) -> None:
-    """The first `size` octets, by `octets`."""
+    """The first `size` bytes, by `octets`."""
     w = site.writer
     first = w.let(BYTES, "first", packet_at(Frame("data"), start))
     w.assume_not(first + (size + octets) > Frame("data_end"))

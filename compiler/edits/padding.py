@@ -1,4 +1,4 @@
-"""Headers whose `size` clause asks for more octets than they have, where that is known only once a
+"""Headers whose `size` clause asks for more bytes than they have, where that is known only once a
 packet is there: by its flags, or by how many elements an array is given."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Padding(Frozen):
-    """How many octets of zeros stand in front of the tail (`most` at most), and the value of the
+    """How many bytes of zeros stand in front of the tail (`most` at most), and the value of the
     field that says the size."""
 
     octets: Expr
@@ -64,7 +64,7 @@ def _bounded(octets: Expr, most: int) -> Expr:
 
 
 def _by(size: Expr, values: dict[int, int]) -> Expr:
-    """What a number of octets comes to: steps are tested from below."""
+    """What a number of bytes comes to: steps are tested from below."""
     *steps, (_, last) = sorted(values.items())
     found: Expr = number(last)
     for n, value in reversed(steps):

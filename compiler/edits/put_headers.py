@@ -28,7 +28,7 @@ from .padding import put_padding
 
 
 def put_headers(w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: Expr) -> None:
-    """Write headers one behind the other from octet `start` of DATA. `extent`: the octets that
+    """Write headers one behind the other from byte `start` of DATA. `extent`: the bytes that
     follow the last one. The caller has checked all up to the fixed part of the first variable
     one."""
     constant_so_far = True
@@ -76,7 +76,7 @@ OF_IPV6 = Symbol("OF_IPV6")
 
 
 def told_network(header: Header, at: Expr, routed: Expr | None = None) -> Expr:
-    """Where an IP header starts, as `seal` asks. `routed`: of how many octets behind that a segment
+    """Where an IP header starts, as `seal` asks. `routed`: of how many bytes behind that a segment
     routing header does."""
     if header.protocol != "ipv6":
         return at
@@ -87,7 +87,7 @@ def seal_headers(
     w: Builder, headers: tuple[HeaderOut, ...], start: Operand, extent: Operand
 ) -> None:
     """Checksums over more than their header, innermost first: the last thing to be done to a frame
-    whose `headers` start at octet `start` and are followed by `extent` octets."""
+    whose `headers` start at byte `start` and are followed by `extent` bytes."""
     sizes = [h.size() for h in headers]
     places = [total([start, *sizes[:i]]) for i in range(len(headers))]
     for i, out in reversed(list(enumerate(headers))):

@@ -119,7 +119,7 @@ def _materialise(site: EditContext) -> None:
 
 
 def _extent(site: EditContext, front: str, begins: Expr) -> Expr:
-    """How many octets of the frame stay behind the pushes."""
+    """How many bytes of the frame stay behind the pushes."""
     header = site.header(front) if front else None
     if header is not None and header.extent is not None:
         found = clause(site, header.extent, site.node(front), header).host()
@@ -152,7 +152,7 @@ def own_link(site: EditContext) -> str:
 
 
 def _start(site: EditContext) -> Expr:
-    """The octet where that is."""
+    """The byte where that is."""
     moved = site.shape.own or site.shape.untagged
     return site.offset(own_link(site)) if moved else ZERO
 
@@ -211,7 +211,7 @@ Saved = list[tuple[int, int, Expr]]
 
 
 def save(site: EditContext, size: int, start: Expr = ZERO) -> Saved:
-    """Read so many of the frame's octets into locals: (offset from `start`, octets, the local)."""
+    """Read so many of the frame's bytes into locals: (offset from `start`, bytes, the local)."""
     w = site.writer
     begin = w.let(BYTES, "start", Frame("data"))
     if start != ZERO:

@@ -19,7 +19,7 @@ from .world import World
 if TYPE_CHECKING:
     from hypothesis.vendor.pretty import RepresentationPrinter
 
-LONGEST = 1600  # octets: beyond every MTU, and less than a page with its headroom
+LONGEST = 1600  # bytes: beyond every MTU, and less than a page with its headroom
 _TAILS = (0, 0, 1, 7, 8, 20, 46, 120, 1360, 1420, 1460)
 
 
@@ -34,7 +34,7 @@ class Given:
 @dataclass(frozen=True)
 class Drawn:
     """A packet on its way in: its headers, then `payload`, or a whole frame as the payload of no
-    headers. `cut`: octets that are left of it (None: all); `damage`: octets that
+    headers. `cut`: bytes that are left of it (None: all); `damage`: bytes that
     are others than they were, by place."""
 
     port: int
@@ -46,7 +46,7 @@ class Drawn:
 
     def __repr__(self) -> str:
         octets = self.frame.hex()
-        shown = octets if len(octets) <= 300 else f"{octets[:300]}… ({len(octets) // 2} octets)"
+        shown = octets if len(octets) <= 300 else f"{octets[:300]}… ({len(octets) // 2} bytes)"
         return f"port {self.port}: {shown}"
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:

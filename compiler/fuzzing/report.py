@@ -71,7 +71,7 @@ def _differences(
 
 
 def _text(fuzzed: Fuzzed, scenario: Scenario, expected: Outcome) -> str:
-    """By headers where that gives the same octets, else in hex."""
+    """By headers where that gives the same bytes, else in hex."""
     whole = [not packet.damage for packet in scenario.packets]
     environment = fuzzed.world.environment
 

@@ -34,7 +34,7 @@ from .world import World, world_of
 if TYPE_CHECKING:
     from hypothesis.vendor.pretty import RepresentationPrinter
 
-SHORTEST = 14  # octets: the kernel test-runs nothing shorter
+SHORTEST = 14  # bytes: the kernel test-runs nothing shorter
 PACKETS_MOST = 10
 _PATIENCE = 8
 

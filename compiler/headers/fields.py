@@ -21,14 +21,14 @@ def field_value(pointer: Expr, f: Field, base: int = 0) -> Value:
     if size in SIZES and f.width == size * 8:
         return Value(load(pointer, first, f.width), f.width)
     whole = container(pointer, first, size)
-    if f.width == size * 8:  # octets that no integer of C has
+    if f.width == size * 8:  # bytes that no integer of C has
         return Value(whole, f.width)
     return Value(low_bits(whole >> shift, f.width), f.width)
 
 
 def pieces(octets: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]:
-    """(octet, octets) of the integers that so many octets are moved by: none has more than `most`,
-    or lies across such a word of an array in which they start at octet `at`."""
+    """(byte, bytes) of the integers that so many bytes are moved by: none has more than `most`,
+    or lies across such a word of an array in which they start at byte `at`."""
     done = 0
     while done < octets:
         left, room = octets - done, most - (at + done) % most
@@ -38,7 +38,7 @@ def pieces(octets: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]
 
 
 def container(pointer: Expr, first: int, size: int) -> Expr:
-    """`size` octets at `first` as a number in host order."""
+    """`size` bytes at `first` as a number in host order."""
     parts = []
     for at, piece in pieces(size):
         part = swap(load(pointer, first + at, piece * 8))

@@ -22,5 +22,5 @@ def packet_at(base: Expr, at: Expr) -> Expr:
 
 
 def signed(octets: Expr) -> Expr:
-    """A number of octets as one that may be less than 0."""
+    """A number of bytes as one that may be less than 0."""
     return Cast(U32, octets, signed=True)

@@ -17,7 +17,7 @@ def present(header: Header, group: Group, pointer: Expr) -> Expr:
 
 
 def octets(context: Context, header: Header, group: Group, pointer: Expr) -> Expr:
-    """How many octets of the header at `pointer` the group takes."""
+    """How many bytes of the header at `pointer` the group takes."""
     there, each = present(header, group, pointer), group.width // 8
     if group.count is None:
         return choose(there, each, 0)
@@ -25,7 +25,7 @@ def octets(context: Context, header: Header, group: Group, pointer: Expr) -> Exp
 
 
 def parts(context: Context, header: Header, pointer: Expr, before: str = "") -> Expr:
-    """The octets of the fixed part and the groups, or of those before a group."""
+    """The bytes of the fixed part and the groups, or of those before a group."""
     found: list[Expr | int] = [header.fixed // 8]
     for group in header.groups:
         if group.name == before:
@@ -35,14 +35,14 @@ def parts(context: Context, header: Header, pointer: Expr, before: str = "") -> 
 
 
 def size(context: Context, header: Header, pointer: Expr) -> Expr:
-    """The octets of the whole header."""
+    """The bytes of the whole header."""
     if header.size is not None:
         return clause(context, header.size, pointer, header).host()
     return parts(context, header, pointer)
 
 
 def start(context: Context, header: Header, name: str, pointer: Expr) -> Expr:
-    """The octet at which a group starts, within bounds that the verifier sees."""
+    """The byte at which a group starts, within bounds that the verifier sees."""
     if name == TAIL:
         at = size(context, header, pointer) - header.tail // 8
     else:
@@ -51,7 +51,7 @@ def start(context: Context, header: Header, name: str, pointer: Expr) -> Expr:
 
 
 def packet_end() -> Expr:
-    """Where the packet's octets end, read anew."""
+    """Where the packet's bytes end, read anew."""
     return Call("limit_of", (CTX,), BYTES)
 
 
@@ -65,7 +65,7 @@ def group_pointer(
 ) -> Name:
     """A pointer to a group of the header at `base`; null where the group is absent, and where the
     header is unless `sure`: a second test of a pointer lets clang go on with a 0 where the verifier
-    knows the pointer. `end`: where the packet's octets end. Of an array, its first element."""
+    knows the pointer. `end`: where the packet's bytes end. Of an array, its first element."""
     w, group = context.writer, header.group(name)
     there = present(header, group, base)
     at = base + start(context, header, name, base)

@@ -23,7 +23,7 @@ from .fields import container, pieces
 
 
 class Store(Frozen):
-    """`octets` (1, 2, 4, 8 or 16) at octet `at`, as they stand in the packet."""
+    """`octets` (1, 2, 4, 8 or 16) at byte `at`, as they stand in the packet."""
 
     at: int
     octets: int
@@ -47,12 +47,12 @@ class Store(Frozen):
 
 
 def _split(at: int, octets: int, value: Expr) -> list[Store]:
-    """A number of up to 64 bits in host order as stores, its most significant octets first."""
+    """A number of up to 64 bits in host order as stores, its most significant bytes first."""
     return joined_stores(at, octets, [(Value(value, octets * 8), (1 << octets * 8) - 1, 0)])
 
 
 def joined_stores(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
-    """Stores of octets that no integer of C has, each of the bits that lie in it."""
+    """Stores of bytes that no integer of C has, each of the bits that lie in it."""
     found = []
     for done, size in pieces(octets, most=16 if octets == 16 else 8):
         low, full = (octets - done - size) * 8, (1 << size * 8) - 1
@@ -108,8 +108,8 @@ def put_summed(w: Builder, pointer: Expr, header: Header, field: Field, value: V
 
 
 def words_of(header: Header, field: Field) -> list[tuple[int, int]]:
-    """(octet, octets) of the aligned words that a field lies in; of the last word of a header (or
-    group) of an odd number of octets the one that is the header's."""
+    """(byte, bytes) of the aligned words that a field lies in; of the last word of a header (or
+    group) of an odd number of bytes the one that is the header's."""
     behind = header.minimum if field.group is None else header.group(field.group).width // 8
     at, end = field.offset // 16 * 2, (field.offset + field.width + 15) // 16 * 2
     found = []
@@ -132,7 +132,7 @@ def sum_of(pointer: Expr, pieces: list[tuple[int, int]], complement: bool = Fals
 
 
 def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
-    """A value as stores into a key's `octets` octets from `at` on, its lowest bit at bit `shift` of
+    """A value as stores into a key's `octets` bytes from `at` on, its lowest bit at bit `shift` of
     them; none of the stores across a 64-bit word."""
     if value.raw and shift == 0 and value.width == octets * 8 and at % 8 + octets <= 8:
         return [Store(at, octets, value.expr)]

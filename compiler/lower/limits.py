@@ -5,10 +5,10 @@ from __future__ import annotations
 
 MAPS = 128
 ENTRIES = 2_048_000  # over all maps
-KEY, VALUE = 56, 56  # octets
-ELEMENT = 64  # octets of key and value, each rounded up to 8
-STACK = 512  # octets, over all frames, each rounded up to 64
-REACH = 1888  # octets of a packet that a program may look at, where the MTU is larger
+KEY, VALUE = 56, 56  # bytes
+ELEMENT = 64  # bytes of key and value, each rounded up to 8
+STACK = 512  # bytes, over all frames, each rounded up to 64
+REACH = 1888  # bytes of a packet that a program may look at, where the MTU is larger
 INSTRUCTIONS = 2560  # of the NFP
 
 

@@ -178,13 +178,13 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
 
 
 def _present(w: Builder, key: Key, words: Name, bit: int) -> None:
-    """Set a presence bit: `bit` counts from the key's least significant (last) octet."""
+    """Set a presence bit: `bit` counts from the key's least significant (last) byte."""
     octet = key.size - 1 - bit // 8
     w.join(element(words, octet // 8), 1 << (octet % 8 * 8 + bit % 8))
 
 
 def _copy(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:
-    """Raw octets behind a pointer into the key's words, neighbouring ones together."""
+    """Raw bytes behind a pointer into the key's words, neighbouring ones together."""
     for at, offset, size in _moves(containers):
         Store(at, size, load(source, offset, size * 8)).into(w, words)
 
@@ -197,7 +197,7 @@ def _copy_number(w: Builder, words: Name, source: Expr, containers: list[Contain
 
 
 def _moves(containers: list[Container]) -> list[tuple[int, int, int]]:
-    """(octet of the key, octet of the header, size) with size a power of two, none across a word;
+    """(byte of the key, byte of the header, size) with size a power of two, none across a word;
     containers that are neighbours in both are read at once."""
     runs: list[list[int]] = []
     for c in sorted(containers, key=lambda c: c.at):

@@ -34,7 +34,7 @@ from .context import LoweringContext
 from .reads import walk
 from .values import value
 
-#: The header that the parser is at, the octet where it starts, and how many it has; the octet where
+#: The header that the parser is at, the byte where it starts, and how many it has; the byte where
 #: what is in front of it ends; whether this is a fragment; what is wrong.
 P, AT, SIZE = Name("p", BYTES), Name("at"), Name("size")
 LIMIT, WHOLE = Name("limit"), Name("length", U64)
@@ -253,7 +253,7 @@ def _octets_ahead(test: Test) -> int:
 
 
 def _behind(site: LoweringContext, header: Header, octets: int) -> Expr:
-    """A pointer to so many octets behind the header; null if there are fewer."""
+    """A pointer to so many bytes behind the header; null if there are fewer."""
     w = site.writer
     ahead = w.local(BYTES, "ahead", P + (_bounded(header) or low_bits(SIZE, _ones(header))))
     with w.when(either((ahead + octets > END, AT + SIZE + octets > LIMIT))):
@@ -295,7 +295,7 @@ def _edge(
 
 
 def _test(test: Test, header: Header, bases: Bases) -> Expr:
-    """`bases`: pointers to the fixed part, to groups and to so many octets behind the header: null
+    """`bases`: pointers to the fixed part, to groups and to so many bytes behind the header: null
     where these are absent."""
     if test.ahead:
         base, found = bases[_octets_ahead(test)], Field(test.field, 0, test.ahead, "uint")

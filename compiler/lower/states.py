@@ -52,7 +52,7 @@ def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
 
 
 def _key(site: LoweringContext, state: str, values: tuple[Expr, ...]) -> Name:
-    """An array with the key's octets."""
+    """An array with the key's bytes."""
     w, laid = site.writer, site.states[state]
     words = w.array(Array(U64, laid.key_size // 8), "key")
     for slot, expr in zip(laid.match, values, strict=True):

@@ -24,7 +24,7 @@ def stage(site: LoweringContext) -> None:
 
 
 def node(site: LoweringContext, found: ModelNode, at: Expr) -> None:
-    """The parser found a node at octet `at`."""
+    """The parser found a node at byte `at`."""
     site.writer.put(TraceNode(site.graph.nodes.index(found), at))
 
 

@@ -210,13 +210,13 @@ def _listed(site: LoweringContext, source: Attribute, index: Value, most: int) -
 
 
 def _hash(site: LoweringContext, arguments: tuple[Expr, ...]) -> Value:
-    """The arguments' octets packed into words of a local array, then jhash."""
+    """The arguments' bytes packed into words of a local array, then jhash."""
     w = site.writer
     octets: list[tuple[int, Value]] = []
     at = 0
     for argument in arguments:
         v, width = value(site, argument), getattr(argument, "width", 64)
-        if width < v.width:  # what a record or an entry holds in more octets than the type has
+        if width < v.width:  # what a record or an entry holds in more bytes than the type has
             v = Value(v.host(), width)
         octets.append((at, v))
         at += (v.width + 7) // 8
@@ -230,15 +230,15 @@ def _hash(site: LoweringContext, arguments: tuple[Expr, ...]) -> Value:
 
 
 def _pack(words: list[list[Made]], start: int, v: Value) -> None:
-    """Put a value's network-order octets at octet `start` of an array of 32-bit words."""
+    """Put a value's network-order bytes at byte `start` of an array of 32-bit words."""
     size = (v.width + 7) // 8
     bytes_ = v.network()
-    if size != v.size:  # 3, 5 … octets: from the number's most significant one on
+    if size != v.size:  # 3, 5 … bytes: from the number's most significant one on
         bytes_ = to_network(Cast(U64, v.host()) << 64 - size * 8, 64)
     if start % 4 + size <= 4 and size == v.size:
         words[start // 4].append(Cast(U32, bytes_) << start % 4 * 8)
         return
-    for i in range(size):  # straddles words: octet by octet
+    for i in range(size):  # straddles words: byte by byte
         octet = Cast(U32, Cast(U8, as_bytes(bytes_) >> i * 8))
         at = start + i
         words[at // 4].append(octet << at % 4 * 8)

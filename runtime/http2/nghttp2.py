@@ -61,7 +61,7 @@ class Setting(ctypes.Structure):
 _Frame = POINTER(FrameHead)
 OnFrame: Any = ctypes.CFUNCTYPE(c_int, c_void_p, _Frame, c_void_p)
 OnBegin: Any = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
-# Names and values end with a zero octet, and have no other (RFC 9113 section 8.2.1).
+# Names and values end with a zero byte, and have no other (RFC 9113 section 8.2.1).
 OnHeader: Any = ctypes.CFUNCTYPE(
     c_int, c_void_p, c_void_p, c_char_p, c_size_t, c_char_p, c_size_t, c_uint8, c_void_p
 )

@@ -15,7 +15,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class Disk:
-    """A file system. `what`: its type, and what it is on; `free`, `size`: octets."""
+    """A file system. `what`: its type, and what it is on; `free`, `size`: bytes."""
 
     mount: str
     what: str
@@ -26,7 +26,7 @@ class Disk:
 
     @property
     def full(self) -> bool:
-        """Not to the last octet: a database wants some pages at a time."""
+        """Not to the last byte: a database wants some pages at a time."""
         return self.free < 128 << 10 or not self.files_left
 
 

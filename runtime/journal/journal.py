@@ -28,7 +28,7 @@ from .store import Snapshot, Store
 
 #: Idempotency keys that are remembered.
 KEYS = 65_536
-#: Requests and octets since the last snapshot from which on there is a new one; requests also as a
+#: Requests and bytes since the last snapshot from which on there is a new one; requests also as a
 #: part of all rules, for a snapshot has all of them.
 _MANY, _SHARE, _LARGE = 10_000, 0.2, 256 << 20
 #: And bytes of answers, which are in memory until then.

@@ -219,7 +219,7 @@ def _kind(found: _Families, now: KindSample, labels: dict[str, str], total: _Tot
     if kind.counts:
         packets, octets = total.add(now)
         found.counter("rule_packets", "Packets that rules counted.", labels, packets)
-        found.counter("rule_bytes", "Octets on arrival that rules counted.", labels, octets)
+        found.counter("rule_bytes", "Bytes on arrival that rules counted.", labels, octets)
 
 
 def _rules(found: _Families, reader: Reader, now: KindSample, of: dict[str, str]) -> None:
@@ -234,7 +234,7 @@ def _rules(found: _Families, reader: Reader, now: KindSample, of: dict[str, str]
                   "sequence": str(rule.sequence)}  # fmt: skip
         packets, octets = now.counts[row].tolist()
         found.counter("single_rule_packets", "Packets that a rule counted.", labels, packets)
-        found.counter("single_rule_bytes", "Octets that a rule counted.", labels, octets)
+        found.counter("single_rule_bytes", "Bytes that a rule counted.", labels, octets)
 
 
 def _ports(found: _Families, now: Sample, of: dict[str, str]) -> None:

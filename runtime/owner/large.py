@@ -19,7 +19,7 @@ from .turns import Slices
 if TYPE_CHECKING:
     from .owner import Asked, Owner
 
-#: Octets of a request from which on it is one: it has some 200 rules.
+#: Bytes of a request from which on it is one: it has some 200 rules.
 FEWEST = 4096
 #: How often it is planned with all others let in.
 TRIES = 3

@@ -47,7 +47,7 @@ from .held import Held
 from .large import FEWEST, is_large, make_large
 from .turns import Turns
 
-#: Octets of an idempotency key.
+#: Bytes of an idempotency key.
 LONGEST_KEY = 64
 #: Seconds that a request waits for its turn at most, whatever its deadline.
 PATIENCE = 60.0
@@ -56,9 +56,9 @@ _new = tuple.__new__  # a third of what a named tuple's own takes
 
 
 class Wish(NamedTuple):
-    """What a client asks for. `content`: a request as octets (`wire.py`), or with `packed` columns
+    """What a client asks for. `content`: a request as bytes (`wire.py`), or with `packed` columns
     (`columns.py`). `digest`: of the object that the client knows; empty: any. `parsed`: the same
-    request, where it has places that its octets have not. `client`: who has the key."""
+    request, where it has places that its bytes have not. `client`: who has the key."""
 
     content: bytes
     packed: bool = False
@@ -356,7 +356,7 @@ class Owner:
         dry_run: bool = False, until: float | None = None,
     ) -> tuple[str, int, int]:  # fmt: skip
         """Put a new build in the place of the running one. Returns how they differ, as a table, how
-        many rules there are, and of how many other octets are written. No request is carried out
+        many rules there are, and of how many other bytes are written. No request is carried out
         meanwhile."""
         with self._no_snapshot(until), self.turn(until):
             self.expect(if_revision)
@@ -634,6 +634,6 @@ def _wait(take: Callable[[float], bool], until: float | None) -> None:
 
 def _read(wish: Wish, codecs: Codecs) -> Request | Columns:
     if wish.key and len(wish.key.encode()) > LONGEST_KEY:
-        help_ = f"at most {LONGEST_KEY} octets of UTF-8"
+        help_ = f"at most {LONGEST_KEY} bytes of UTF-8"
         raise refused(faults.bad_message("the idempotency key is too long", help_))
     return unpack(wish.content) if wish.packed else decode(wish.content, codecs)

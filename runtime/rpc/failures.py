@@ -18,9 +18,9 @@ from . import control_pb2 as pb
 _TRAILER = "grpc-status-details-bin"
 #: Characters of a text that are sent whole, and where room is short on each side of what is meant.
 _LONG, _AROUND = 16_384, 200
-#: Octets of what a text is called.
+#: Bytes of what a text is called.
 _CALLED = 200
-#: Octets of a trailer: gRPC's own clients take 8 KiB of metadata for sure.
+#: Bytes of a trailer: gRPC's own clients take 8 KiB of metadata for sure.
 _ROOM = 6_000
 
 

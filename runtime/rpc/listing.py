@@ -22,7 +22,7 @@ from ..rules.searching import pointing, saying
 from . import control_pb2 as pb
 from .list_columns import Columns
 
-#: Octets of the rules in one message, and entries of a state; elements that a filter may name.
+#: Bytes of the rules in one message, and entries of a state; elements that a filter may name.
 PART, ENTRIES, SAYS = 1 << 16, 256, 64
 
 
@@ -65,7 +65,7 @@ class Listing:
         self.moment, self.wanted = moment, wanted
 
     def parts(self) -> Iterator[pb.ListPart | bytes]:
-        """Messages, or their octets: at least one, which tells the revision."""
+        """Messages, or their bytes: at least one, which tells the revision."""
         if self.wanted.request:
             yield from self._messages()
             return

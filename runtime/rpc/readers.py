@@ -59,7 +59,7 @@ class Readers:
         self._long.close()
 
     def call(self, method: str, owner: Owner, octets: bytes, held: bool) -> Iterator[bytes]:
-        """The answers to a message, as octets. `held`: the method reads rules, which are to stay as
+        """The answers to a message, as bytes. `held`: the method reads rules, which are to stay as
         they are meanwhile. Raises `Refused`."""
         for _ in range(_ATTEMPTS):
             try:

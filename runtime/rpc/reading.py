@@ -3,12 +3,12 @@ changes rules. This is its side; readers.py is the agent's.
 
 At further sockets, which listen, the reader also serves metrics.
 
-The agent sends, over a socket of packets that the reader begins with, for each call one octet
+The agent sends, over a socket of packets that the reader begins with, for each call one byte
 (the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
 memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`).
 Until the reader says `COPIED` the agent lets nothing that this leads to be overwritten.
 
-On the stream socket frames go both ways: kind u8, length u32 (little-endian), octets. First the
+On the stream socket frames go both ways: kind u8, length u32 (little-endian), bytes. First the
 agent's request: the object's digest and the message; then the reader's answers: PART after PART,
 then END; or FAILED with a `Failure`.
 """

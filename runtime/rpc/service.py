@@ -122,7 +122,7 @@ class Service(IntentMethods):
 
     # ---- reading ----------------------------------------------------------------------------
 
-    # By the reader, whose answers are passed on as octets.
+    # By the reader, whose answers are passed on as bytes.
 
     def Get(self, request: pb.GetRequest, context: Context) -> bytes:
         return next(self._read("Get", request, True))

@@ -1,1 +1,1 @@
-"""A loaded pipeline's rules: as octets, in maps, and changed by transactions."""
+"""A loaded pipeline's rules: as bytes, in maps, and changed by transactions."""

@@ -121,7 +121,7 @@ def _counted(
 
 
 def hashes_of(keys: npt.NDArray[np.uint8]) -> Hashes:
-    """The product of which a filter's bit is the upper bits, of each key: [row, octet]."""
+    """The product of which a filter's bit is the upper bits, of each key: [row, byte]."""
     count, size = keys.shape
     total, word = np.zeros(count, np.uint64), np.zeros((count, 8), np.uint8)
     for i, at in enumerate(range(0, size, 8)):

@@ -258,7 +258,7 @@ def _has_ranges(column: Column | None) -> bool:
 
 
 def rows(memory: memoryview, stride: int) -> Array:
-    """An mmapped array as octets: [slot, octet]."""
+    """An mmapped array as bytes: [slot, byte]."""
     return np.frombuffer(memory, np.uint8).reshape(-1, stride)
 
 
@@ -363,7 +363,7 @@ def _index(kinds: tuple[str, ...], kind: str) -> int:
 
 
 def _padded(packed: Any, size: int) -> Any:
-    """The same fields in elements of `size` octets."""
+    """The same fields in elements of `size` bytes."""
     described: Any = {
         "names": list(packed.names),
         "formats": [packed.fields[name][0] for name in packed.names],
@@ -378,7 +378,7 @@ def _unsigned(octets: int) -> str:
 
 
 def _big(values: Array, size: int) -> Array:
-    """Each value as `size` octets in network order."""
+    """Each value as `size` bytes in network order."""
     wide = values.astype(">u8").view(np.uint8).reshape(-1, 8)
     if size <= 8:
         return wide[:, 8 - size :]
@@ -417,7 +417,7 @@ def _octets(
     table: Table, found: list[_Matched], at: Array | slice, count: int,
     what: Literal["value", "mask"],
 ) -> Array:  # fmt: skip
-    """Masks or keys of these `count` rows: [row, octet]."""
+    """Masks or keys of these `count` rows: [row, byte]."""
     size = table.kind.key_size
     out = np.zeros((count, size), np.uint8)
     for each in found:

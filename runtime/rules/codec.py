@@ -1,4 +1,4 @@
-"""A rule's record as octets, by the manifest (its image: images.py; its match: matches.py)."""
+"""A rule's record as bytes, by the manifest (its image: images.py; its match: matches.py)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ...lang.contract.rules.spread import winners
 
 #: The cell of a rule of a kind that is no group, by its id.
 CellOf = Callable[[str, int], int]
-#: `struct next_hop` for a port's number and an address (4 or 16 octets).
+#: `struct next_hop` for a port's number and an address (4 or 16 bytes).
 NextHopOf = Callable[[int, bytes], bytes]
 
 _Fields = list[Any]
-"""What a record holds, a member each: octets, or a number."""
+"""What a record holds, a member each: bytes, or a number."""
 
 
 class KindCodec:
-    """Everything about the octets of one rule kind."""
+    """Everything about the bytes of one rule kind."""
 
     def __init__(self, manifest: m.Manifest, kind: m.RuleKind) -> None:
         self.kind = kind
@@ -41,7 +41,7 @@ class KindCodec:
     def record(
         self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
     ) -> None:
-        """Write the rule's record, `record_size` octets."""
+        """Write the rule's record, `record_size` bytes."""
         target = rule.target
         if self._target_alone and target is not None:
             to, number = target
@@ -101,7 +101,7 @@ class KindCodec:
         return to.id, address.to_bytes(self._elements[address_name].width // 8, "big")
 
     def _compile(self, members: list[m.Member]) -> None:
-        """Note where the record has what. Of a value: the place of the member, and its octets (0:
+        """Note where the record has what. Of a value: the place of the member, and its bytes (0:
         whether it is there); of a reference: the place, and what it holds for each kind, or None
         for the number."""
         for i, member in enumerate(members):

@@ -1,6 +1,6 @@
 """Tuple space: under which masks the data path looks, and which keys lie under each.
 
-A *tuple* is a mask and a number, which stands in the last two octets of its keys; equal keys of
+A *tuple* is a mask and a number, which stands in the last two bytes of its keys; equal keys of
 several rules lie in tuples of the same mask. The data path reads the tuples from a *directory*, in
 falling order of the best that each may hold. A directory is never written in place: the next
 version takes a free slot of NAME_tuples, and cell 0 leads to it. Packets of any epoch may meet a
@@ -130,7 +130,7 @@ class Directory:
         return True
 
     def are_free(self, keys: Array, hashes: Hashes) -> bool:
-        """Whether none of these keys, [row, octet], is in the hash."""
+        """Whether none of these keys, [row, byte], is in the hash."""
         seen = keys if self.filter is None else keys[self.filter.has(hashes)]
         return all(self.entries.lookup(key.tobytes()) is None for key in seen)
 
@@ -285,7 +285,7 @@ class Directory:
             at += _BOUND.size
             mask = int.from_bytes(self._memory[at : at + self._size], "big")
             at += self.words * 8
-            # The number stands in the key's last two octets; what follows in the word is padding.
+            # The number stands in the key's last two bytes; what follows in the word is padding.
             end = at + 8 - (self.words * 8 - self._size)
             number = int.from_bytes(self._memory[end - 2 : end], "big")
             at += 8

@@ -47,7 +47,7 @@ def dangling(kind: str, number: int) -> Diagnostic:
 
 
 def name_too_long(name: str) -> Diagnostic:
-    return Diagnostic("H0734", f"the name `{name}` is longer than 64 octets", (),
+    return Diagnostic("H0734", f"the name `{name}` is longer than 64 bytes", (),
                       "give the rule a shorter name; nothing was changed")  # fmt: skip
 
 

@@ -3,10 +3,10 @@
 Little-endian and packed:
 
     head            sequence, owner, id, priority, flags (1: there is a rule), cell
-    name            64 octets of UTF-8, zero-padded                 (kinds with names)
-    a match element form u8 (0: none), value, other                 (octets of its width each)
+    name            64 bytes of UTF-8, zero-padded                 (kinds with names)
+    a match element form u8 (0: none), value, other                 (bytes of its width each)
     a given element tag u8 (0: none, 1: a value, 2 + n: a reference to its n-th choice), then the
-                    value, or the reference's id                    (at least 4 octets)
+                    value, or the reference's id                    (at least 4 bytes)
     target          tag u8 (0: none, else 1 + index), id u32        (kinds with alternatives)
     members         count u8, then id u32 and weight u32 of each    (spreads)
 """
@@ -35,11 +35,11 @@ _HEAD = struct.Struct("<" + "".join(_HEAD_FIELDS.values()))
 HEAD = np.dtype([(name, f"<{letter}") for name, letter in _HEAD_FIELDS.items()])
 _ID = struct.Struct("<BI")
 _MEMBER = struct.Struct("<II")
-_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # of a list, so many octets
+_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # of a list, so many bytes
 
 
 def of_heads(name: str, images: npt.NDArray[Any], rows: Any = slice(None)) -> npt.NDArray[Any]:
-    """A field of the head of so many images: [row, octet]."""
+    """A field of the head of so many images: [row, byte]."""
     form = HEAD[name]
     return np.ascontiguousarray(images[rows, octets_in_head(name)]).view(form)[:, 0]
 
@@ -52,11 +52,11 @@ def octets_in_head(name: str) -> slice:
 
 
 class TooLong(ValueError):
-    """A name has more octets than an image keeps."""
+    """A name has more bytes than an image keeps."""
 
 
 class Matched(NamedTuple):
-    """A match element in the image: where it begins, form and two values, octets of each."""
+    """A match element in the image: where it begins, form and two values, bytes of each."""
 
     at: int
     form: struct.Struct
@@ -64,7 +64,7 @@ class Matched(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A given element in the image: where it begins, tag and value, the value's octets, the kinds
+    """A given element in the image: where it begins, tag and value, the value's bytes, the kinds
     that it may refer to."""
 
     at: int
@@ -117,7 +117,7 @@ class ImageCodec:
 
     def _frame(self, end: int) -> tuple[struct.Struct, tuple[Any, Any]]:
         """What every image of the kind has (head, name, match, target), zeros between and up to
-        `end`; and what stands for no target. A part that the kind does not have takes no octets."""
+        `end`; and what stands for no target. A part that the kind does not have takes no bytes."""
         name = NAME_OCTETS if self.kind.named else 0
         match, gap = self.match_end - self.match_at, self.target_at - self.match_end
         target = _ID.format.lstrip("<") if self.kind.alternatives else "0s0s"
@@ -127,7 +127,7 @@ class ImageCodec:
 
     def write(self, into: memoryview, at: int, rule: Rule, cell: int, match: bytes) -> None:
         """Write the rule's image; what lies behind it in its slot is never read. `match`: the
-        octets of its match elements (`matches.py`). Raises TooLong."""
+        bytes of its match elements (`matches.py`). Raises TooLong."""
         _, id_, sequence, name, owner, priority, _, values, references, target, members = rule
         octets = name.encode()
         if len(octets) > NAME_OCTETS:

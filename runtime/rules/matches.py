@@ -1,4 +1,4 @@
-"""What a rule matches, as octets: its patterns in the hash, and its part of the image.
+"""What a rule matches, as bytes: its patterns in the hash, and its part of the image.
 
 All of it is calculated in one number, which has three parts: the bits of the key that must be 1,
 those that must be 0, and the match elements of the image. A matcher but for its value, its *shape*,
@@ -22,7 +22,7 @@ _new = tuple.__new__  # a third of what a named tuple's own takes
 _KEPT = 1 << 12
 
 Pattern = tuple[int, int]
-"""(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
+"""(mask, key) as big-endian integers of the key's bytes, the tuple's number left out."""
 
 Bound = tuple[int, int]
 """What `struct entry` says of a key: (priority, rank). The higher wins: priority, then the more
@@ -30,9 +30,9 @@ specific (bits that a rule pins down), then the older."""
 
 
 class Matches(NamedTuple):
-    """What one rule comes to: `image`, the octets of its match elements; the patterns, one or those
+    """What one rule comes to: `image`, the bytes of its match elements; the patterns, one or those
     of its ranges, none where its elements contradict each other (`tos` and `dscp` in the same
-    octet); and what they are worth."""
+    byte); and what they are worth."""
 
     image: bytes
     patterns: list[Pattern]

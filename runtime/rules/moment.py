@@ -34,7 +34,7 @@ def slots_at(cells: Array, epoch: int) -> Array:
     return slots
 
 
-#: Octets up to which `sizes` count, with the frame check sequence (RFC 2819, etherStats).
+#: Bytes up to which `sizes` count, with the frame check sequence (RFC 2819, etherStats).
 SIZES = 64, 127, 255, 511, 1023, 1518
 
 
@@ -56,7 +56,7 @@ class Rules:
         self, manifest: Manifest, kind: RuleKind, cells: Array, slots: Array, images: Array,
         count: Callable[[Array], Array] | None,
     ) -> None:  # fmt: skip
-        """`images`: [slot, octet]; `count`: packets and octets of so many cells, and sizes."""
+        """`images`: [slot, byte]; `count`: packets and bytes of so many cells, and sizes."""
         self.kind, self.codec, self._count = kind, ImageCodec(manifest, kind), count
         ids = of_heads("id", images, slots)
         sequences = of_heads("sequence", images, slots)
@@ -94,11 +94,11 @@ class Rules:
             yield Counted(self.rule(row), packets, octets, sizes)
 
     def counts(self, rows: Array) -> Array | None:
-        """What these rows counted by now: packets, octets, sizes; None where they do not."""
+        """What these rows counted by now: packets, bytes, sizes; None where they do not."""
         return self._count(self.cells[rows]) if self._count is not None else None
 
     def octets(self, at: int, count: int, rows: Any = slice(None)) -> Array:
-        """So many octets of each row's image: [row, octet]."""
+        """So many bytes of each row's image: [row, byte]."""
         found: Array = self._images[self.slots[rows], at : at + count]
         return found
 

@@ -45,7 +45,7 @@ def packed(table: Table) -> PackedImages:
 
 
 class PackedImages:
-    """Images of one kind: [rule, octet]. Raises ValueError where one holds no rule."""
+    """Images of one kind: [rule, byte]. Raises ValueError where one holds no rule."""
 
     def __init__(self, codec: ImageCodec, images: Octets) -> None:
         self.kind, self.base = codec.kind.name, 0
@@ -98,7 +98,7 @@ class PackedImages:
                     yield shift + 8 * at, _number(some)
 
     def _matched(self, kind: Kind) -> Iterator[tuple[int, Octets]]:
-        """What match images are made of: the bit at which it begins, and its octets, the lowest
+        """What match images are made of: the bit at which it begins, and its bytes, the lowest
         first."""
         for field in kind.match:
             matched = self._codec.matched[field.codec.name]
@@ -147,7 +147,7 @@ class PackedImages:
 
 
 def _number(octets: Octets) -> npt.NDArray[np.uint64]:
-    """Of each row, the lowest octet first; at most eight."""
+    """Of each row, the lowest byte first; at most eight."""
     wide = np.zeros((len(octets), 8), np.uint8)
     wide[:, : octets.shape[1]] = octets
     return wide.view("<u8")[:, 0]

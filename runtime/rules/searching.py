@@ -98,7 +98,7 @@ def _spelled(moment: Moment, at: Given, field: Field, octets: bytes) -> str:
 
 
 def _is(table: Rules, at: int, wanted: bytes) -> Mask:
-    """By row: whether its image has these octets there."""
+    """By row: whether its image has these bytes there."""
     found: Mask = np.ones(len(table), np.bool_)
     octets = table.octets(at, len(wanted))
     for place, octet in enumerate(wanted):

@@ -1,7 +1,7 @@
-"""A pipeline's rules as octets: what its maps hold of them, to be put into fresh maps of the same
+"""A pipeline's rules as bytes: what its maps hold of them, to be put into fresh maps of the same
 build. A few copies by the column, however many rules there are.
 
-    "HLS" 0x01, header u32 (octets, little-endian), header: JSON, then the arrays it tells, each
+    "HLS" 0x01, header u32 (bytes, little-endian), header: JSON, then the arrays it tells, each
     beginning at a multiple of 8:
 
     for each rule kind  cells    their numbers, u32
@@ -40,7 +40,7 @@ _RESOLVED = 20
 
 
 class Misfit(ValueError):
-    """The octets are no snapshot of this build."""
+    """The bytes are no snapshot of this build."""
 
 
 def take(writer: Writer, manifest: Manifest) -> list[bytes]:

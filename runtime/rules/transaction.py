@@ -38,7 +38,7 @@ _EPOCH, _DIRTY = 0, 2  # u64 words of struct control
 
 class NextHops(Protocol):
     """Resolves next hops into records: `struct next_hop` of a port's number and an address
-    (4 or 16 octets)."""
+    (4 or 16 bytes)."""
 
     def next_hop(self, port: int, address: bytes) -> bytes: ...
 

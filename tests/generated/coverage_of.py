@@ -197,7 +197,7 @@ def _of_field(f: Field) -> Iterator[str]:
     if f.kind != "uint":
         yield f"field {f.kind}"
     elif f.offset % 8 or f.width % 8:
-        yield "field off octets"
+        yield "field off bytes"
 
 
 def _of_rule(rule: RuleKind) -> Iterator[str]:

@@ -7,7 +7,7 @@ from chance import Chance
 
 
 class Clauses:
-    """`element`: octets of an element of the header's array, 0 where it has none."""
+    """`element`: bytes of an element of the header's array, 0 where it has none."""
 
     def __init__(self, chance: Chance, element: int) -> None:
         self.chance, self.element = chance, element
@@ -15,14 +15,14 @@ class Clauses:
         self.count_width, self.most = chance.one((2, 3, 3, 4, 8)), chance.number(1, 8)
         if element:
             self.len_width = max(self.len_width, 6)
-        self.less = chance.one((0, 0, 0, 1, 2))  # octets that the length does not count
+        self.less = chance.one((0, 0, 0, 1, 2))  # bytes that the length does not count
         self.fixed, self.plain = 0, list[tuple[str, int]]()
 
     def begin(self, fixed: int, plain: list[tuple[str, int]]) -> None:
-        """The fixed part is laid out: its octets, and the numbers that conditions may read."""
+        """The fixed part is laid out: its bytes, and the numbers that conditions may read."""
         self.fixed, self.plain = fixed, plain
 
-    # ---- octets ------------------------------------------------------------------------------
+    # ---- bytes ------------------------------------------------------------------------------
 
     def elements(self) -> str:
         """How many elements the array has."""

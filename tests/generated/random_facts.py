@@ -127,7 +127,7 @@ class Facts:
 
     def _odd_in_front(self, role: str, node: str) -> bool:
         """Whether a checksum in front may cover the node, or a checksum that follows, at an odd
-        octet."""
+        byte."""
         found = [node]
         for other in reversed(self.names):
             targets = {e.target for e in self.graph.leaving(other, role)}

@@ -9,7 +9,7 @@ from chance import Chance
 from random_clauses import Clauses
 
 ODD_WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 20, 24, 31, 32, 33, 40, 48, 56, 63, 64]
-#: Elements of arrays: type and octets.
+#: Elements of arrays: type and bytes.
 ELEMENTS = [("ip6", 16), ("ip6", 16), ("u32", 4), ("u16", 2), ("u16", 2), ("u8", 1), ("u64", 8),
             ("ip4", 4), ("ip4", 4), ("mac", 6), ("u24", 3)]  # fmt: skip
 
@@ -149,7 +149,7 @@ class HeaderMaker:
     # ---- fields ------------------------------------------------------------------------------
 
     def place(self, name: str, width: int, default: str) -> None:
-        """A field of that name, or any; a negative width begins at an octet."""
+        """A field of that name, or any; a negative width begins at a byte."""
         if not name:
             self.anything()
             return

@@ -72,7 +72,7 @@ class Lookups:
 
     def said(self, place: Place, kind: Kind) -> dict[str, str]:
         """The values that the look-up says itself, by element: where it must, and now and then in
-        place of a field that shares its octets with no other."""
+        place of a field that shares its bytes with no other."""
         said = {}
         nodes = [m.operand.split(".")[0] for m in kind.matches]
         for m in kind.matches:

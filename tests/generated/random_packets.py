@@ -60,7 +60,7 @@ class PacketMaker:
         return frozenset({node}).union(*(self.reached(t) for t in targets))
 
     def frames(self, count: int) -> Iterator[Frame]:
-        """Of eight: five whole, one cut off or longer, one with damaged octets, one a fragment."""
+        """Of eight: five whole, one cut off or longer, one with damaged bytes, one a fragment."""
         for i in range(count):
             frame = self.whole()
             if i % 8 == 3:

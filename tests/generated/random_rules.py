@@ -13,7 +13,7 @@ MATCHES = {
     "ip6": ("exact", "optional", "lpm", "ternary"),
     "mac": ("exact", "optional", "ternary"),
 }
-LONGEST_KEY = 56  # octets of fields: the compiler takes 88 with all that it adds
+LONGEST_KEY = 56  # bytes of fields: the compiler takes 88 with all that it adds
 #: Types of what a push, a look-up or a state may want.
 VALUES = [("u8", "uint", 8), ("u16", "uint", 16), ("u32", "uint", 32), ("u20", "uint", 20),
           ("u6", "uint", 6), ("u24", "uint", 24), ("u64", "uint", 64), ("ip4", "ip4", 32),

@@ -1,5 +1,5 @@
 """Pipelines that nobody wrote are accepted, load, and mean in the kernel what the interpreter says:
-verdict, octets, egress, events, counters.
+verdict, bytes, egress, events, counters.
 
 HELIO_PIPELINES is how many (SUITE otherwise), HELIO_SEED the first seed. A failure shows the
 pipeline made small; `python tests/generated/shrink_seed.py SEED` makes it smaller, and

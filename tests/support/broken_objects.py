@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 #: Offset and length of a section header's fields.
 _FIELDS = ((0, 4), (4, 4), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4), (44, 4), (48, 8), (56, 8))
 _VAR = 14  # BTF_KIND_VAR
-#: Octets behind a type's head (struct btf_type) by its kind, and for each of its members.
+#: Bytes behind a type's head (struct btf_type) by its kind, and for each of its members.
 _BEHIND = {1: 4, 3: 12, 14: 4, 17: 4}
 _MEMBER = {4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12}
 

@@ -17,7 +17,7 @@ from tinybpf import build
 WINDOW = 128  # a veth's ring holds 256
 MOST = 1 << 23
 
-#: Which octets of a packet are its marks, 32 bits: ToS, and the lower half of the source port.
+#: Which bytes of a packet are its marks, 32 bits: ToS, and the lower half of the source port.
 OCTETS = "at[35] << 8 | at[15]"
 #: The same of 16 bits each: IPv4's id, and the source port.
 WORDS = "(__u32)(at[34] << 8 | at[35]) << 16 | at[18] << 8 | at[19]"
@@ -112,7 +112,7 @@ def flow(
     one: End, other: End, frames: bytes, program: Path, pin: Path, marks: str = OCTETS,
     rate: int = 0,
 ) -> Iterator[Flow]:  # fmt: skip
-    """Send frames (64 octets each, 32 at most) again and again from one end to the other.
+    """Send frames (64 bytes each, 32 at most) again and again from one end to the other.
     `program`: the sender; `pin`: where in bpffs the receiver's map may lie meanwhile; `rate`: so
     many a second, 0: as many as go."""
     source = _RECEIVER.replace("MARKS", marks)

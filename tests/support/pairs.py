@@ -53,7 +53,7 @@ def build(lab: Lab) -> World:
 
 
 def frames(world: World) -> bytes:
-    """One to each client's address, 64 octets each."""
+    """One to each client's address, 64 bytes each."""
     link = Ether(src=world.near.room.mac("eth0"), dst=world.edge.mac("in0"))
     found = b""
     for client in range(CLIENTS):

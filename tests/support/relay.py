@@ -65,7 +65,7 @@ class World:
     far: End
 
     def frame(self, back: bool = False) -> bytes:
-        """64 octets, from near to far or back; numbers go behind the headers."""
+        """64 bytes, from near to far or back; numbers go behind the headers."""
         hosts, addresses = [self.near, self.far], ["10.1.0.2", "10.2.0.2"]
         device = "out0" if back else "in0"
         if back:

@@ -64,7 +64,7 @@ def intent(
 
 
 def frame(to: str, teid: int = 100, port: int = 5004, size: int = 100, vni: int = 7) -> bytes:
-    """A packet of a user in a tenant's VXLAN, `size` octets of it the user's payload."""
+    """A packet of a user in a tenant's VXLAN, `size` bytes of it the user's payload."""
     inner = IP(src="10.45.0.2", dst="198.51.100.9") / UDP(sport=4000, dport=port) / Raw(bytes(size))
     tunnel = UDP(sport=2152, dport=2152) / GTP_U_Header(teid=teid, gtp_type=255) / inner
     tenant = Ether(src="02:00:00:00:07:02", dst="02:00:00:00:07:01") / IP(

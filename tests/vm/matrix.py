@@ -4,7 +4,7 @@ there of what is shipped, and of every build on this machine. Prints tables; wit
 docs/kernels.md is made of them.
 
 What a kernel said of an object is kept (HELIO_MATRIX, ~/.cache/helio/matrix) as soon as it says it:
-whoever is interrupted begins where it was, and what is compiled to the same octets is not asked of
+whoever is interrupted begins where it was, and what is compiled to the same bytes is not asked of
 that kernel again.
 
 matrix.py [--kernels 5.10,6.1] [--clangs 13,16] [--pipelines linx,upf] [--write] [--keep DIRECTORY]

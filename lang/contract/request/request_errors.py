@@ -51,7 +51,7 @@ def unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
 
 
 def _spoken(character: str) -> str:
-    """Octets of the command line that are no UTF-8 come as surrogates: PEP 383."""
+    """Bytes of the command line that are no UTF-8 come as surrogates: PEP 383."""
     if "\udc80" <= character <= "\udcff":
         return f"the byte {ord(character) & 0xFF:#04x}"
     return f"the character {character!r}"

@@ -1,6 +1,6 @@
 """Dictionaries most of whose entries came by the column, and stay columns.
 
-What came in bulk costs some octets an entry and nothing to fill in; what single requests change
+What came in bulk costs some bytes an entry and nothing to fill in; what single requests change
 lies over it in a plain dictionary.
 """
 

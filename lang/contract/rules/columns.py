@@ -8,16 +8,16 @@ then a line a rule, cells spelled as in text requests, an empty cell for an elem
 
 `.hpr`, all numbers little-endian:
 
-    magic     4 octets "HPR\\n"
+    magic     4 bytes "HPR\\n"
     version   u16 = 2
     reserved  u16 = 0
-    digest    16 octets, BLAKE2b of all that follows
-    header    u32, its length in octets, then the header: JSON, {"kind": "PDR", "count": 60000,
+    digest    16 bytes, BLAKE2b of all that follows
+    header    u32, its length in bytes, then the header: JSON, {"kind": "PDR", "count": 60000,
               "columns": [{"name": "src_ip", "kind": "matcher", "width": 4}, …]}, and for a column
               of kind "reference" also "words": the distinct spellings
     columns   one after the other, without gaps:
               matcher    form u8 x count (0 absent, 1 value, 2 prefix, 3 mask, 4 range), then
-                         value and other, each unsigned of `width` octets (1, 2, 4, 8) x count
+                         value and other, each unsigned of `width` bytes (1, 2, 4, 8) x count
               value      present u8 x count, then value x count
               reference  u32 x count: 0 absent, else an index into `words`, counted from 1
               id         u32 x count: 0 for one that is to be allotted
@@ -186,7 +186,7 @@ def _load(data: bytes) -> Columns:
     _need(len(data) >= _BEGIN + 4, "it is cut short")
     version = int.from_bytes(data[4:6], "little")
     _need(version == VERSION, f"version {version} is not the {VERSION} that this release reads")
-    _need(data[6:8] == b"\0\0", "reserved octets are set")
+    _need(data[6:8] == b"\0\0", "reserved bytes are set")
     _need(
         data[8:_BEGIN] == _digest(memoryview(data)[_BEGIN:]),
         "its digest is not that of its content",
@@ -201,7 +201,7 @@ def _load(data: bytes) -> Columns:
     for entry in described:
         column, start = _column(data, start, count, entry)
         columns.append(column)
-    _need(start == len(data), "octets are left behind the last column")
+    _need(start == len(data), "bytes are left behind the last column")
     names = [c.name for c in columns]
     _need(len(set(names)) == len(names), "a column stands twice")
     return Columns(kind, count, tuple(columns))

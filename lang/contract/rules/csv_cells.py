@@ -1,4 +1,4 @@
-"""The cells of a CSV as octets, and the two spellings that fill most of them, read column-wise."""
+"""The cells of a CSV as bytes, and the two spellings that fill most of them, read column-wise."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def prefixes(cells: Cells) -> tuple[Array, Array, Array]:
         digit = octet - np.uint8(48)
         is_digit, inside = digit < 10, lengths > j
         dot, slash = octet == ord("."), octet == ord("/")
-        # A leading zero, an empty or too large octet, a dot too many, a slash too early.
+        # A leading zero, an empty or too large byte, a dot too many, a slash too early.
         bad |= is_digit & (digits > 0) & (number == 0)
         bad |= inside & ~(is_digit | dot | slash)
         bad |= (dot | slash) & ((digits == 0) | (number > 255))

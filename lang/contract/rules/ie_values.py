@@ -374,7 +374,7 @@ def literal_number(text: str, kind: str) -> int | None:
 
 
 def _ip4(text: str) -> int | None:
-    """Of four octets, each as it must be spelled: without leading zeros, which some read as
+    """Of four bytes, each as it must be spelled: without leading zeros, which some read as
     octal."""
     try:
         return int.from_bytes(inet_pton(AF_INET, text), "big")

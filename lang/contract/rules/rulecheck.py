@@ -97,9 +97,7 @@ def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnost
     return diagnostics(found, request, kinds)
 
 
-def complete(
-    kind: Kind, values: Mapping[str, int], references: Mapping[str, Reference]
-) -> None:
+def complete(kind: Kind, values: Mapping[str, int], references: Mapping[str, Reference]) -> None:
     """Raise `Fault` unless a rule with these elements can be carried out."""
     for name, when, kinds in kind.requires:
         for other, wanted in when:

@@ -88,7 +88,7 @@ class Parts:
 
 
 class Kind:
-    """One rule kind. The match image holds, for each match element from the last octet on, the
+    """One rule kind. The match image holds, for each match element from the last byte on, the
     upper value, the value and the form; then the id (grouped kinds) and the priority."""
 
     def __init__(

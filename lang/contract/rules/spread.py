@@ -38,7 +38,7 @@ def jhash2(words: Sequence[int], initial: int = 0) -> int:
 
 
 def jhash(octets: bytes, initial: int = 0) -> int:
-    """jhash2 over the octets, padded with zeros to whole words, each read little-endian."""
+    """jhash2 over the bytes, padded with zeros to whole words, each read little-endian."""
     octets += bytes(-len(octets) % 4)
     return jhash2(struct.unpack(f"<{len(octets) // 4}I", octets), initial)
 
@@ -84,7 +84,7 @@ def prepare(many: Iterable[Ordered]) -> None:
                 _keep(ordered, found)
 
 
-#: Those that were asked for last, and how many: for each 256 octets.
+#: Those that were asked for last, and how many: for each 256 bytes.
 _known: dict[Ordered, npt.NDArray[np.uint8]] = {}
 _MOST = 4096
 #: Spreads whose scores fit a CPU's cache.

@@ -1,4 +1,4 @@
-"""Requests as octets: how a controller in another language, and our own client, sends them.
+"""Requests as bytes: how a controller in another language, and our own client, sends them.
 
 All numbers are in network order.
 
@@ -45,8 +45,8 @@ _LENGTH_NAMES = {width // 8: name for name, width in LENGTHS.items()}
 
 
 _Plain = tuple[tuple[str, str, Form], Callable[[bytes, int], tuple[int, ...]], tuple[Any, ...], int]
-"""Of IEs that begin with the same octets: what comes first in the IE, what reads its one or two
-numbers, what comes last, and how many octets it has."""
+"""Of IEs that begin with the same bytes: what comes first in the IE, what reads its one or two
+numbers, what comes last, and how many bytes it has."""
 _new = tuple.__new__  # a third of what a named tuple's own takes
 _number = int.from_bytes  # big-endian, if nothing else is said
 
@@ -65,11 +65,11 @@ class Codecs:
         self.plain: dict[bytes, _Plain] = {}
 
 
-# ---- to octets ------------------------------------------------------------------------------
+# ---- to bytes ------------------------------------------------------------------------------
 
 
 def encode(request: Request, codecs: Codecs) -> bytes:
-    """The request as octets. Raises `Refused` where it says what has none: unknown rules, elements
+    """The request as bytes. Raises `Refused` where it says what has none: unknown rules, elements
     and symbols, values that do not fit. References by name stay names."""
     request = canonical(request, codecs.kinds)
     out = bytearray(_REQUEST.pack(VERSION, len(request.changes)))
@@ -102,7 +102,7 @@ def _put_rule(
         out += _U32.pack(item.id & 0xFFFFFFFF)
     if item.name is not None:
         if len(name) > 255:
-            faults.append((Fault("H0459", "the name is too long", "id", "63 octets at most"), item))
+            faults.append((Fault("H0459", "the name is too long", "id", "63 bytes at most"), item))
         out += _U8.pack(len(name[:255])) + name[:255]
     out += _U16.pack(_count(item.items))
     for inner in item.items:
@@ -138,12 +138,12 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
         out += codec.number(ie.other, "other", enumerated=False).to_bytes(size, "big")
 
 
-# ---- from octets ----------------------------------------------------------------------------
+# ---- from bytes ----------------------------------------------------------------------------
 
 
 def decode(data: bytes, codecs: Codecs, name: str = REQUEST) -> Request:
-    """Octets to a request without places. Raises `Refused` (H0480, H0481) for anything else than
-    `encode` writes; the diagnostic shows the octets."""
+    """Bytes to a request without places. Raises `Refused` (H0480, H0481) for anything else than
+    `encode` writes; the diagnostic shows the bytes."""
     reader = _Reader(data, codecs)
     try:
         return reader.request()
@@ -166,7 +166,7 @@ class _Reader:
         self.data, self.codecs, self.at, self.end = data, codecs, 0, len(data)
 
     def short(self, what: str) -> _Bad:
-        return _Bad(self.end, f"the octets end within {what}", "H0480")
+        return _Bad(self.end, f"the bytes end within {what}", "H0480")
 
     def numbers(self, form: Struct, what: str) -> tuple[int, ...]:
         at = self.at
@@ -203,7 +203,7 @@ class _Reader:
         while len(changes) < count:
             changes.append(self.change())
         if self.at < self.end:
-            raise _Bad(self.at, "octets are left behind the last change")
+            raise _Bad(self.at, "bytes are left behind the last change")
         return _new(Request, (tuple(changes), None))
 
     def change(self) -> Change:
@@ -325,7 +325,7 @@ def _plain(element: str, form: int, size: int) -> _Plain:
 
 
 def _numbers(sizes: tuple[int, ...]) -> Callable[[bytes, int], tuple[int, ...]]:
-    """Reads numbers of so many octets each."""
+    """Reads numbers of so many bytes each."""
     if all(size in _LETTERS for size in sizes):
         return Struct("!" + "".join(_LETTERS[size] for size in sizes)).unpack_from
     parts = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
@@ -333,13 +333,13 @@ def _numbers(sizes: tuple[int, ...]) -> Callable[[bytes, int], tuple[int, ...]]:
 
 
 def _hostile(data: bytes, name: str, bad: _Bad) -> Diagnostic:
-    """The octets around the place, as the source line."""
+    """The bytes around the place, as the source line."""
     first = max(0, bad.at // 16 * 16 - 16)
     shown = data[first : first + 48]
     text = shown.hex(" ")
     start = min((bad.at - first) * 3, max(0, len(text) - 2))
-    label = Label(Source(name, text).span(start, min(start + 2, len(text))), f"octet {bad.at}")
-    help_ = f"the octets are described in {__name__}"
+    label = Label(Source(name, text).span(start, min(start + 2, len(text))), f"byte {bad.at}")
+    help_ = f"the bytes are described in {__name__}"
     if bad.code == "H0480":
         help_ += "; was the message cut short?"
     return Diagnostic(bad.code, bad.what, (label,), help_)

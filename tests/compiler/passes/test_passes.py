@@ -18,6 +18,7 @@ from helioc.lang.text.source import Source
 
 CASES = cases(Path(__file__).parent / "cases")
 
+
 def functions(unit: Unit, names: list[str]) -> str:
     """The functions of these names, but for those that a pass left out."""
     found: list[Function] = [f for f in unit.functions if f.name in names]

@@ -83,10 +83,7 @@ def test_the_language_page_names_what_is_not_there_yet() -> None:
     rows = re.findall(r"^\| .* \| (.*) \| H0119 \|$", section, re.MULTILINE)
     assert set(re.findall(r"`(\S+)`", " ".join(rows))) == PLANNED.keys()
     shown = {
-        d.span.text
-        for case in CASES
-        for d in found_in(case.text)
-        if d.code == "H0119" and d.span
+        d.span.text for case in CASES for d in found_in(case.text) if d.code == "H0119" and d.span
     }
     assert shown == PLANNED.keys() - {"now"}
 

@@ -39,7 +39,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 
 def counted(kind: Any, *rules: tuple[int, int, int]) -> KindSample:
-    """Rules as (cell, sequence, packets); each packet has 100 octets."""
+    """Rules as (cell, sequence, packets); each packet has 100 bytes."""
     table = np.array(rules, np.uint64).reshape(-1, 3)
     counts = np.stack([table[:, 2], table[:, 2] * np.uint64(100)], axis=1)
     masks = None if kind.fixed else 3

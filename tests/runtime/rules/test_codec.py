@@ -1,4 +1,4 @@
-"""Rules to octets and back."""
+"""Rules to bytes and back."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ KINDS = {"PDR": PDR, "PDR_LONGER": replace(PDR, name="PDR_LONGER")}
     [
         (NoRoom("PDR", "cells"), "H0732", "no free cells"),
         (Dangling("FAR", 7), "H0733", "there is no FAR 7"),
-        (TooLong("a" * 65), "H0734", "longer than 64 octets"),
+        (TooLong("a" * 65), "H0734", "longer than 64 bytes"),
         (BpfError("anything", E2BIG, map="pdr_entries"), "H0730", "lookup table of PDR"),
         (BpfError("anything", E2BIG, map="pdr_longer_entr"), "H0730", "table of PDR_LONGER"),
         (BpfError("anything", E2BIG, map="far_entries"), "H0722", "change a table: anything"),

@@ -17,7 +17,7 @@ from helioc.runtime.rules.sums import read_sums
 from helioc.runtime.testrun.private_run import PrivateRun
 
 HP = Path(__file__).with_name("sizes.hp")
-FCS = 4  # octets of the frame check sequence, which XDP does not see
+FCS = 4  # bytes of the frame check sequence, which XDP does not see
 RULE = "create TYPE [(type, u16, 0x0800)]"
 
 

@@ -311,9 +311,7 @@ def test_the_next_writer_finds_everything() -> None:
             again.agree()
 
 
-@pytest.mark.parametrize(
-    ("of", "step"), [(Writer, "_publish_directories"), (Steps, "write_cells")]
-)
+@pytest.mark.parametrize(("of", "step"), [(Writer, "_publish_directories"), (Steps, "write_cells")])
 def test_a_writer_that_died_at_any_step_is_waited_for(
     of: type, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,9 +103,7 @@ def test_packet_tests_hold_on_a_card(name: str) -> None:
         assert agreed(pipeline, found, case, manifest) is None, case.name
 
 
-def agreed(
-    pipeline: Pipeline, found: list[Stage], case: Case, manifest: Manifest
-) -> str | None:
+def agreed(pipeline: Pipeline, found: list[Stage], case: Case, manifest: Manifest) -> str | None:
     """What is wrong, by a case: the lowering, or a pass; None where all stages do the same."""
     every = Stages(pipeline, found, case.environment, manifest)
     interpreter, book = Interpreter(pipeline, case.environment), case.opening()

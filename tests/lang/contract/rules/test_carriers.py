@@ -1,4 +1,4 @@
-"""Requests as octets, as YAML and as packed columns: the same rules as from text."""
+"""Requests as bytes, as YAML and as packed columns: the same rules as from text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REQUESTS = [
     "replace PDR",
 ]
 
-# ---- octets ---------------------------------------------------------------------------------
+# ---- bytes ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", REQUESTS)
@@ -62,7 +62,7 @@ def test_the_form_of_an_ie_on_the_wire() -> None:
     octets = encode(request, CODECS)
     assert octets[5:] == bytes.fromhex(
         "01 0001  02 0002 04 0002"
-        "01 0001 01 04 0a010000 10"  # src_ip: prefix, 4 octets, value, /16
+        "01 0001 01 04 0a010000 10"  # src_ip: prefix, 4 bytes, value, /16
         "01 000e 00 02 0005"  # vlan_id: u12 travels as u16
     )
 

@@ -116,7 +116,7 @@ def test_every_error_has_an_example() -> None:
 
 
 def test_a_warning_of_a_request_without_places() -> None:
-    """One that came as octets is told in canonical text."""
+    """One that came as bytes is told in canonical text."""
     text = "create FAR 1 [(action, u8, DROP)], PDR 1 [(dscp, u8, 1), FAR 1], PDR 2 [(dscp, u8, 2)]"
     book = RuleBook(linx())
     codecs = Codecs(book.manifest, book.kinds)

@@ -14,7 +14,7 @@ from rules_world import Say
 
 
 def warned(book: RuleBook, text: str) -> list[Diagnostic]:
-    """Of the request as text and as octets, which agree."""
+    """Of the request as text and as bytes, which agree."""
     request, codecs = parse_request(Source("request", text)), Codecs(book.manifest, book.kinds)
     found = list(book.plan(request).warnings)
     again = book.plan(decode(encode(request, codecs), codecs)).warnings

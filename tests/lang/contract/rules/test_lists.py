@@ -1,4 +1,4 @@
-"""Elements that hold several values: as text, YAML and octets, in images and records, and what may
+"""Elements that hold several values: as text, YAML and bytes, in images and records, and what may
 be wrong with them."""
 
 from __future__ import annotations
