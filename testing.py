@@ -38,7 +38,8 @@ from types import TracebackType
 
 from hypothesis.strategies import SearchStrategy
 
-from .compiler.driver import check_file, compile_pipeline
+from .compiler.bundle import compile_pipeline
+from .compiler.driver import check_file
 from .compiler.fuzzing.packets import Drawn
 from .compiler.fuzzing.report import disagreement
 from .compiler.fuzzing.scenarios import Fuzzed, Meeting, Scenario

@@ -21,7 +21,8 @@ from pathlib import Path
 
 import numpy as np
 from control import Row
-from helioc.compiler.driver import Bundle, check_file, compile_pipeline
+from helioc.compiler.bundle import Bundle, compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.columns import Column, Columns, dump
 from helioc.lang.text.diagnostics import Refused

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from helioc.compiler.backend.clang import find_clang, flags
-from helioc.compiler.driver import Bundle
+from helioc.compiler.bundle import Bundle
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.csv_columns import read_csv

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from control import Row, control
-from helioc.compiler.driver import Bundle
+from helioc.compiler.bundle import Bundle
 from helioc.lang.contract.rules.rules import Reference
 from helioc.runtime.loading.excluded_members import exclude_members
 

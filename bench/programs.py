@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 import workload as w
-from helioc.compiler.driver import Bundle
+from helioc.compiler.bundle import Bundle
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.rules.rules import Rule
 from helioc.runtime.kernel.handles import Map, MapType, Object, Program

@@ -15,7 +15,8 @@ import steering
 import steering_cores
 import waits
 from control import bulk, commands, requests
-from helioc.compiler.driver import Bundle, check_file, compile_pipeline
+from helioc.compiler.bundle import Bundle, compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.compiler.lower.unit import Join
 from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
 from overlays import overlays

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
-from helioc.compiler.driver import Bundle
+from helioc.compiler.bundle import Bundle
 from helioc.lang.contract.base.lists import packed
 from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from helioc.lang.contract.world.environment import Environment, Port

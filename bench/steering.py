@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from ipaddress import IPv4Address
 
-from helioc.compiler.driver import Bundle, check_file, compile_pipeline
+from helioc.compiler.bundle import Bundle, compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.rules.rules import Matcher, Rule
 from helioc.lang.contract.world.environment import Environment

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.runtime.congestion.queue_counts import QueueCount, QueueCounts
 from helioc.runtime.kernel.maps import Map
 from helioc.runtime.loading import bundle as loadable

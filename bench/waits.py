@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from agent import Edge, Run, Times, ask, build_client, edge, updates
-from helioc.compiler.driver import Bundle
+from helioc.compiler.bundle import Bundle
 from helioc.runtime.base.latency_stats import LatencyReport, read_latency
 from helioc.runtime.base.waits import CAUSES, SLOW
 from helioc.runtime.journal.heads import HEADS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..compiler.driver import Bundle
+from ..compiler.bundle import Bundle
 from ..compiler.model import Pipeline
 from ..lang.text.diagnostics import Diagnostic, Label, Refused
 from ..lang.text.source import Span

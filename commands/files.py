@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..compiler.driver import Bundle
+from ..compiler.bundle import Bundle
 from ..compiler.model import Pipeline
 from ..lang.text.atomic_write import write_files
 from ..lang.text.diagnostics import Diagnostic, Refused

@@ -108,7 +108,7 @@ def compile(
     **left: bool,
 ) -> None:
     """Write C, object and manifest; print what each stage costs, and each table's memory."""
-    from ..compiler.driver import building, compile_for_card, compile_pipeline, write_bundle
+    from ..compiler.bundle import building, compile_for_card, compile_pipeline, write_bundle
     from .cost_tables import card_table, memory_table, program_table
     from .files import make_directory, write_skeleton
 

@@ -32,7 +32,8 @@ CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=Fal
 @click.option("-v", "--verbose", is_flag=True, help="List the tests that hold, too.")
 def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
     """Run a pipeline's packet tests, on the interpreter and on the kernel; both must agree."""
-    from ..compiler.driver import lower_pipeline, manifest_of
+    from ..compiler.driver import lower_pipeline
+    from ..compiler.manifest import manifest_of
     from ..compiler.packettests.cases import read_tests
     from ..lang.syntax.parser import read
     from .packet_runs import run_packet_tests

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from ..compiler.driver import compile_pipeline
+from ..compiler.bundle import compile_pipeline
 from ..compiler.model import Pipeline
 from ..lang.text.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.text.source import Span

@@ -46,7 +46,7 @@ def replay_capture(
 def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
     """Also run its packets on the kernel, and count in how many the two differ. Both live by the
     kernel's clock, and send any number of ICMP errors. Raises `Refused`."""
-    from ..compiler.driver import compile_pipeline
+    from ..compiler.bundle import compile_pipeline
     from ..runtime.loading.bundle import Bundle
     from ..runtime.testrun.kernel_backend import KernelBackend
     from ..runtime.testrun.private_run import PrivateRun
@@ -107,7 +107,8 @@ def prepare_replay(
     says of ports, addresses and neighbours, laid over the edge's. Without either there is a port
     of each role, by its name. `local`: the host's addresses. `kernel`: to be compared with it,
     whose clock is not the capture's: ICMP errors are not limited. Raises `Refused`."""
-    from ..compiler.driver import lower_pipeline, manifest_of
+    from ..compiler.driver import lower_pipeline
+    from ..compiler.manifest import manifest_of
     from ..compiler.packettests.cases import read_surroundings
     from ..lang.contract.request.request import Request
     from ..lang.contract.rules.rulebook import RuleBook

@@ -15,13 +15,14 @@ from ...lang.contract.request.request import Request, request_text
 from ...lang.contract.rules.plan import Plan
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
-from ..driver import lower_pipeline, manifest_of
+from ..driver import lower_pipeline
 from ..interpret.packet import Interpreter
 from ..interpret.reached import Reached
 from ..ir.interpreter.machine import Machine
 from ..ir.interpreter.memory import NotInterpreted
 from ..ir.unit import Unit
 from ..lower.unit import Join
+from ..manifest import manifest_of
 from ..model import Pipeline
 from .coverage import Coverage, Goal
 from .packets import Drawn, packets, variations

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helioc.commands.helioctl import cli
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.runtime.client import Client

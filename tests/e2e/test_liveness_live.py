@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from agent_world import World as Agent
 from edges import PIPELINES, Edge
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle, read_bundle
 from helioc.runtime.loading.loader import Loaded, unload

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from edges import hear_answers
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from lab import Lab, LabError, Namespace, until
 from leaks import PREFIX
 from scapy.layers.inet import IP

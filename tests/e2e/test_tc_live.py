@@ -12,8 +12,8 @@ from pathlib import Path
 from socket import create_connection, create_server
 
 import pytest
+from helioc.compiler.bundle import compile_for_tc
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.driver import compile_for_tc
 from helioc.lang.contract.rules.rules import Matcher
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.libbpf import check, lib

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
 from chance import Chance
+from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import compile_pipeline
 from helioc.compiler.fuzzing.semantics import Answer, Stage, Stages, differing, said, stages
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.wellformed import problems

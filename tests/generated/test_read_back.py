@@ -11,11 +11,12 @@ from campaign import short_tunnels
 from chance import Chance
 from compare import checked, world
 from helioc.compiler.check.written import read_edges
-from helioc.compiler.driver import lower_pipeline, manifest_of
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.interpret.build_packet import Heading
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.interpret.parse_packet import parse_packet
 from helioc.compiler.interpret.rewrite import Rewriting
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook

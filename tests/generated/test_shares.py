@@ -11,8 +11,9 @@ from chance import Chance
 from compare import checked, world
 from coverage_of import PARTS, features
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import lower_pipeline, manifest_of
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Outcome

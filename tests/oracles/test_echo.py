@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook

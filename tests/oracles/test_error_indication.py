@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Limit, Outcome, Port

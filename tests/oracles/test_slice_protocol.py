@@ -8,8 +8,9 @@ from collections import Counter
 from itertools import chain, product
 from pathlib import Path
 
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Port

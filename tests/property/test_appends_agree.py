@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from agreement import JOINS, Both, quick
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun

@@ -8,7 +8,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.world.environment import Environment, Port

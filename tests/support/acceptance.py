@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.lang.text.diagnostics import Refused
 from packed_cases import pack
 from virtual import ROOT, lines_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
-from helioc.compiler.driver import compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.interpreter.machine import Machine
 from helioc.compiler.lower.unit import Join

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from helioc.compiler import driver as phases
+from helioc.compiler import bundle as bundles
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
@@ -25,8 +26,8 @@ DROP, PASS = 3, 2  # the values of `action`
 
 
 @cache
-def compiled() -> phases.Bundle:
-    return phases.compile_pipeline(phases.check_file(HP))
+def compiled() -> bundles.Bundle:
+    return bundles.compile_pipeline(check_file(HP))
 
 
 @cache
@@ -36,7 +37,7 @@ def bundle() -> Bundle:
 
 def write(directory: Path) -> Path:
     """The bundle on disk."""
-    phases.write_bundle(compiled(), directory)
+    bundles.write_bundle(compiled(), directory)
     return directory
 
 

@@ -8,7 +8,8 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import lower_pipeline, manifest_of
+from helioc.compiler.driver import lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.rules.rules import Matcher, Member, Reference, Rule

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.source import Source

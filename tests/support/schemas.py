@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest
 
 LINX = (Path(__file__).parents[2] / "pipelines" / "linx.hp").read_text()

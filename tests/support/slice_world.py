@@ -11,7 +11,8 @@ from pathlib import Path
 
 from agent_world import World
 from edges import hear_answers
-from helioc.compiler import driver as phases
+from helioc.compiler import bundle as bundles
+from helioc.compiler.driver import check_file
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
@@ -44,8 +45,8 @@ _numbers = count(1)
 
 
 @cache
-def compiled() -> phases.Bundle:
-    return phases.compile_pipeline(phases.check_file(HP))
+def compiled() -> bundles.Bundle:
+    return bundles.compile_pipeline(check_file(HP))
 
 
 @cache
@@ -83,7 +84,7 @@ def slice_world(lab: Lab, directory: Path) -> Iterator[tuple[World, Wire, str]]:
     lab.wire(far, "eth0", edge, "nic0")
     edge.address("nic0", "10.9.0.1/24")
     edge.neighbour("nic0", "10.9.0.2", far.mac("eth0"))
-    phases.write_bundle(compiled(), directory / "bundle")
+    bundles.write_bundle(compiled(), directory / "bundle")
     (directory / "edge.yaml").write_text(EDGE)
     made = World(edge, f"ht{os.getpid()}-s{next(_numbers)}", directory)
     hear_answers([(far, "eth0")])
@@ -101,7 +102,7 @@ def slice_pair(lab: Lab, directory: Path) -> Iterator[tuple[World, World]]:
     """Two edges, 10.9.0.1 and 10.9.0.3, whose ports are the ends of one wire; nothing is loaded."""
     rooms = lab.namespace("one"), lab.namespace("two")
     lab.wire(rooms[0], "nic0", rooms[1], "nic0")
-    phases.write_bundle(compiled(), directory / "bundle")
+    bundles.write_bundle(compiled(), directory / "bundle")
     (directory / "edge.yaml").write_text(EDGE)
     one, two = (World(room, f"ht{os.getpid()}-s{next(_numbers)}", directory) for room in rooms)
     for room, address in zip(rooms, ("10.9.0.1/24", "10.9.0.3/24"), strict=True):

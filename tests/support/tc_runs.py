@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 from dataclasses import replace
 
-from helioc.compiler.driver import Bundle as Compiled
+from helioc.compiler.bundle import Bundle as Compiled
 from helioc.lang.contract.world.environment import Environment
 from helioc.runtime.kernel.libbpf import check, lib
 from helioc.runtime.kernel.programs import RunResult

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from compilations import kept_in
 from helioc.compiler.backend import clang
+from helioc.compiler.bundle import compile_for_card, compile_pipeline
 from helioc.compiler.check.resolve import PIPELINES
-from helioc.compiler.driver import check_file, compile_for_card, compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.compiler.model import Pipeline
 from helioc.lang.text.source import Span
 

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from virtual import ROOT, booted, why_not
 
 SERIES = "6.12"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_for_card, write_bundle
+from helioc.compiler.bundle import compile_for_card, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.compiler.nfp.conform import Report, check_program
 from helioc.compiler.nfp.object_file import read_object
 from nfp_probes import EXPECTED, ONLY_OURS, TOO_MUCH, build

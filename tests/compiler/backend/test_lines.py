@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.emit import emit
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.runtime.kernel.handles import Object
 from helioc.runtime.kernel.libbpf import BpfError
 

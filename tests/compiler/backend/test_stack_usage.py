@@ -10,7 +10,8 @@ import pytest
 from helioc.compiler.backend import stack_usage
 from helioc.compiler.backend.building import built
 from helioc.compiler.backend.stack_usage import depths
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.text.diagnostics import Diagnostic, Refused

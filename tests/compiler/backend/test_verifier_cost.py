@@ -10,7 +10,8 @@ from helioc.compiler.backend import verifier_cost
 from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.backend.verifier_cost import estimated, followed, too_much
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, lowered, run
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline, lowered, run
 from helioc.compiler.headers.context import pointer_to
 from helioc.compiler.ir.builder import Builder
 from helioc.compiler.ir.expr import Name, NotNull, not_

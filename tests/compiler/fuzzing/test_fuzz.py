@@ -18,7 +18,8 @@ import pytest
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
 from helioc.commands.packet_runs import fuzz_pipeline
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.report import disagreement
 from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
@@ -31,6 +32,7 @@ from helioc.compiler.ir.types import U16, raw
 from helioc.compiler.ir.values import Value
 from helioc.compiler.lower import lookup, parser
 from helioc.compiler.lower.context import LoweringContext
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from helioc.commands.packet_runs import fuzz_pipeline
 from helioc.compiler import driver
-from helioc.compiler.driver import PASSES, Pass, Placing, check_file, manifest_of
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import PASSES, Pass, Placing, check_file
 from helioc.compiler.fuzzing.report import blame, who
 from helioc.compiler.fuzzing.scenarios import Fuzzed, Meeting
 from helioc.compiler.fuzzing.search import search
@@ -19,6 +20,7 @@ from helioc.compiler.ir.interpreter.memory import Fault
 from helioc.compiler.ir.interpreter.statements import knows
 from helioc.compiler.ir.rewrite import rewritten
 from helioc.compiler.ir.unit import Unit, with_functions
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.packettests.cases import read_tests
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.world.environment import Outcome
@@ -141,7 +143,7 @@ def test_fuzz_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("kernel")
 def test_an_intermediate_representation_that_differs_alone() -> None:
     fuzzed = Fuzzed(SLICE)
-    compiled = driver.compile_pipeline(SLICE)
+    compiled = compile_pipeline(SLICE)
     fuzzed.__dict__["unit"] = shorter_masks(fuzzed.unit)
     with PrivateRun(Bundle(compiled.manifest, compiled.object)) as run:
         found = search(fuzzed, run, 4000)

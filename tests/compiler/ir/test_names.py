@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.backend.emit import emit
+from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.ir.names import Names
 from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.lexer import NAME_MOST

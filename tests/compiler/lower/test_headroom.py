@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from helioc.runtime.loading.bundle import Bundle

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE
 from helioc.lang.contract.world.environment import Environment, Limit, Outcome

@@ -7,9 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.lower.unit import Join
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.packettests.cases import read_tests
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rule_text import format_rule

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from agreement import SHORTEST
 from golden import GOLDEN, Golden
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.lower.unit import Join
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.trace.decode import Decoder

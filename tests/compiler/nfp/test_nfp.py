@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from explained import examples, explained
+from helioc.compiler.bundle import compile_for_card
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import check_file, compile_for_card
+from helioc.compiler.driver import check_file
 from helioc.compiler.lower.reads import reads
 from helioc.compiler.nfp.nfp import own_maps
 from helioc.compiler.nfp.object_file import read_object

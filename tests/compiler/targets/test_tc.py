@@ -4,8 +4,9 @@ run, and what is refused."""
 from __future__ import annotations
 
 import pytest
+from helioc.compiler.bundle import compile_for_tc
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import compile_for_tc, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler import driver as phases
+from helioc.compiler import bundle as bundles
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.text.source import Source
 from helioc.runtime.client import Client, Rejected
@@ -282,8 +283,8 @@ def test_what_was_replaced_without_the_agent_does_not_come_back(here: World) -> 
     with here.agent(), here.client() as client:
         load(here, client)
         client.apply("create FAR 1 [(action, u8, DROP)]")
-    another = phases.compile_pipeline(phases.check_file(HP), "fused")
-    phases.write_bundle(another, here.directory / "bundle")
+    another = bundles.compile_pipeline(check_file(HP), "fused")
+    bundles.write_bundle(another, here.directory / "bundle")
     here.ctl("--local", "unload")
     here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
     with here.agent() as process, here.client() as client:

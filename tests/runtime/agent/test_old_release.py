@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from agent_world import EDGE, World, world
 from edges import hear_answers
-from helioc.compiler import driver as phases
+from helioc.compiler import bundle as bundles
+from helioc.compiler.driver import check_file
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
@@ -128,8 +129,8 @@ def test_there_and_back(here: World, old: Path, wires: tuple[Wire, Wire], reboot
 
 def compiled_today(old: Path, directory: Path) -> Path:
     """The older pipeline, compiled today."""
-    made = phases.compile_pipeline(phases.check_file(old / "helioc" / "pipelines" / "linx.hp"))
-    phases.write_bundle(made, directory / "newer")
+    made = bundles.compile_pipeline(check_file(old / "helioc" / "pipelines" / "linx.hp"))
+    bundles.write_bundle(made, directory / "newer")
     return directory / "newer"
 
 

@@ -18,7 +18,8 @@ import yaml
 from explained import examples
 from golden import Case, Golden, cases
 from helioc.commands.intent_text import intent_rows, moment
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest, from_json
 from helioc.lang.contract.request.request import item_text
 from helioc.lang.contract.rules.rulebook import RuleBook

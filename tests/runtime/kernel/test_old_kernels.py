@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base import errors as faults
 from helioc.runtime.kernel.libbpf import BpfError

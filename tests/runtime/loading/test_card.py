@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from card_run import CardRun
-from helioc.compiler.driver import check_file, compile_for_card
+from helioc.compiler.bundle import compile_for_card
+from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.interpret.packet import Interpreter

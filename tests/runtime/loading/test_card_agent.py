@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from agent_world import World, make_edge
-from helioc.compiler.driver import check_file, compile_for_card
+from helioc.compiler.bundle import compile_for_card
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.plan import Plan
 from helioc.lang.contract.rules.wire import encode

@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_for_card, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_for_card, compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError

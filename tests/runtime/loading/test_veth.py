@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 from edges import hear_answers
 from helioc.commands.helioctl import cli
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.compiler.lower.reads import answers
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.netlink import Link

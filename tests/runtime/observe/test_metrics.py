@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.latency_stats import Histogram, LatencyReport, read_latency

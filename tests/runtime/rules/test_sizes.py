@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Port

@@ -10,7 +10,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace, until

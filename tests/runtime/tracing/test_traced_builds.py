@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file
 from helioc.lang.contract.trace.schema import SchemaError, unpack
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.handles import Link, Program

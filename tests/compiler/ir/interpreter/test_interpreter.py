@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, lowered, manifest_of, placed, run
+from helioc.compiler.driver import check_file, lowered, placed, run
 from helioc.compiler.fuzzing.semantics import Stage, Stages, stages
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.expr import (
@@ -50,6 +50,7 @@ from helioc.compiler.ir.nodes import (
 )
 from helioc.compiler.ir.types import BYTES, U8, U32, U64, Array, raw
 from helioc.compiler.ir.unit import Program, Unit
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Pipeline
 from helioc.compiler.nfp.nfp import without_sizes
 from helioc.compiler.packettests.cases import Case, read_tests

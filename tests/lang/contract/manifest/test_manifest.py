@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook

@@ -7,7 +7,8 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.base.lists import bytes_of, packed, unpacked
 from helioc.lang.contract.request.request import request_text
 from helioc.lang.contract.request.request_parser import parse_request

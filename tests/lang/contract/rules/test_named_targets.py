@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rule_text import format_rule
 from helioc.lang.contract.rules.rulebook import RuleBook

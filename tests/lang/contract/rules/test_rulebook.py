@@ -7,7 +7,8 @@ from typing import Any
 
 import helioc
 import pytest
-from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Match
 from helioc.lang.contract.request.request import IE, Change, Request, RuleItem
 from helioc.lang.contract.request.request_parser import parse_request

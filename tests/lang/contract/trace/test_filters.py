@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from agreement import quick
 from explained import explained
-from helioc.compiler.driver import compile_pipeline
+from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.lower.trace import schema_nodes
 from helioc.lang.contract.trace.decode import Decoder, Recorded
 from helioc.lang.contract.trace.filter_text import read_filter

@@ -1,0 +1,197 @@
+"""From a checked pipeline to a bundle: clang for each object, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..lang.contract.manifest import manifest as m
+from ..lang.contract.trace.schema import FORMAT, Schema, TracedBuild
+from ..lang.text.atomic_write import write_files
+from ..lang.text.diagnostics import Diagnostic, Refused
+from .backend.kernel_limits import untraced
+from .driver import edited, lower_pipeline, lowered, placed, run
+from .ir.unit import Unit
+from .lower.trace import to_be_traced
+from .lower.unit import Join
+from .manifest import manifest_of
+from .model import Pipeline
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    from .nfp.conform import Report
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What a compilation gives: `c` is for people, `object` was built from it with `#line`s. Of a
+    card's programs `reports` says how they fare there. `warnings`: why it is not traced, where only
+    the traced build is more than the kernel takes."""
+
+    manifest: m.Manifest
+    c: str
+    object: bytes
+    traced: TracedBuild | None = None
+    reports: tuple[Report, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
+    """Lower, emit, build; with `traced`, a traced build as well, at the same time, unless it is
+    more than the kernel takes. Raises `Refused`."""
+    with building(pipeline, join, traced) as build:
+        return build.bundle()
+
+
+class Build:
+    """A compilation under way: a clang for each object, side by side."""
+
+    def __init__(self, pipeline: Pipeline, without: frozenset[str]) -> None:
+        self._pipeline, self._without = pipeline, without
+        self._warnings: tuple[Diagnostic, ...] = ()
+        self._built: list[Future[tuple[Unit, bytes]]] = []
+
+    def start(self, pool: Executor, join: Join, traced: bool) -> None:
+        """Begin. Raises `Refused`."""
+        from .backend.building import built
+        from .backend.emit import emit
+
+        pipeline, without = self._pipeline, self._without
+        whole = lowered(pipeline, join)
+        unit = edited(whole)
+        units = [(unit, placed(pipeline, unit, without))]
+        if traced:
+            try:
+                unit = edited(to_be_traced(whole))
+                units.append((unit, placed(pipeline, unit, without)))
+            except Refused as error:
+                self._warnings = tuple(map(untraced, error.diagnostics))
+        for unit, made in reversed(units):  # the traced one takes clang longest
+            spilled = partial(run, pipeline, unit, spilled=True, without=without)
+            self._built.insert(0, pool.submit(built, pipeline, made, spilled))
+        self._unit = units[0][1]
+        self._c = emit(self._unit, lines=False)
+
+    def object(self) -> bytes:
+        """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
+        return _result(self._built[0])[1]
+
+    def bundle(self) -> Bundle:
+        """All of it. Raises `Refused`."""
+        from .backend.emit import emit
+
+        (unit, plain), *others = map(_result, self._built)
+        manifest = manifest_of(self._pipeline, unit, _digest(plain))
+        tracing = None
+        for traced, octets in others:
+            told = traced.traced
+            assert told is not None
+            of = Schema(
+                FORMAT, unit.name, _digest(octets), manifest.digest, told.nodes, told.points
+            )
+            tracing = TracedBuild(octets, of)
+        c = self._c if unit is self._unit else emit(unit, lines=False)
+        return Bundle(manifest, c, plain, tracing, warnings=self._warnings)
+
+
+def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
+    """What a thread built. A signal that comes just before a lock is waited for does not end that
+    wait, so it is none without an end."""
+    from concurrent.futures import wait
+
+    while not wait([built], 0.1).done:
+        pass
+    return built.result()
+
+
+@contextmanager
+def building(
+    pipeline: Pipeline,
+    join: Join = "staged",
+    traced: bool = False,
+    without: frozenset[str] = frozenset(),
+) -> Iterator[Build]:
+    """Begin to compile, without some optional passes. Raises `Refused`."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from .backend.clang import stop, stoppable
+
+    with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
+        build = Build(pipeline, without)
+        try:
+            build.start(pool, join, traced)
+            yield build
+        except BaseException:  # an interrupt within an import may come as another
+            stop()
+            raise
+
+
+def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
+    """Programs for a Netronome NIC. What it cannot do is refused before anything is lowered; what
+    was compiled is held against it again. `on_host`: the same for the host's kernel, to be tested
+    there. Raises `Refused`."""
+    from .backend.clang import TooDeep, compile_c
+    from .backend.emit import emit
+    from .backend.stack_usage import too_deep
+    from .nfp.nfp import FLAGS, refusals, without_sizes
+    from .nfp.refusals import check_card_programs
+
+    if found := refusals(pipeline):
+        raise Refused(found)
+    pipeline = without_sizes(pipeline)
+    unit = lower_pipeline(pipeline, target="nfp")
+    flags = [*FLAGS, "-DON_HOST"] if on_host else FLAGS
+    try:
+        built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
+    except TooDeep:
+        raise Refused(too_deep(pipeline, unit, {})) from None
+    reports = () if on_host else check_card_programs(built, pipeline)
+    manifest = manifest_of(pipeline, unit, _digest(built))
+    return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
+
+
+def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
+    """SCHED_CLS programs, with the manifest that those of XDP have; for tests: see targets/tc.py.
+    Raises `Refused`."""
+    from .backend.building import built
+    from .backend.emit import emit
+
+    unit = edited(lowered(pipeline, join, target="tc"))
+    spilled = partial(run, pipeline, unit, spilled=True)
+    unit, octets = built(pipeline, placed(pipeline, unit), spilled)
+    return Bundle(manifest_of(pipeline, unit, _digest(octets)), emit(unit, lines=False), octets)
+
+
+def _digest(built: bytes) -> str:
+    from hashlib import sha256
+
+    return sha256(built).hexdigest()
+
+
+def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
+    """Put a bundle into a directory (made if need be): C, the header it includes, object,
+    manifest, and what a traced build adds. Raises `Refused` (H0309), with what was there as it
+    was."""
+    from .backend.emit import TEMPLATES
+
+    directory.mkdir(parents=True, exist_ok=True)
+    name = bundle.manifest.pipeline
+    files = {
+        f"{name}.bpf.c": bundle.c.encode(),
+        "helio.bpf.h": (TEMPLATES / "helio.bpf.h").read_bytes(),
+        f"{name}.bpf.o": bundle.object,
+        "manifest.json": bundle.manifest.to_json().encode(),
+    }
+    tracing = (f"{name}.trace.bpf.o", "trace.json")
+    if bundle.traced is not None:
+        contents = bundle.traced.object, bundle.traced.schema.to_json().encode()
+        files |= dict(zip(tracing, contents, strict=True))
+    write_files({directory / file: content for file, content in files.items()})
+    for stale in (directory / file for file in tracing if file not in files):
+        stale.unlink(missing_ok=True)
+    return [directory / file for file in files]

@@ -1,0 +1,50 @@
+"""The manifest of a pipeline: what the runtime knows of it."""
+
+from __future__ import annotations
+
+from ..lang.contract.manifest import manifest as m
+from .ir.unit import Unit
+from .lower.anatomy import anatomy_of
+from .lower.reads import answers, walk
+from .model import Bridge, Forward, Pipeline
+from .tables.layout import MAX_PORTS
+
+
+def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
+    """The contract for the runtime; `digest` is that of the object, where it is built."""
+    return m.Manifest(
+        format=m.FORMAT,
+        pipeline=pipeline.name,
+        source=unit.source,
+        digest=digest,
+        join=unit.join,
+        roles=pipeline.roles,
+        default=pipeline.default,
+        elements=tuple(
+            m.Element(
+                e.name,
+                e.number,
+                e.type,
+                e.width,
+                e.kind,
+                dict(e.symbols),
+                e.references,
+                e.doc,
+                e.most,
+                tuple(m.Reserved(r.name, r.value, r.reason) for r in e.reserved),
+            )
+            for e in pipeline.elements
+        ),
+        rules=tuple(t.manifest for t in unit.tables),
+        counters=unit.counters,
+        programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
+        scratch=m.Scratch(egress=0, steered=4 if unit.steers and unit.target != "nfp" else None),
+        max_ports=MAX_PORTS,
+        states=unit.states,
+        target="nfp" if unit.target == "nfp" else "host",
+        atomic="request" if unit.target != "nfp" else "rule",
+        forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),
+        answers=answers(pipeline),
+        doc=pipeline.doc,
+        anatomy=anatomy_of(pipeline),
+    )
