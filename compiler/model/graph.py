@@ -50,7 +50,7 @@ def remembered(
 
     @wraps(function)
     def found(graph: Graph, /, *given: P.args, **named: P.kwargs) -> R:
-        key = function, *given, *named.items()
+        key = function.__qualname__, *given, *named.items()
         if key not in graph.memory:
             graph.memory[key] = function(graph, *given, **named)
         known: R = graph.memory[key]
