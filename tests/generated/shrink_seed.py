@@ -1,4 +1,6 @@
-"""python tests/generated/shrink_seed.py SEED: its pipeline, as small as its failure allows."""
+"""PYTHONPATH=tests/support python tests/generated/shrink_seed.py SEED
+
+Its pipeline, as small as its failure allows."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 verdict, bytes, egress, events, counters.
 
 HELIO_PIPELINES is how many (SUITE otherwise), HELIO_SEED the first seed. A failure shows the
-pipeline made small; `python tests/generated/shrink_seed.py SEED` makes it smaller, and
-`python tests/generated/run_seeds.py` runs many seeds in every form.
+pipeline made small; `tests/generated/shrink_seed.py` makes it smaller, and `run_seeds.py` runs many
+seeds in every form.
 """
 
 from __future__ import annotations
