@@ -1,9 +1,9 @@
 """PYTHONPATH=tests/support python tests/generated/run_seeds.py FIRST COUNT LOG [--quick]
 
 Seeds in every form, one after the other, of every fifth its tunnels too; `--quick`: each in one
-form, with as few packets as the suite has. LOG has a line of JSON for each, so that a run that was stopped goes on where it was.
-Exits with 1 if any was carried out wrongly: the line names the half of the compiler, and the
-pass."""
+form, with as few packets as the suite has. LOG has a line of JSON for each, so that a run that was
+stopped goes on where it was. Exits with 1 if any was carried out wrongly: the line names the half
+of the compiler, and the pass."""
 
 from __future__ import annotations
 
