@@ -50,43 +50,40 @@ class Waits:
     """Waits of one request, from now on. Its thread's waits for a turn count until it is in
     force."""
 
-    __slots__ = ("_asked", "_begun", "_collected", "_forced", "_over", "seconds")
+    __slots__ = ("_begun", "_collected", "_forced", "asked", "over", "waited")
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys(CAUSES, 0.0)
-        self._begun = self._forced = self._asked = self._over = time.perf_counter()
+        """`asked`: when its answer was asked for, from when on it waited for the disk; `over`: when
+        it could be answered; by time.perf_counter()."""
+        self._begun = self._forced = self.asked = self.over = time.perf_counter()
         self._collected = _collector.seconds
+        self.waited: dict[str, float] | None = None
         _of_thread.waits = self
 
     def in_force(self) -> None:
         self._forced = time.perf_counter()
         _of_thread.waits = None
 
-    def asked(self) -> None:
-        """Its answer is requested: from now on it waits for the disk."""
-        self._asked = time.perf_counter()
-
-    def over(self) -> None:
-        """It may be answered."""
-        self._over = time.perf_counter()
-        self._collected = _collector.seconds - self._collected
-
     def parts(self) -> tuple[float, float]:
         """Seconds until it was in force, and then until it was over."""
-        over, seconds = self._over, self.seconds
-        if over - self._begun >= SLOW:
-            seconds["disk"] = over - self._asked
-            seconds["queue"] = self._asked - self._forced
-            seconds["collector"] = self._collected
-            seconds["work"] = max(0.0, over - self._begun - sum(seconds.values()))
-        return self._forced - self._begun, over - self._forced
+        return self._forced - self._begun, self.over - self._forced
+
+    def seconds(self) -> dict[str, float]:
+        """For each of CAUSES, once it is over."""
+        found = dict.fromkeys(CAUSES, 0.0) | (self.waited or {})
+        found["disk"] = self.over - self.asked
+        found["queue"] = self.asked - self._forced
+        found["collector"] = _collector.seconds - self._collected
+        found["work"] = max(0.0, self.over - self._begun - sum(found.values()))
+        return found
 
 
 def waited(cause: str, seconds: float) -> None:
     """Count a wait of this thread's request, if it has one."""
     waits: Waits | None = getattr(_of_thread, "waits", None)
     if waits is not None:
-        waits.seconds[cause] += seconds
+        waits.waited = found = waits.waited or {}
+        found[cause] = found.get(cause, 0.0) + seconds
 
 
 class SlowRequests:

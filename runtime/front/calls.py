@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from ..http2 import grpc_wire as wire
@@ -13,7 +14,7 @@ from ..http2.codes import Code
 from ..http2.grpc_wire import Compressed, Messages, TooLong
 from ..http2.session import Fields
 from .budget import Full, Share
-from .connection import Connection
+from .connection import AHEAD, Connection
 from .timers import Timer, Timers
 
 #: Bytes of requests that a call may always have waiting.
@@ -80,6 +81,18 @@ class Method:
 class Call:
     """A call. Methods may ask it by any thread."""
 
+    #: What the method has to say of its last answer, for who has it on record.
+    note: Any = None
+    #: A thread is at work on it, or will be; it is not over.
+    begun, open = False, True
+    _held = 0  # bytes of requests that are not taken
+    _untaken = 0  # and those that the client may not send again yet: of its window only a few
+    _came = 0  # requests
+    _answered = False
+    _stalled = 0.0
+    _timer: Timer | None = None
+    _arriving: Timer | None = None
+
     def __init__(
         self, connection: Connection, stream: int, method: Method, caller: Any,
         until: float | None, share: Share,
@@ -87,24 +100,13 @@ class Call:
         """`until`: the time on time.monotonic() at which nobody waits for it any more; `share`: of
         the memory for requests."""
         self.method, self.caller, self.until, self.lock = method, caller, until, connection.lock
-        #: What the method has to say of its last answer, for who has it on record.
-        self.note: Any = None
-        #: A thread is at work on it, or will be; nothing more will be asked; it is not over.
-        self.begun, self.open = False, True
+        #: Nothing more will be asked.
         self.ended = self._turned_away = not method.admits(caller)
         self._connection, self._stream = connection, stream
         #: Requests that are there, and what they hold if they are large.
         self.asked, self.share = deque[bytes](), share
         self._messages = Messages(method.longest)
-        self._held = 0  # bytes of requests that are not taken
-        self._untaken = 0  # and those that the client may not send again yet
-        self._came = 0  # requests
-        self._answered = False
-        self._stalled = 0.0
         self._callbacks: list[Callable[[], object]] = []
-        self._timer: Timer | None = None
-        self._arriving: Timer | None = None
-        self._late: Callable[[], None] = lambda: None
 
     # ---- asked by methods -------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ class Call:
             self.put(message)
             self._connection.flush()
             self._stalled = time.monotonic()
-            while self.open and not self._connection.room(self._stream):
+            while self.open and not self.room:
                 if not self.is_active():
                     raise Gone
                 self._connection.wait(self.time_remaining())
@@ -170,7 +172,8 @@ class Call:
         """The same, without waiting and flushing; the lock is had."""
         if not self.open:
             raise Gone
-        self._answer()
+        if not self._answered:
+            self._answer()
         self._connection.session.send(self._stream, wire.framed(message))
 
     def finish(self, flush: bool = True) -> None:
@@ -233,7 +236,7 @@ class Call:
         if self.share.held:
             self._hold(held)
         self._held = held
-        if not self.asked:
+        if self._untaken > _FEW and not self.asked:
             self._took()
         return request
 
@@ -248,8 +251,9 @@ class Call:
 
     @property
     def room(self) -> bool:
-        """Whether more may be answered."""
-        return self._connection.room(self._stream)
+        """Whether more may be answered before some has gone."""
+        connection = self._connection
+        return connection.session.waiting(self._stream) + len(connection.unsent) < AHEAD
 
     def want_room(self) -> None:
         """Who makes some has the connection's streams looked at."""
@@ -264,8 +268,7 @@ class Call:
 
     def expect(self, timers: Timers, seconds: float, late: Callable[[], None]) -> None:
         """A request, within that time. `late`: is called where it does not come."""
-        self._late = late
-        self._timer = timers.after(seconds, self._give_up)
+        self._timer = timers.after(seconds, partial(self._give_up, late))
 
     @property
     def large(self) -> bool:
@@ -298,12 +301,12 @@ class Call:
             if (seconds := self.time_remaining()) is not None and self.open:
                 self._timer = timers.after(seconds, self._give_up)
 
-    def _give_up(self) -> None:
+    def _give_up(self, late: Callable[[], None] = lambda: None) -> None:
         with self.lock:
             if self.until is not None and time.monotonic() >= self.until:
                 self.fail(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
             elif not self.begun:
-                self._late()
+                late()
                 self.cancel()
 
     def close(self) -> None:
@@ -317,7 +320,7 @@ class Call:
             self._arriving.stop()
         self.asked.clear()
         self._messages.clear()
-        self._hold(0)
+        self.share.hold(0)
         self._held = 0
         self._took()
         for work in self._callbacks:

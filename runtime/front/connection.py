@@ -18,7 +18,7 @@ from .timers import Timers
 
 #: Bytes that are read at a time; that wait to be sent before nothing more is read; and that a call
 #: may have waiting before it has to wait itself.
-_AT_ONCE, _MOST, _AHEAD = 64 << 10, 256 << 10, 64 << 10
+_AT_ONCE, _MOST, AHEAD = 64 << 10, 256 << 10, 64 << 10
 #: Seconds that a client has to read what was sent when we have ended the connection; without a byte
 #: of it, after which it is asked; and to answer that.
 _LINGER, QUIET, ANSWER = 5.0, 30.0, 10.0
@@ -56,7 +56,7 @@ class Connection:
         self._changed, self._waiting = Condition(self.lock), 0
         self.streams: Streams
         self.alive, self._why = True, ""
-        self._unsent = memoryview(b"")
+        self.unsent = memoryview(b"")  # frames that the client does not take yet
         #: A lane waits until more may be sent on its stream.
         self.room_wanted = False
         #: What the gate holds back; nothing is read before it has gone on.
@@ -86,8 +86,8 @@ class Connection:
                 return 0
             if self._ending:
                 return READ
-            reading = len(self._unsent) < _MOST and not self._paused_until
-            return (READ if reading else 0) | (WRITE if self._unsent else 0)
+            reading = len(self.unsent) < _MOST and not self._paused_until
+            return (READ if reading else 0) | (WRITE if self.unsent else 0)
 
     def _read(self) -> None:
         now, held = time.monotonic(), bool(self._paused_until)
@@ -99,7 +99,7 @@ class Connection:
             if self._gate is not None and (pause := self._gate.pause(now)):
                 self._pause(now + pause)
                 return
-            if not held and len(self._unsent) < _MOST:
+            if not held and len(self.unsent) < _MOST:
                 received, ended = receive(self._socket, _AT_ONCE)
             if received:
                 self.heard, self._asked = now, False
@@ -146,34 +146,31 @@ class Connection:
     def flush(self) -> None:
         """Send what the session has to be sent, as far as the client takes it."""
         while self.alive and not self._ending:
-            all_ = not self._unsent
+            all_ = not self.unsent
             if all_:
-                self._unsent = memoryview(self.session.unsent())
+                self.unsent = memoryview(self.session.unsent())
                 if self.session.events:
                     all_ = False  # streams that are told may have more
                     self._tell()
-            if not self._unsent:
+            if not self.unsent:
                 break
             try:
-                self._unsent = self._unsent[self._socket.send(self._unsent) :]
+                self.unsent = self.unsent[self._socket.send(self.unsent) :]
             except AGAIN:
                 if not self._serving:
                     self._wake()
                 return
             except OSError:
                 self._close()
-            if all_ and not self._unsent:
+            if all_ and not self.unsent:
                 break
-        self.tell()
+        if self._waiting:
+            self.tell()
         if self.room_wanted:  # nothing has to come from the client before that
             self.room_wanted = False
             self._wake()
         if self.alive and self.session.over:
             self._end()
-
-    def room(self, stream: int) -> bool:
-        """Whether more may be sent on it before some has gone."""
-        return self.session.waiting(stream) + len(self._unsent) < _AHEAD
 
     def wait(self, seconds: float | None) -> None:
         """Until something has changed, or so long."""
@@ -210,7 +207,7 @@ class Connection:
         if self._ending:
             return
         with suppress(OSError):
-            self._socket.send(bytes(self._unsent) + self.session.unsent())
+            self._socket.send(bytes(self.unsent) + self.session.unsent())
             self._socket.shutdown(socket.SHUT_WR)
         self._ending = True
         self.streams.closed()
@@ -234,7 +231,7 @@ class Connection:
         self._on_end(self, self._why)
         # It goes now, not with the next collection, which looks at nothing older than a large
         # request (no_collecting).
-        self.streams, self._unsent, self._held = _GONE, memoryview(b""), b""
+        self.streams, self.unsent, self._held = _GONE, memoryview(b""), b""
 
 
 class _Gone:

@@ -49,6 +49,8 @@ class Gate:
     def pause(self, now: float) -> float:
         """Seconds in which nothing is to be read. Raises `Excessive`."""
         bucket = self._bucket
+        if bucket.tokens > 0:
+            return 0.0
         bucket.fill(now)
         if bucket.tokens > 0:
             return 0.0
@@ -69,8 +71,11 @@ class Gate:
             if bucket.tokens <= 0 and (pause := self.pause(now)):
                 self._ahead = 0
                 return at, pause
-            length = int.from_bytes(data[at : at + 3], "big")
-            bucket.tokens -= self._cost(data[at + 3], data[at + 4], length)
+            length, kind = int.from_bytes(data[at : at + 3], "big"), data[at + 3]
+            if kind == _DATA and length:
+                bucket.tokens -= _PART
+            else:
+                bucket.tokens -= self._cost(kind, data[at + 4], length)
             at += _HEAD + length
         self._waiting = None
         if at > len(data):
@@ -80,8 +85,8 @@ class Gate:
         return at, 0.0
 
     def _cost(self, kind: int, flags: int, length: int) -> float:
-        if kind == _DATA:
-            return _PART if length else _END if flags & _END_STREAM else _NOTHING
+        if kind == _DATA:  # without data
+            return _END if flags & _END_STREAM else _NOTHING
         cost = _COSTS.get(kind, _OTHERS)
         if kind in (_HEADERS, _CONTINUATION):
             self._block += length

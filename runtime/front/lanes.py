@@ -26,30 +26,34 @@ _Finish = Callable[[], bytes | Failed | Gone]
 class Lane:
     """Such a call. `going`: a thread is at work on it, or will be."""
 
+    going = False
+    _made: Ordered | None = None
+    #: The next request has waited as it has to; seconds that it still has to; it is large.
+    _paid, _wait, _large = False, 0.0, False
+    #: It waits for the client to take answers; it ended nothing, and waits for nothing else.
+    blocked, quiet = False, True
+    _failed: Failed | None = None
+
     def __init__(
         self, call: Call, submit: Callable[[Callable[[], object]], object], timers: Timers
     ) -> None:
         """`submit`: have work carried out by another thread."""
         self.call, self._submit, self._timers = call, submit, timers
-        self.going = False
-        self._made: Ordered | None = None
-        #: The next request has waited as it has to; seconds that it still has to; it is large.
-        self._paid, self._wait, self._large = False, 0.0, False
-        #: It waits for the client to take answers; it ended nothing, and waits for nothing else.
-        self.blocked, self.quiet = False, True
-        self._failed: Failed | None = None
 
     def begin(self, inline: bool) -> list[_Finish]:
         """Make requests; what waits for the answer of each."""
         if self._failed is not None:  # that has waited
             return [partial(_same, self._failed)]
         begun: list[_Finish] = []
+        call = self.call
         try:
-            if self._made is None and self.call.open:
-                assert self.call.method.ordered is not None
-                self._made = self.call.method.ordered(self.call)
+            if self._made is None and call.open:
+                assert call.method.ordered is not None
+                self._made = call.method.ordered(call)
             made = self._made
-            while made is not None and self.call.asked and not made.over and len(begun) < DEPTH:
+            if made is not None and not call.room:  # of which what is begun takes none
+                return begun
+            while made is not None and call.asked and not made.over and len(begun) < DEPTH:
                 if (request := self._next(made, inline)) is None:
                     break
                 begun.append(made.begin(request))
@@ -65,7 +69,7 @@ class Lane:
         """The request that can be made now."""
         call = self.call
         with call.lock:
-            if not call.asked or not call.room:
+            if not call.asked:
                 return None
             request = call.asked[0]
             if not self._paid:
@@ -78,18 +82,15 @@ class Lane:
 
     def answer(self, finish: _Finish) -> None:
         """Not sent before the connection is flushed."""
-        message = finish()
+        message, call = finish(), self.call
         if isinstance(message, Failed):
-            self.call.fail(message, flush=False)
-        if isinstance(message, Failed | Gone):
-            return
-        try:
-            with self.call.lock:
-                self.call.put(message)
-                if self.call.method.single:
-                    self.call.finish(flush=False)
-        except Gone:
-            pass
+            call.fail(message, flush=False)
+        elif not isinstance(message, Gone):
+            with call.lock:
+                if call.open:
+                    call.put(message)
+                    if call.method.single:
+                        call.finish(flush=False)
 
     def settle(self) -> None:
         if self._made is not None:
@@ -141,18 +142,23 @@ def serve(lanes: list[Lane], inline: bool = False) -> bool:
     `inline`: by the thread that has the socket, and sends the rest."""
     quiet = True
     while lanes:
-        one = lanes[0].call
-        begun = [(lane, lane.begin(inline)) for lane in lanes]
-        for lane, finishing in begun:
-            for finish in finishing:
-                lane.answer(finish)
+        one, served, quiet = lanes[0].call, lanes, True
+        begun: list[tuple[Lane, _Finish]] = []
+        for lane in served:
+            for finish in lane.begin(inline):
+                begun.append((lane, finish))
+        for lane, finish in begun:
+            lane.answer(finish)
         with one.lock:
             one.flush()  # what is sent now has made room by then
-        for lane in lanes:
+        for lane in served:
             lane.settle()
+        lanes = []
         with one.lock:
-            served, lanes = lanes, [lane for lane in lanes if lane.goes_on()]
-            quiet = not [lane for lane in served if not lane.quiet]
+            for lane in served:
+                if lane.goes_on():
+                    lanes.append(lane)
+                quiet = quiet and lane.quiet
             if not (quiet or inline):
                 one.flush()
     return quiet

@@ -69,8 +69,8 @@ class Loop:
         self._poll = select.epoll()
         self._turns: dict[int, _Turn] = {}
         self._lock = Lock()
-        #: Threads that wait for all sockets; since when none does.
-        self._idle, self._busy_since = 0, 0.0
+        #: Threads that wait for all sockets, besides those that are at work; since when none does.
+        self.idle, self._busy_since = 0, 0.0
         self._ended, self._end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll.register(self._ended, READ)
         self._threads = [
@@ -95,15 +95,10 @@ class Loop:
             self._poll.close()
             os.close(self._ended)
 
-    @property
-    def attended(self) -> bool:
-        """Whether a thread waits for sockets, besides those that are at work."""
-        return self._idle > 0
-
     def unattended(self) -> float:
         """Seconds since the last thread that waited for sockets began to work; 0: one waits."""
         with self._lock:
-            return 0.0 if self._idle else time.monotonic() - self._busy_since
+            return 0.0 if self.idle else time.monotonic() - self._busy_since
 
     def add(self, served: Served, events: int = READ) -> None:
         """Raises OSError."""
@@ -141,11 +136,11 @@ class Loop:
     def _run(self) -> None:
         while True:
             with self._lock:
-                self._idle += 1
+                self.idle += 1
             found = self._poll.poll(maxevents=1)
             with self._lock:
-                self._idle -= 1
-                if not self._idle:
+                self.idle -= 1
+                if not self.idle:
                     self._busy_since = time.monotonic()
             for descriptor, _ in found:
                 if descriptor == self._ended:
@@ -174,7 +169,7 @@ class Loop:
                 again, turn.again = turn.again, False
                 turn.taken = again
                 if not again and events and self._turns.get(descriptor) is turn:
-                    if events == READ and turn.served.stays and self._idle >= _OTHERS:
+                    if events == READ and turn.served.stays and self.idle >= _OTHERS:
                         return turn.changes
                     self._wait(descriptor, events)
         return None

@@ -65,7 +65,7 @@ class Secured:
         """Nothing once it was closed. Raises BlockingIOError, OSError."""
         came = 0 if self._in.pending or self._ended else self._take(min(most, _RECORD))
         found = self._read()
-        data = b"".join(found)
+        data = found[0] if len(found) == 1 else b"".join(found)
         beside = max(0, self._beside + came - len(data) - _BESIDE * len(found))
         self._beside = min(beside, _RECORD)
         self.wasted += beside - self._beside
@@ -122,5 +122,6 @@ class Secured:
             self._flush()
 
     def _flush(self) -> None:
-        while self._left:
-            self._left = self._left[self._socket.send(self._left) :]
+        left = self._left
+        while left:
+            left = self._left = left[self._socket.send(left) :]

@@ -67,7 +67,7 @@ class Server:
         self._served = Served(
             methods,
             self._threads.submit,
-            lambda: self._loop.attended,
+            self._loop,
             self._timers,
             patience,
             arriving,

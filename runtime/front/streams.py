@@ -16,6 +16,7 @@ from .budget import Budget, Share
 from .calls import Call, Failed, Gone, Method
 from .connection import Connection
 from .lanes import Lane, serve
+from .loop import Loop
 from .threads import log_error
 from .timers import Timers
 
@@ -27,14 +28,14 @@ _LATE = "a call whose request did not come in time"
 
 @dataclass(frozen=True)
 class Served:
-    """What connections have in common. `submit`: have work carried out for a host. `attended`:
-    whether there is another thread for the sockets. `patience`: seconds that a call has for its
-    request; `arriving`: memory for requests, of each host; `refused`: is told of a host whose call
-    no method has seen, and why."""
+    """What connections have in common. `submit`: have work carried out for a host. `loop`: whose
+    threads have the sockets. `patience`: seconds that a call has for its request; `arriving`:
+    memory for requests, of each host; `refused`: is told of a host whose call no method has seen,
+    and why."""
 
     methods: Mapping[bytes, Method]
     submit: Callable[[str, Callable[[], object]], object]
-    attended: Callable[[], bool]
+    loop: Loop
     timers: Timers
     patience: float
     arriving: Budget
@@ -158,18 +159,19 @@ class Calls:
     def go_on(self) -> bool:
         """By the thread that has the socket. Returns whether all was sent that there is."""
         with self._lock:
+            for lane in self._lanes.values():
+                if lane.blocked and lane.unblocked():
+                    self._due.append(lane)
+            due, self._due = self._due, []
             new, self._new = self._new, []
             starting, self._starting = self._starting, []
-            lanes = self._lanes.values()
-            self._due += [lane for lane in lanes if lane.blocked and lane.unblocked()]
-            due, self._due = self._due, []
             for call in new:
                 if not call.begun and call.open:
                     late = partial(self._served.refused, self._host, _LATE)
                     call.expect(self._served.timers, self._served.patience, late)
         for call in starting:
             self._submit(partial(self._run, call))
-        if due and self._served.attended():
+        if due and self._served.loop.idle:
             return serve(due, inline=True)
         if due:
             self._submit(partial(serve, due))

@@ -49,7 +49,7 @@ class ClientSession(Session):
         )
         if stream < 0:
             return None
-        self._bodies[stream] = Body(waits=False)
+        self._bodies[stream] = Body()
         return stream
 
 

@@ -154,10 +154,10 @@ class Callbacks:
         }  # fmt: skip
         lib, self.made, self.options = library(), c_void_p(), c_void_p()
         self.provider = Provider(None, Read(read))
-        _need(lib.session_callbacks_new(byref(self.made)))
+        need(lib.session_callbacks_new(byref(self.made)))
         for name, call in calls.items():
             getattr(lib, f"session_callbacks_set_{name}_callback")(self.made, call)
-        _need(lib.option_new(byref(self.options)))
+        need(lib.option_new(byref(self.options)))
         lib.option_set_no_auto_window_update(self.options, 1)
         lib.option_set_no_closed_streams(self.options, 1)
         self._kept = calls  # as long as the library may call them
@@ -166,36 +166,28 @@ class Callbacks:
 def server_session(callbacks: Callbacks, number: int) -> c_void_p:
     """To be freed by `session_del`."""
     made = c_void_p()
-    _need(library().session_server_new2(byref(made), callbacks.made, number, callbacks.options))
+    need(library().session_server_new2(byref(made), callbacks.made, number, callbacks.options))
     return made
 
 
 def client_session(callbacks: Callbacks, number: int) -> c_void_p:
     """To be freed by `session_del`."""
     made = c_void_p()
-    _need(library().session_client_new2(byref(made), callbacks.made, number, callbacks.options))
+    need(library().session_client_new2(byref(made), callbacks.made, number, callbacks.options))
     return made
 
 
-def frames_to_send(lib: Any, session: c_void_p) -> bytes:
-    """Each is given once."""
-    send, at, found = lib.session_mem_send, c_void_p(), b""
-    to = byref(at)
-    while (size := send(session, to)) > 0:
-        found += ctypes.string_at(at, size)
-    if size < 0:
-        _need(size)
-    return found
+def place() -> tuple[c_void_p, Any]:
+    """For an address that a call says, and what is given to that call."""
+    made = c_void_p()
+    return made, byref(made)
 
 
-def copy(into: int, data: bytes) -> None:
-    ctypes.memmove(into, data, len(data))
+#: (into, from, count); (at, count).
+copy, bytes_at = ctypes.memmove, ctypes.string_at
 
 
-def bytes_at(at: int, size: int) -> bytes:
-    return ctypes.string_at(at, size)
-
-
-def _need(result: int) -> None:
+def need(result: int) -> None:
+    """Raises MemoryError where a call failed."""
     if result < 0:
         raise MemoryError("libnghttp2 has no memory")

@@ -62,10 +62,10 @@ class Body:
 
     __slots__ = ("data", "ended", "trailer", "waits")
 
-    def __init__(self, waits: bool) -> None:
+    def __init__(self) -> None:
         """`waits`: nothing is asked of it before there is more."""
-        self.data, self.waits = bytearray(), waits
-        self.ended, self.trailer = False, Fields()
+        self.data, self.trailer = bytearray(), Fields()
+        self.ended = self.waits = False
 
 
 class Session:
@@ -82,9 +82,13 @@ class Session:
         self._fields: dict[bytes, bytes] = {}
         self._size = 0
         self._raised: BaseException | None = None
+        #: Streams that were answered to their end while their clients may send more, which they
+        #: need not (RFC 9113 section 8.1).
+        self._answered = set[int]()
         self._bodies: dict[int, Body] = {}
         self._lib, self._number, self._session = ng.library(), number, made
         self._callbacks = callbacks  # two threads' first sessions may have made two
+        self._frame, self._to_frame = ng.place()
         _sessions[number] = self
         found = ng.settings(
             (ng.INITIAL_WINDOW_SIZE, WINDOW), (ng.MAX_HEADER_LIST_SIZE, HEADERS), *settings
@@ -123,13 +127,15 @@ class Session:
     def send(self, stream: int, data: bytes) -> None:
         if (body := self._bodies.get(stream)) is not None:
             body.data += data
-            self._go_on(stream, body)
+            if body.waits:
+                self._go_on(stream, body)
 
     def end(self, stream: int, trailer: Fields = ()) -> None:
         """With these fields behind what was sent."""
         if (body := self._bodies.get(stream)) is not None:
             body.ended, body.trailer = True, trailer
-            self._go_on(stream, body)
+            if body.waits:
+                self._go_on(stream, body)
 
     def ended(self, stream: int) -> bool:
         """Whether nothing more is to be sent on it."""
@@ -149,19 +155,22 @@ class Session:
 
     def unsent(self) -> bytes:
         """Bytes for the other side, once."""
-        return self._frames()
-
-    def _frames(self) -> bytes:
-        try:
-            return ng.frames_to_send(self._lib, self._session)
-        finally:
+        send, found = self._lib.session_mem_send, b""
+        while True:
+            while (size := send(self._session, self._to_frame)) > 0:
+                found += ng.bytes_at(self._frame, size)
             if self._raised is not None:  # as the library called: nobody knows what it missed
                 raise self._raised
+            ng.need(size)
+            if not self._answered:
+                return found
+            for stream in self._answered:
+                self.reset(stream, ng.NO_ERROR)
+            self._answered.clear()
 
     def _go_on(self, stream: int, body: Body) -> None:
-        if body.waits:
-            body.waits = False
-            self._lib.session_resume_data(self._session, stream)
+        body.waits = False
+        self._lib.session_resume_data(self._session, stream)
 
     # ---- called by the library --------------------------------------------------------------
 
@@ -190,12 +199,12 @@ class Session:
 
     def read(self, stream: int, into: int, room: int, flags: Any) -> int:
         body = self._bodies[stream]
-        count = min(room, len(body.data))
+        data = body.data
+        count = min(room, len(data))
         if not count and not body.ended:
             body.waits = True
             return ng.ERR_DEFERRED
-        data = body.data
-        ng.copy(into, bytes(data) if count == len(data) else bytes(data[:count]))
+        ng.copy(into, bytes(data) if count == len(data) else bytes(data[:count]), count)
         del data[:count]
         if body.ended and not data:
             flags[0] = ng.DATA_EOF
@@ -218,12 +227,11 @@ class ServerSession(Session):
     """The side that answers."""
 
     def __init__(self) -> None:
-        self._answered = set[int]()  # to their end, while their clients may send more
         super().__init__(ng.server_session, ALL_WINDOWS, (ng.MAX_CONCURRENT_STREAMS, STREAMS))
 
     def answer(self, stream: int, fields: Fields) -> None:
         """The fields in front of what is sent on it."""
-        self._bodies[stream] = Body(waits=True)
+        self._bodies[stream] = Body()
         made = ng.fields(fields)
         self._lib.submit_response(self._session, stream, made, len(made), self._callbacks.provider)
 
@@ -237,15 +245,6 @@ class ServerSession(Session):
         """Streams go on to their end; new ones are refused."""
         last = self._lib.session_get_last_proc_stream_id(self._session)
         self._lib.submit_goaway(self._session, 0, last, ng.NO_ERROR, None, 0)
-
-    def unsent(self) -> bytes:
-        found = self._frames()
-        while self._answered:  # who was answered need send no more (RFC 9113 section 8.1)
-            for stream in self._answered:
-                self.reset(stream, ng.NO_ERROR)
-            self._answered.clear()
-            found += self._frames()
-        return found
 
     def on_sent(self, stream: int) -> None:
         self._answered.add(stream)
@@ -295,7 +294,9 @@ def _on_chunk(_: Any, flags: int, stream: int, data: int, size: int, mine: int) 
 def _on_frame(_: Any, frame: Any, mine: int) -> int:
     try:
         head = frame[0]
-        _sessions[mine].on_frame(head.stream_id, head.type, head.flags)
+        kind, flags = head.type, head.flags
+        if kind or flags & ng.END_STREAM:  # DATA is 0
+            _sessions[mine].on_frame(head.stream_id, kind, flags)
     except BaseException as error:
         return _sessions[mine].on_raised(error)
     return 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 _MAGIC = b"HELIOLG2"
-_HEAD = struct.Struct("<8s8sIIQQQQQQII")
+_CONTENT, _HEAD = struct.Struct("<8s8sIIQQQQQQI"), struct.Struct("<8s8sIIQQQQQQII")
 #: Bytes from one header to the other, and of both.
 PAGE, HEADS = 4096, 8192
 #: `base` of a log that has not begun.
@@ -41,7 +41,7 @@ class Head(NamedTuple):
         return self.directory, self.pipeline, self.number
 
     def encode(self) -> bytes:
-        content = _HEAD.pack(_MAGIC, *self, 0)[:-4]
+        content = _CONTENT.pack(_MAGIC, *self)
         return content + crc32(content).to_bytes(4, "little")
 
 

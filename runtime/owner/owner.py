@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
@@ -79,30 +79,33 @@ class Asked(NamedTuple):
     codecs: Codecs
 
 
-class Made:
+class Made(Waits):
     """A transaction that is in force. Its `outcome` may be told once `acknowledge` has returned;
     then comes `settle`."""
 
-    __slots__ = ("_owner", "_waits", "outcome")
-
-    def __init__(self, owner: Owner, waits: Waits, outcome: Outcome) -> None:
-        self._owner, self._waits, self.outcome = owner, waits, outcome
+    __slots__ = ("outcome", "owner")
+    owner: Owner
+    outcome: Outcome
 
     def acknowledge(self) -> None:
         """Returns when it may be. Is called once. Raises `Refused`, and then this is all."""
-        self._waits.asked()
-        if (journal := self._owner.journal) is not None:
+        self.asked = time.perf_counter()
+        if (journal := self.owner.journal) is not None:
             try:
                 journal.acknowledged()
             except Refused:
-                self._owner.tally.refused()
+                self.owner.tally.refused()
                 raise
-        self._waits.over()
+        self.over = time.perf_counter()
 
     def settle(self) -> None:
         """What nobody waits for: how long it took is counted."""
-        if not self.outcome.repeated:
-            self._owner.count(self.outcome.revision, self._waits)
+        if self.outcome.repeated:
+            return
+        force, answer = self.parts()
+        self.owner.tally.made(force, answer)
+        if force + answer >= SLOW:
+            self.owner.record_slow(self.outcome.revision, self.seconds())
 
 
 class Owner:
@@ -160,22 +163,22 @@ class Owner:
     def begin(self, wish: Wish, until: float | None = None) -> Made:
         """One transaction, in force when this returns; others may be begun before it is
         acknowledged."""
-        waits = Waits()
+        made = Made()
+        made.owner = self
         try:
             if len(wish.content) < FEWEST:
-                outcome = self._refusing(wish, until)
+                made.outcome = self._in_force(wish, until)
             else:
                 with gc_paused():
-                    outcome = self._refusing(wish, until)
+                    made.outcome = self._refusing(wish, until)
         except Refused:
             self.tally.refused()
             raise
         finally:
-            waits.in_force()
-        journal = self.journal
-        if journal is not None and journal.wants_care(self.loaded.book):
+            made.in_force()
+        if (journal := self.journal) is not None and journal.wants_care(self.loaded.book):
             self.stir()
-        return Made(self, waits, outcome)
+        return made
 
     def _refusing(self, wish: Wish, until: float | None) -> Outcome:
         try:
@@ -185,19 +188,16 @@ class Owner:
             error.__traceback__ = error.__context__ = error.__cause__ = None
             raise
 
-    def count(self, revision: int, waits: Waits) -> None:
-        """A request that came into force with this revision, and was acknowledged."""
-        force, answer = waits.parts()
-        self.tally.made(force, answer)
-        if force + answer >= SLOW:
-            self.tally.slow(waits.seconds)
-            self._slow.record(revision, waits.seconds)
+    def record_slow(self, revision: int, seconds: Mapping[str, float]) -> None:
+        """A request that came into force with this revision waited for so long for each cause."""
+        self.tally.slow(seconds)
+        self._slow.record(revision, seconds)
 
     def _in_force(self, wish: Wish, until: float | None) -> Outcome:
         codecs = self.codecs
         # In the numbers of another build it may say nothing, but may have been answered before.
         wanted: Request | Columns | None = wish.parsed
-        if wanted is None and self._is_for(wish):
+        if wanted is None and wish.digest in ("", self.loaded.manifest.digest):
             wanted = _read(wish, codecs)
         digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
         asked = _new(Asked, (wish, digest, wanted, codecs))
@@ -214,9 +214,6 @@ class Owner:
             with self.alone(until), self.turn(until):
                 return self.known(asked) or self.make(asked)
 
-    def _is_for(self, wish: Wish) -> bool:
-        return not wish.digest or wish.digest == self.digest
-
     def known(self, asked: Asked) -> Outcome | None:
         """What was answered to it before. Raises `Refused` where its key was another's."""
         return self._answers.repeated(asked.wish.key, asked.digest) if asked.wish.key else None
@@ -225,7 +222,7 @@ class Owner:
         """What it says to the build that is loaded."""
         if asked.wanted is not None and asked.codecs is self.codecs:
             return asked.wanted
-        if not self._is_for(asked.wish):
+        if asked.wish.digest not in ("", self.loaded.manifest.digest):
             raise refused(faults.other_build())
         return _read(asked.wish, self.codecs)  # upgraded since it was read
 
@@ -544,11 +541,12 @@ class Owner:
 
     def _begin_turn(self, until: float | None) -> None:
         """Its end is the caller's to give."""
-        _wait(self.turns.take, until)
+        if not self.turns.take(0):
+            _wait(self.turns.take, until)
         try:
             if self._ended is not None:
                 raise refused(self._ended)
-            if self.loaded.closed:  # it could not be opened again when it had to be
+            if not self.loaded.lock.held:  # it could not be opened again when it had to be
                 self._take(open_loaded(self.name))
         except BaseException:
             self.turns.give()

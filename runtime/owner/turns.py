@@ -28,22 +28,24 @@ class Turns:
 
     def take(self, seconds: float = -1) -> bool:
         """Whether it is ours, within that time (-1: however long it takes)."""
+        # Who stands at the door goes first.
+        if (self._door.locked() or not self._turn.acquire(False)) and not self._wait(seconds):
+            return False
+        self._since = time.monotonic()
+        while self._left:
+            self._left.popleft()()
+        return True
+
+    def _wait(self, seconds: float) -> bool:
         cause, begun = self._cause, time.monotonic()
         if not self._door.acquire(timeout=seconds):
             return False
-        now = time.monotonic()
         try:
-            left = max(0.0, begun + seconds - now) if seconds >= 0 else -1
-            taken = self._turn.acquire(timeout=left)
-            now = time.monotonic()
-            if taken:
-                self._since = now
-                while self._left:
-                    self._left.popleft()()
-            return taken
+            left = max(0.0, begun + seconds - time.monotonic()) if seconds >= 0 else -1
+            return self._turn.acquire(timeout=left)
         finally:
             self._door.release()
-            waited(cause, now - begun)
+            waited(cause, time.monotonic() - begun)
 
     @contextmanager
     def had_by(self, cause: str) -> Iterator[None]:

@@ -41,14 +41,13 @@ class Entry:
     """What one request, or `times` of a kind, came to. `who`: name, address, role and certificate,
     empty where there is none; the rest is 0 or empty where nothing is known."""
 
-    __slots__ = ("answer", "changed", "changes", "created", "method", "ms", "octets", "pipeline",
-                 "removed", "revision", "times", "who")  # fmt: skip
+    pipeline = answer = ""
+    times = 1
+    changes = created = changed = removed = revision = 0
+    ms = 0.0
 
     def __init__(self, who: tuple[str, str, str, str], method: str, octets: int = 0) -> None:
-        self.who, self.method, self.octets, self.times = who, method, octets, 1
-        self.pipeline = self.answer = ""
-        self.changes = self.created = self.changed = self.removed = self.revision = 0
-        self.ms = 0.0
+        self.who, self.method, self.octets = who, method, octets
 
     def details(self) -> Fields:
         """What is said of it besides that; asked for where it has a line of its own."""
@@ -169,20 +168,24 @@ class _Counted:
 
     def add(self, entry: Entry) -> None:
         """In a microsecond where it is like the one before."""
-        self._count += entry.times
-        if (like := (entry.who, entry.method, entry.pipeline, entry.answer)) != self._like:
+        times, answer, revision = entry.times, entry.answer, entry.revision
+        self._count += times
+        if (like := (entry.who, entry.method, entry.pipeline, answer)) != self._like:
             self._like = like
             self._name(entry)
-        if entry.answer not in DONE:
-            self._refused += entry.times
+        if answer not in DONE:
+            self._refused += times
         self._octets += entry.octets
         self._changes += entry.changes
         self._created += entry.created
         self._changed += entry.changed
         self._removed += entry.removed
-        if revision := entry.revision:
-            self._first, self._last = min(self._first, revision), max(self._last, revision)
-        self._slowest = max(self._slowest, entry.ms)
+        if revision > self._last:
+            self._last = revision
+        if 0 < revision < self._first:
+            self._first = revision
+        if entry.ms > self._slowest:
+            self._slowest = entry.ms
 
     def _name(self, entry: Entry) -> None:
         client, address, role, _ = entry.who

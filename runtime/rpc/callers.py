@@ -66,8 +66,6 @@ def caller_of(peer: Peer) -> Caller:
 class Refusal(Entry):
     """Connections of one source that were refused for one reason, in a second."""
 
-    __slots__ = ("why",)
-
     def __init__(self, host: str, why: str, count: int) -> None:
         super().__init__(("", host or "many", "", ""), "connect")
         self.answer, self.why, self.times = "refused", why, count

@@ -26,7 +26,7 @@ from ...lang.text.exit_status import diagnosed
 from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..base.identity import ROLES, Role
-from ..base.outcome import RevisionConflict
+from ..base.outcome import Outcome, RevisionConflict
 from ..base.revoked import Revoked
 from ..front import calls
 from ..front.calls import Failed, Gone, bare
@@ -144,10 +144,10 @@ def _gate(name: str, client: _Client) -> AbstractContextManager[object]:
 class Begun(NamedTuple):
     """A request that is in force, or that has so many `findings`. `reply` is its answer once `wait`
     has returned, if that gives nothing in its place; `settle` does what comes behind the answer.
-    `kinds`: of the rules that it changed."""
+    `outcome`: what the reply says."""
 
     reply: Message
-    kinds: tuple[str, ...] = ()
+    outcome: Outcome | None = None
     wait: Callable[[], Begun | None] | None = None
     settle: Callable[[], object] | None = None
     findings: int = 0
@@ -251,12 +251,13 @@ class Guard:
     def _let_in(self, name: str, call: Call, caller: Caller) -> _Client:
         """Then comes `_leave`. Raises `_TurnedAway`."""
         call.by(caller)
-        whose = caller.itself
+        known = False
         try:
             self._need_let_in(name, caller)
-            whose = caller.whose
+            known = True
             return self._enter(caller, int(name in _TIMED), int(name in _LASTING))
         except Refused as error:
+            whose = caller.whose if known else caller.itself
             raise _TurnedAway(error, whose, self._turned_away(whose)) from None
 
     def _need_let_in(self, name: str, caller: Caller) -> None:
@@ -305,8 +306,9 @@ class Guard:
             return sum(c.calls > 0 or now - c.filled < _RECENT for c in self._clients.values())
 
     def _enter(self, caller: Caller, timed: int, lasting: int) -> _Client:
-        limits, client = self.limits, self._known(caller.whose)
+        limits, whose = self.limits, caller.whose
         with self._lock:
+            client = self._client(whose)
             if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
                 title = f"this client has {client.calls} calls at a time already"
                 raise refused(faults.too_much(title, "end some, or send requests on one stream"))
@@ -321,7 +323,7 @@ class Guard:
         return client
 
     def _count_lasting(self, host: str) -> None:
-        """The lock is had."""
+        """Called with the lock held."""
         limits, count = self.limits, self._lasting.total()
         if count >= limits.all_lasting:
             title = f"the agent has {count} streams and watches already"
@@ -333,11 +335,15 @@ class Guard:
 
     def _known(self, who: Hashable) -> _Client:
         with self._lock:
-            client = self._clients.get(who)
-            if client is None:
-                if len(self._clients) >= _KNOWN:
-                    self._forget()
-                client = self._clients[who] = _Client(tokens=self.limits.rate)
+            return self._client(who)
+
+    def _client(self, who: Hashable) -> _Client:
+        """Called with the lock held."""
+        client = self._clients.get(who)
+        if client is None:
+            if len(self._clients) >= _KNOWN:
+                self._forget()
+            client = self._clients[who] = _Client(tokens=self.limits.rate)
         return client
 
     def _forget(self) -> None:
@@ -414,9 +420,17 @@ class Guard:
     def _take(self, client: _Client, cost: float = 1.0, counts: bool = True) -> float:
         """One request more of this client: how many seconds it has to wait. `counts`: for others'
         shares."""
-        now, rate = time.monotonic(), self.limits.rate
-        most = rate
-        if others := self._beside(client, now, counts):
+        now, rate, others = time.monotonic(), self.limits.rate, 0
+        most, busy = rate, self._busy
+        with self._lock:
+            if counts:
+                client.asked.append(now)
+                if len(client.asked) == OFTEN and now - client.asked[0] < _LATELY:
+                    busy.pop(client, None)
+                    busy[client] = now
+            if len(busy) > (client in busy):
+                others = self._beside(client, now)
+        if others:
             rate /= min(SHARED, others + 1)
             most = rate * AT_ONCE
         return self._charge(client, cost, rate, most, now)
@@ -434,21 +448,15 @@ class Guard:
         client.tokens = tokens = max(tokens, -rate)  # nobody is in debt for long
         return min(1.0, -tokens / rate)
 
-    def _beside(self, client: _Client, now: float, counts: bool) -> int:
-        """How many other clients have asked often of late."""
-        with self._lock:
-            busy, asked = self._busy, client.asked
-            if counts:
-                asked.append(now)
-                if len(asked) == OFTEN and now - asked[0] < _LATELY:
-                    busy.pop(client, None)
-                    busy[client] = now
-            while busy:
-                first = next(iter(busy))
-                if now - busy[first] < _LATELY:
-                    break
-                del busy[first]
-            return len(busy) - (client in busy)
+    def _beside(self, client: _Client, now: float) -> int:
+        """How many other clients have asked often of late; called with the lock held."""
+        busy = self._busy
+        while busy:
+            first = next(iter(busy))
+            if now - busy[first] < _LATELY:
+                break
+            del busy[first]
+        return len(busy) - (client in busy)
 
 
 class _TurnedAway(Refused):
@@ -462,6 +470,8 @@ class _TurnedAway(Refused):
 class _Requests:
     """A call whose requests are made in their order (front/calls.py, `Ordered`)."""
 
+    over = _asked = False
+
     def __init__(
         self, guard: Guard, described: MethodDescriptor, kind: type[Message],
         begin: Callable[[Context], _Begin], context: Context,
@@ -470,7 +480,7 @@ class _Requests:
         self._unsaid: list[Begun] = []
         self._call, self._caller = guard._begin(self._name, described), context.caller
         self._price, self._unit, self._counts = _price(self._name)
-        self._single, self._asked, self.over = not described.client_streaming, False, False
+        self._single = not described.client_streaming
         try:
             self._client = guard._let_in(self._name, self._call, self._caller)
         except Exception as error:
@@ -507,7 +517,7 @@ class _Requests:
         """What was answered comes on record."""
         unsaid, self._unsaid = self._unsaid, []
         for begun in unsaid:
-            self._call.answered(begun.reply, begun.kinds)
+            self._call.answered(begun.reply, begun.outcome)
             if begun.settle is not None:
                 begun.settle()
 
@@ -544,6 +554,7 @@ def _share_of(caller: Caller) -> str:
     return caller.place if caller.known else ""
 
 
+@cache
 def _may(role: Role | None, needed: Role) -> bool:
     return role is not None and ROLES.index(role) >= ROLES.index(needed)
 

@@ -11,6 +11,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
 from ..base.logfmt import cut
+from ..base.outcome import Outcome
 from . import control_pb2 as pb
 from .audit import OK, UNANSWERED, Audit, Entry, Fields
 from .callers import NOBODY, Caller
@@ -21,21 +22,21 @@ _Who = tuple[str, str, str, str]
 class _Request(Entry):
     """A request, from when it came to its answer."""
 
-    __slots__ = ("begun", "kinds", "message", "reply")
+    reply: Any = None
+    outcome: Outcome | None = None
 
     def __init__(self, who: _Who, method: str, message: Any, octets: int) -> None:
-        super().__init__(who, method, octets)
+        self.who, self.method, self.octets = who, method, octets
         # of a bulk request its first part, which says what it is for
         self.message = message.begin if type(message) is pb.BulkPart else message
-        self.reply: Any = None
-        self.kinds: tuple[str, ...] = ()
         self.begun = time.monotonic()
 
-    def done(self, reply: Any) -> None:
+    def done(self, reply: Any, outcome: Outcome | None) -> None:
         self.answer, self.reply = OK, reply
-        if type(reply) is pb.ApplyReply:
-            self.created, self.changed = reply.created_count, reply.changed_count
-            self.removed, self.revision = reply.removed_count, reply.revision
+        if outcome is not None:
+            self.outcome, self.revision = outcome, outcome.revision
+            self.created, self.changed = outcome.created_count, outcome.changed_count
+            self.removed = outcome.removed_count
         elif type(reply) is pb.RefreshReply:
             self.changed, self.revision = reply.rules, reply.revision
         else:
@@ -59,9 +60,9 @@ class _Request(Entry):
             made["intent"] = message.id
         if isinstance(message, pb.UpgradeRequest) and message.dry_run:
             made["dry_run"] = "true"
-        if isinstance(reply, pb.ApplyReply):
-            made["kinds"] = ",".join(self.kinds)
-            made["repeated"] = "true" if reply.repeated else ""
+        if self.outcome is not None:
+            made["kinds"] = ",".join(self.outcome.kinds)
+            made["repeated"] = "true" if self.outcome.repeated else ""
         if isinstance(reply, pb.UpgradeReply):
             reply = reply.status
         if isinstance(reply, pb.PipelineStatus):
@@ -75,16 +76,16 @@ class Call:
     """From its beginning to its last answer. Of calls that change something (`changing`) each
     request is on record, of others what is refused."""
 
+    caller: Caller = NOBODY
+    _who: _Who = ("", "", "none", "")
+    _over = False
+
     def __init__(
         self, audit: Audit, name: str, described: MethodDescriptor, changing: bool
     ) -> None:
         self._audit, self._name, self._changing = audit, name, changing
-        self._in_parts = described.client_streaming and not described.server_streaming
-        self._streams = described.client_streaming
-        self._begun = time.monotonic()
+        self._described, self._begun = described, time.monotonic()
         self._waiting: deque[_Request] = deque()
-        self._over = False
-        self.by(NOBODY)
 
     def by(self, caller: Caller) -> None:
         """It is this one's."""
@@ -93,7 +94,8 @@ class Call:
 
     def asked(self, message: Message, octets: int) -> None:
         """A request came, or a part of one."""
-        if self._in_parts and self._waiting:
+        about = self._described
+        if self._waiting and about.client_streaming and not about.server_streaming:  # a part of one
             self._waiting[0].octets += octets
             return
         self._waiting.append(_Request(self._who, self._name, message, octets))
@@ -105,25 +107,22 @@ class Call:
         if not self._changing:
             yield from replies
             return
-        if not self._streams:  # one request, whatever its answer consists of
+        if not self._described.client_streaming:  # one request, whatever its answer consists of
             yield from replies
             self.answered(None)
             return
         for reply in replies:
             yield self.answered(reply)
 
-    def answered(self, reply: Any, kinds: Any = None) -> Any:
-        """The first request that waits has this reply, which is returned. `kinds`: of the rules
-        that it changed."""
+    def answered(self, reply: Any, outcome: Outcome | None = None) -> Any:
+        """The first request that waits has this reply, which is returned. `outcome`: what it says,
+        where it is of rules."""
         if self._changing:
             asked = self._waiting.popleft()
-            asked.kinds = kinds or ()
-            if type(reply) is not pb.StreamReply:
-                asked.done(reply)
-            elif reply.HasField("done"):
-                asked.done(reply.done)
-            else:
+            if outcome is None and type(reply) is pb.StreamReply:
                 _fail(asked, reply.failed)
+            else:
+                asked.done(reply, outcome)
             self._audit.record(asked.end())
         return reply
 

@@ -33,6 +33,7 @@ from .readers import Readers
 MOST_COLUMNS, MOST_ARRIVING = 256 << 20, 512 << 20
 
 
+_new = tuple.__new__  # a third of what a named tuple's own takes
 #: Methods whose requests are made in their order (front/calls.py).
 ORDERED = ("Apply", "Stream")
 
@@ -58,27 +59,29 @@ class Service(IntentMethods):
     # Of these a call has what makes a request in force.
 
     def Apply(self, context: Context) -> Callable[[pb.ApplyRequest], Begun]:
+        waited_for = cancel_when(partial(need_client, context))
+
         def begin(request: pb.ApplyRequest) -> Begun:
-            made = self._begin(request, context)
+            made = self._begin(request, context, waited_for)
             outcome = made.outcome
             reply = messages.apply_reply(outcome)
-            return Begun(reply, outcome.kinds, made.acknowledge, made.settle)
+            return _new(Begun, (reply, outcome, made.acknowledge, made.settle, 0))
 
         return begin
 
     def Stream(self, context: Context) -> Callable[[pb.ApplyRequest], Begun]:
-        numbers = count(1)
+        numbers, waited_for = count(1), cancel_when(partial(need_client, context))
 
         def begin(request: pb.ApplyRequest) -> Begun:
             number = next(numbers)
             try:
-                made = self._begin(request, context)
+                made = self._begin(request, context, waited_for)
             except Refused as error:
                 return _failed(number, error)
             outcome = made.outcome
             reply = pb.StreamReply(number=number, done=messages.apply_reply(outcome))
             wait = partial(_acknowledged, number, made)
-            return Begun(reply, outcome.kinds, wait, made.settle)
+            return _new(Begun, (reply, outcome, wait, made.settle, 0))
 
         return begin
 
@@ -100,19 +103,21 @@ class Service(IntentMethods):
             del columns
             with cancel_when(partial(need_client, context)):
                 done = self._owner(begin).apply(wish, context.until)
-        context.note = done.kinds
+        context.note = done
         return messages.apply_reply(done)
 
-    def _begin(self, request: pb.ApplyRequest, context: Context) -> Made:
+    def _begin(self, request: pb.ApplyRequest, context: Context, waited_for: cancel_when) -> Made:
         """See `Owner.begin`."""
         wanted = request.if_revision if request.HasField("if_revision") else None
         key = request.idempotency_key
-        wish = Wish(
-            request.request, False, wanted, key, request.digest,
-            client=context.caller.whose if key else None,
-        )  # fmt: skip
-        with cancel_when(partial(need_client, context)):
-            return self._owner(request).begin(wish, context.until)
+        wish = _new(Wish, (
+            request.request, False, wanted, key, request.digest, None,
+            context.caller.whose if key else None,
+        ))  # fmt: skip
+        owner = self.agent.owner(request.pipeline)
+        request.pipeline = owner.name  # for the audit
+        with waited_for:
+            return owner.begin(wish, context.until)
 
     def _owner(self, request: Any) -> Owner:
         """Of the pipeline that is meant, which the request names from then on."""

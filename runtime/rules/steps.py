@@ -52,13 +52,13 @@ class Steps:
         """Records, images, keys. `absent`: rules that spreads leave out. Raises NoRoom,
         DirectoryFull, BpfError; then `undo`."""
         steps, ids = self.steps, dict[tuple[str, int], int]()
-        for rule in paced(work.created, pause):
+        for rule in paced(work.created, pause) if work.created else ():
             table = tables[rule.kind]
             step = Step(table, rule, table.free_cells.take(), 0)
             steps.append(step)
             if not table.kind.grouped:
                 ids[rule.kind, rule.id] = step.cell
-        for old, new in paced(work.changed, pause):
+        for old, new in paced(work.changed, pause) if work.changed else ():
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
             steps.append(Step(table, new, cell, table.cells[cell]))
@@ -77,7 +77,7 @@ class Steps:
             table.image_codec.write(table.images, at, rule, cell, matches.image)
             if not step.word:
                 table.insert(matches, cell, step.keys)
-        for rule in paced(work.removed, pause):
+        for rule in paced(work.removed, pause) if work.removed else ():
             table = tables[rule.kind]
             cell = table.sequences[rule.sequence]
             steps.append(Step(table, rule, cell, table.cells[cell]))

@@ -197,7 +197,7 @@ class Writer:
             return True
         changed = [old for old, _ in work.changed] if work.changed else ()
         for rules in changed, work.removed:
-            for rule in paced(rules, pause):
+            for rule in paced(rules, pause) if rules else ():
                 table = self.tables[rule.kind]
                 if not table.settled(table.sequences[rule.sequence]):
                     return True

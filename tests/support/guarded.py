@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any
 
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.front.calls import Failed, Gone
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
@@ -67,5 +68,14 @@ def asked(
 
 def _begun(work: Callable[[Any, Any], Any], call: Any, request: Any) -> Begun:
     reply = work(request, call)
-    wrong = len(reply.failed.findings) if isinstance(reply, pb.StreamReply) else 0
-    return Begun(reply, call.note or (), findings=wrong)
+    if isinstance(reply, pb.StreamReply) and reply.HasField("failed"):
+        return Begun(reply, findings=len(reply.failed.findings))
+    done = reply.done if isinstance(reply, pb.StreamReply) else reply
+    outcome = outcome_of(done, call.note or ()) if isinstance(done, pb.ApplyReply) else None
+    return Begun(reply, outcome)
+
+
+def outcome_of(reply: pb.ApplyReply, kinds: tuple[str, ...] = ()) -> Outcome:
+    """What an answer says, of rules of these kinds."""
+    counts = reply.created_count, reply.changed_count, reply.removed_count
+    return Outcome(reply.revision, (), *counts, repeated=reply.repeated, kinds=kinds)

@@ -25,7 +25,7 @@ from lab import Lab
 pytestmark = pytest.mark.usefixtures("kernel")
 
 #: Calls of Python functions for an update of a FAR, by one who asks alone by the Unix socket.
-UNARY, STREAM = 264, 187
+UNARY, STREAM = 228, 157
 FARS = 100
 
 

@@ -30,10 +30,10 @@ def test_who_takes_a_request_tells_the_client_that_it_may_send_more() -> None:
     made: Any = Connection()
     method = Method(None, None, False, 1 << 20, lambda _: True)
     call = Call(made, 1, method, None, None, Share(Budget(1 << 20, 1 << 20), "here"))
-    parts = [framed(bytes(1000)), framed(bytes(10))]
+    parts = [framed(bytes(5000)), framed(bytes(10))]
     with made.lock:
         for part in parts:
             call.receive(part)
     asked = call.requests()
-    assert [len(next(asked)), len(next(asked))] == [1000, 10]
+    assert [len(next(asked)), len(next(asked))] == [5000, 10]
     assert made.told == sum(map(len, parts))

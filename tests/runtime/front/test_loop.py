@@ -58,7 +58,7 @@ class Echo:
 def running() -> Iterator[Loop]:
     made = Loop()
     made.start()
-    until(lambda: made._idle == loop.THREADS, "all threads wait")
+    until(lambda: made.idle == loop.THREADS, "all threads wait")
     try:
         yield made
     finally:
@@ -92,7 +92,7 @@ def test_threads_are_left_for_the_others(
     monkeypatch.setattr(loop, "_STAY", LONG)
     for _ in range(3):
         assert len({each.ask() for each in echoes}) > loop.THREADS - loop._OTHERS
-    assert running.attended
+    assert running.idle
     for each in echoes:
         each.client.close()
 
@@ -148,7 +148,7 @@ def test_who_does_not_stay_keeps_no_thread(running: Loop, monkeypatch: pytest.Mo
     running.add(passing)
     try:
         passing.ask()
-        until(lambda: running._idle == loop.THREADS, "all threads wait for all sockets")
+        until(lambda: running.idle == loop.THREADS, "all threads wait for all sockets")
     finally:
         running.remove(passing)
         passing.close()

@@ -17,7 +17,7 @@ from unittest.mock import Mock
 
 import pytest
 from agent_world import EDGE, World
-from guarded import asked
+from guarded import asked, outcome_of
 from helioc.runtime.base.certs import _write, certify, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.front.calls import Failed
@@ -213,15 +213,24 @@ def test_a_bulk_request_is_one(log: Lines) -> None:
     begin = pb.BulkPart(begin=pb.BulkBegin(pipeline="edge", idempotency_key="b"), columns=b"x")
     parts = [begin.SerializeToString(), pb.BulkPart(columns=b"y" * 1000).SerializeToString()]
 
-    def method(requests: Iterator[Any], context: object) -> pb.ApplyReply:
+    def method(requests: Iterator[Any], context: Any) -> pb.ApplyReply:
         assert len(list(requests)) == 2
-        return pb.ApplyReply(revision=8, created_count=100_000)
+        made = pb.ApplyReply(revision=8, created_count=100_000)
+        context.note = outcome_of(made)
+        return made
 
     list(asked(Guard(audit=audit), "BulkApply", method, ME, parts))
     audit.close()
     (line,) = recorded(log)
     assert (line["pipeline"], line["key"], line["created"]) == ("edge", "b", "100000")
     assert line["bytes"] == str(sum(map(len, parts))) and "changes" not in line
+
+
+def test_each_of_several_is_on_record_where_a_call_may_have_one(log: Lines) -> None:
+    audit = Audit()
+    list(asked(Guard(audit=audit), "Apply", done, ME, [octets(1), octets(2)]))
+    audit.close()
+    assert [(each["key"], each["answer"]) for each in recorded(log)] == [("k1", "OK"), ("k2", "OK")]
 
 
 def test_what_comes_too_fast_is_counted(log: Lines, still: None) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from guarded import Context, asked
+from guarded import Context, asked, outcome_of
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base.agent_errors import not_allowed, revoked
@@ -117,7 +118,7 @@ def test_who_is_refused_slows_nobody() -> None:
     for _ in range(2 * OFTEN):
         with pytest.raises(Failed):
             list(asked(guard, "Status", lambda *_: b"", nobody))
-    assert not guard._beside(guard._known(me.whose), time.monotonic(), True)
+    assert not guard._beside(guard._known(me.whose), time.monotonic())
 
 
 @pytest.mark.parametrize("role", [None, "read", "admin"])
@@ -126,10 +127,10 @@ def test_who_asks_for_the_agents_health_slows_nobody(role: Role | None) -> None:
     looks = guard._known(caller("read", "probe")._replace(role=role).whose)
     for _ in range(2 * OFTEN):
         guard._cost("Health.Check", looks, 0)
-    assert not guard._beside(guard._known(me.whose), time.monotonic(), True)
+    assert not guard._beside(guard._known(me.whose), time.monotonic())
     for _ in range(2 * OFTEN):
         guard._cost("Status", looks, 0)
-    assert guard._beside(guard._known(me.whose), time.monotonic(), True) == 1
+    assert guard._beside(guard._known(me.whose), time.monotonic()) == 1
 
 
 def test_a_certificate_that_has_ended_is_refused() -> None:
@@ -155,7 +156,8 @@ def test_an_answer_is_waited_for_and_settled_behind() -> None:
             return other if request.pipeline == "b" else None
 
         reply = pb.StreamReply(number=1, done=pb.ApplyReply())
-        return Begun(reply, (), wait, lambda: said.append(f"settle {request.pipeline}"))
+        settle = partial(said.append, f"settle {request.pipeline}")
+        return Begun(reply, outcome_of(reply.done), wait, settle)
 
     ordered = Guard().ordered(METHODS["Stream"], lambda _: begin).ordered
     assert ordered is not None

@@ -40,7 +40,7 @@ def method(door: Guard, name: str, why: Why, late: bool) -> Any:
         raise why()
 
     def begin(_: object) -> Begun:
-        return Begun(pb.ApplyReply(), (), fails) if late else fails()
+        return Begun(pb.ApplyReply(), None, fails) if late else fails()
 
     def events(*_: object) -> Generator[pb.Event, None, None]:
         if late:
