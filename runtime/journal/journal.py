@@ -48,6 +48,7 @@ class Journal:
         found = written if written is not None else store.unwritten(pipeline)
         self.number = found.head.number
         self.log = Log(store.log_path(pipeline, self.number), found.head, found.mark)
+        self.log.awaited = store.acknowledge == "after"
         self._since = len(found.entries)
         self._keyed = [entry._replace(content=b"") for entry in found.entries if entry.key]
         #: Bytes of answers since the last snapshot.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base.errors import refused
+from ..kernel.system import begin_writing
 from . import errors
 from .disk import why
 from .files import sync_directory
@@ -44,6 +45,11 @@ class Log:
         `mark`: the records that are sound. The file is opened when something is written."""
         self.path, self._head, self.mark = path, head, mark
         self._file = -1
+        #: Somebody waits for the disk behind each record.
+        self.awaited = False
+        #: The last header may not be on the disk: the next one takes its place, not the other's,
+        #: which was.
+        self._head_fresh = False
         #: It is open, and there is nothing behind `mark` up to `_room`, the end of the file.
         self._ready, self._room = False, 0
         #: Bytes of records that are on the disk, as far as we know.
@@ -93,6 +99,16 @@ class Log:
             raise refused(errors.cannot_write(str(self.path), error)) from None
         self.mark = _new(Mark, (self.mark.size + len(record), entry.revision))
         self._written += 1
+        if self.awaited and self._synced == self._written - 1:
+            self._begin_writing()
+
+    def _begin_writing(self) -> None:
+        """The first record of a group: the disk has work while the request is made. What cannot be
+        written who waits for the disk is told."""
+        with self._lock, suppress(OSError):
+            if not self._syncing:
+                self._write_head()
+                begin_writing(self._file)
 
     def _allocate(self, at: int, size: int) -> int:
         """Have this many bytes there on the disk, or more; returns how many. Raises OSError."""
@@ -143,15 +159,18 @@ class Log:
         except OSError as error:
             self.failed = self.failed or why(error)
             raise
+        if descriptor == self._file:
+            self._head_fresh = False
 
     def _write_head(self, ended: int = 0) -> None:
         (size, revision), head = self.mark, self._head
+        generation = head.generation + (not self._head_fresh)
         fresh = _new(Head, (
-            head.directory, head.pipeline, head.number, head.generation + 1, head.base,
+            head.directory, head.pipeline, head.number, generation, head.base,
             head.behind, min(self._safe, size), size, revision, ended,
         ))  # fmt: skip
         os.pwrite(self._file, fresh.encode(), fresh.place)
-        self._head = fresh
+        self._head, self._head_fresh = fresh, True
 
     def _wait(self, wanted: int = 1 << 64) -> None:
         """Until nobody waits for the disk, or so many records are on it. The lock is had."""
@@ -191,7 +210,7 @@ class Log:
                 self._old.append(self._file)
             self.path, self._file, self._head = path, descriptor, head
             self.mark, self._safe = Mark(0, revision), 0
-            self._ready, self._room = True, HEADS
+            self._ready, self._room, self._head_fresh = True, HEADS, False
 
     @property
     def there(self) -> bool:
@@ -216,7 +235,8 @@ class Log:
         written."""
         wanted = self._written
         with self._lock:
-            self._wait(wanted)
+            if self._syncing:
+                self._wait(wanted)
             if self._synced >= wanted:
                 return
             if self.failed:
@@ -240,12 +260,13 @@ class Log:
         self._sync()
 
     def _sync(self) -> None:
+        """Whoever set `_syncing` does it."""
         failed, upto, files, safe = "", 0, list[int](), 0
         try:
             with self._lock:
-                upto = self._written
-                files = [*self._old, self._file]
-                self._write_head()
+                upto, files = self._written, [*self._old, self._file]
+                if not (self._head_fresh and self._head.written == self.mark.size):
+                    self._write_head()
                 safe = self._head.written
             for descriptor in files:
                 self._sync_file(descriptor)

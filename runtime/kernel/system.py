@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from ctypes import byref, c_int, c_long, c_uint32, c_uint64
+from collections.abc import Callable
+from ctypes import byref, c_int, c_int64, c_long, c_uint32, c_uint64
 from functools import cache
 from pathlib import Path
 
 ENOTSUPP = 524  # the kernel's own "not supported", which libc has no name for
 BPFFS_MAGIC = 0xCAFE4A11
+_SYNC_FILE_RANGE_WRITE = 2
 _MEMBARRIER_NUMBER = {"x86_64": 324, "aarch64": 283, "riscv64": 283, "s390x": 356, "ppc64le": 365}
 
 
@@ -32,6 +34,19 @@ def membarrier_global() -> int:
     if number is None:
         return ENOTSUPP
     return ctypes.get_errno() if libc().syscall(c_long(number), c_int(1), c_int(0), c_int(0)) else 0
+
+
+@cache
+def _sync_file_range() -> Callable[[int, int, int, int], int]:
+    call = libc().sync_file_range
+    call.argtypes = c_int, c_int64, c_int64, c_uint32
+    return call
+
+
+def begin_writing(descriptor: int) -> None:
+    """sync_file_range(2): have what was written to a file begin its way to the disk. It is there,
+    and an error is told, by the next fdatasync."""
+    _sync_file_range()(descriptor, 0, 0, _SYNC_FILE_RANGE_WRITE)
 
 
 def malloc_trim() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.journal.heads import HEADS, Head
+from helioc.runtime.journal import log as log_module
+from helioc.runtime.journal.heads import HEADS, Head, decode
 from helioc.runtime.journal.log import Log, Mark, log_name, open_new
 from helioc.runtime.journal.records import IES, NOTE, PACKED, Entry, encode
 from helioc.runtime.journal.recovery import Written
@@ -244,3 +245,43 @@ def test_a_full_disk_refuses_and_recovers(small_disk: Path) -> None:
     log.durable()
     log.close()
     assert revisions(log) == [*range(1, 101), revision]
+
+
+def test_the_disk_begins_with_the_first_of_a_group(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its request is made. Whatever comes of that write, the header before stays."""
+    begun = list[int]()
+    monkeypatch.setattr(log_module, "begin_writing", begun.append)
+    log.append(Entry(1, IES, b"nobody waits"))
+    assert not begun
+    log.durable()
+    log.awaited = True
+    before = heads(log)
+    for revision in (2, 3):
+        log.append(Entry(revision, IES, b"somebody does"))
+        (stays,) = {*heads(log)} & {*before}
+        assert len(begun) == 1 and max(heads(log), key=by_age).revision == 2
+    log.durable()
+    assert stays == max(before, key=by_age) and stays in heads(log)
+    assert max(heads(log), key=by_age).revision == 3
+    log.append(Entry(4, IES, b"the next"))
+    assert len(begun) == 2 and stays not in heads(log)
+
+
+def test_what_has_begun_and_cannot_be_made_is_taken_back(log: Log) -> None:
+    log.awaited = True
+    log.append(Entry(1, IES, b"made"))
+    log.durable()
+    before = log.mark
+    log.append(Entry(2, IES, b"not made"))
+    assert log.withdraw(before)
+    assert revisions(log) == [1] and not read(log).marred
+
+
+def heads(log: Log) -> list[Head]:
+    return [head for head in decode(log.path.read_bytes()) if head is not None]
+
+
+def by_age(head: Head) -> int:
+    return head.generation
