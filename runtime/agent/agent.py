@@ -42,9 +42,9 @@ from ..loading.loader import released_on_failure, unload
 from ..loading.pinned_maps import PinGone
 from ..loading.releases import loaded_names, pick
 from ..owner.events import Event, Events, OverlayChanged, PipelineChanged
+from ..owner.journal_flusher import JournalFlusher
+from ..owner.net_watcher import NetWatcher
 from ..owner.owner import Owner
-from ..owner.scribe import Scribe
-from ..owner.surveyor import Surveyor
 from ..ports.ports import Port, all_configured
 from ..tracing.stale_traces import stale_traces
 from ..tracing.swap import restore_plain_builds
@@ -87,7 +87,7 @@ class PipelineStatus:
 
 @dataclass(frozen=True)
 class Upgraded:
-    """`difference`: of the builds, as a table. `rewritten`: of the `rules`, those written anew."""
+    """`difference`: of the builds, as a table. `rewritten`: of the `rules`, those written again."""
 
     status: PipelineStatus
     difference: str
@@ -105,10 +105,10 @@ class Agent:
         self._findings: dict[str, list[Diagnostic]] = {}
         self.prober = Prober(self.owners, self._told)
         self.inspector = Inspector(self._bundle)
-        self.surveyor = Surveyor(self.owners, self.prober.wake, self.inspector.findings)
+        self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.watcher = Watcher(self.owners)
         self._changing = RLock()
-        self.scribe = Scribe(self.owners, store)
+        self.journal_flusher = JournalFlusher(self.owners, store)
         self.intents = IntentManager(self.owner, IntentStore(store))
 
     def open_all(self) -> dict[str, list[Diagnostic]]:
@@ -131,8 +131,8 @@ class Agent:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
                 self._findings[name] = found + diagnosed(error, "heliod")
         publish_agent("journal", len(self.losses))
-        self.scribe.start()
-        self.surveyor.start()
+        self.journal_flusher.start()
+        self.net_watcher.start()
         self.prober.start()
         self.intents.start()
         self.watcher.start()
@@ -205,13 +205,13 @@ class Agent:
             return self._own(name, Owner(loaded, self.events, journal), found)
 
     def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
-        owner.stir = self.scribe.stir
+        owner.stir = self.journal_flusher.stir
         if self.store is not None:
             owner.begin_journal = partial(_begun, self.store, name)
             if owner.journal is not None:
                 self.store.note_owned(name)
         self._owners[name], self._findings[name] = owner, found
-        self.surveyor.stir()
+        self.net_watcher.stir()
         self.prober.wake()
         return owner
 
@@ -219,7 +219,7 @@ class Agent:
         assert self.store is not None
         loaded, journal, found = restore(self.store, kept)
         owner = self._own(kept.name, Owner(loaded, self.events, journal), found)
-        with suppress(Refused):  # it works all the same, and the scribe tries again
+        with suppress(Refused):  # it works all the same, and the journal flusher tries again
             owner.fold()
         if journal.findings and not journal.withheld:
             journal.note(owner.revision, loaded)  # interfaces have other numbers than before
@@ -477,7 +477,7 @@ class Agent:
         unwritten = unwritten or (store.findings if store is not None else ())
         objects = self.inspector.findings(owner) if owner is not None else ()
         unknown = self._unknown(owner) if owner is not None else []
-        now = (*unknown, *unwritten, *objects, *self.surveyor.findings(name),
+        now = (*unknown, *unwritten, *objects, *self.net_watcher.findings(name),
                *self.prober.findings(name))  # fmt: skip
         return [*findings.get(name, ()), *self._of_journal(name), *now]
 
@@ -513,10 +513,10 @@ class Agent:
         publish_agent("journal", 0)
         self.events.close()
         self.prober.stop()
-        self.surveyor.stop()
+        self.net_watcher.stop()
         self.watcher.stop()
         self.intents.stop()
-        self.scribe.stop()
+        self.journal_flusher.stop()
         with self._changing:
             for owner in self._owners.values():
                 with suppress(Refused):  # then the log is replayed once more

@@ -36,11 +36,11 @@ class Health:
         agent = self.agent
         if agent is None or not self.restored:
             return ""
-        if any(owner.turns.lasting() > LONGEST_TURN for owner in agent.owners()):
+        if any(owner.lock.lasting() > LONGEST_TURN for owner in agent.owners()):
             return f"a request has been worked on for more than {LONGEST_TURN:.0f} s"
         if self.unattended() > LONGEST_WORK:
             return f"no thread has waited for clients for more than {LONGEST_WORK:.0f} s"
-        return "" if agent.scribe.works else "the threads of the journal have ended"
+        return "" if agent.journal_flusher.works else "the threads of the journal have ended"
 
     def unready(self) -> str:
         """Why it is not ready; empty where it is."""

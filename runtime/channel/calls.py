@@ -196,7 +196,7 @@ class Call:
         if found[0] == Code.OK:
             short = len(self._messages) > 0
             return Failed(Code.INTERNAL, "its last message was cut short") if short else None
-        return Failed(*found, wire.octets_of(fields, _DETAILS))
+        return Failed(*found, wire.bytes_of(fields, _DETAILS))
 
     def _receive(self, data: bytes) -> None:
         if self._over:

@@ -15,7 +15,7 @@ from ..base.logs import text as log_text
 from ..base.wall_clock import wall_time
 from ..edge.congestion_settings import Congestion, Shape, shape_of
 from ..kernel.libbpf import BpfError
-from ..owner.owner import Owner, Wish
+from ..owner.owner import ApplyRequest, Owner
 from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
 from .observer import Observer
@@ -131,7 +131,7 @@ class Watcher:
                 asked = request_for(verdict, loaded, watched.shape, queue_cpus(loaded))
             if asked.changes:
                 codecs = owner.codecs
-                owner.apply(Wish(encode(canonical(asked, codecs.kinds), codecs)))
+                owner.apply(ApplyRequest(encode(canonical(asked, codecs.kinds), codecs)))
         except Exception as error:  # unloaded in this moment, a full disk, …: tried again
             for found in diagnosed(error, "heliod"):
                 _log.error("%s: %s", owner.name, log_text(found))

@@ -230,7 +230,7 @@ class Connection:
         self.tell()
         self._on_end(self, self._why)
         # It goes now, not with the next collection, which looks at nothing older than a large
-        # request (no_collecting).
+        # request (gc_paused).
         self.streams, self.unsent, self._held = _GONE, memoryview(b""), b""
 
 

@@ -61,6 +61,6 @@ def names(client: ssl.SSLObject) -> tuple[str, tuple[str, ...], str, float]:
     subject = [pair for each in said["subject"] for pair in each]
     common = "".join(value for kind, value in subject if kind == "commonName")
     uris = tuple(value for kind, value in said.get("subjectAltName", ()) if kind == "URI")
-    octets = client.getpeercert(binary_form=True) or b""
+    data = client.getpeercert(binary_form=True) or b""
     ends = float(ssl.cert_time_to_seconds(said["notAfter"]))
-    return common, uris, hashlib.sha256(octets).hexdigest(), ends
+    return common, uris, hashlib.sha256(data).hexdigest(), ends

@@ -117,7 +117,7 @@ def status_of(fields: Mapping[bytes, bytes]) -> tuple[Code, str] | None:
         return Code.UNKNOWN, says
 
 
-def octets_of(fields: Mapping[bytes, bytes], name: bytes) -> bytes:
+def bytes_of(fields: Mapping[bytes, bytes], name: bytes) -> bytes:
     """Of metadata whose name ends in `-bin`; of none, and of what is none, no bytes."""
     said = fields.get(name, b"").partition(b",")[0]
     try:

@@ -21,7 +21,7 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.exit_status import diagnosed
 from ...lang.text.source import Source
 from ..base.errors import refused
-from ..owner.owner import Owner, Wish
+from ..owner.owner import ApplyRequest, Owner
 from . import errors
 from .compile import PipelineContext, compile_intent
 from .document import Document, read_document
@@ -325,9 +325,9 @@ class IntentManager:
         self._later.pop(intent.serial, None)
 
 
-def _apply_request(asked: Request, owner: Owner) -> Wish:
+def _apply_request(asked: Request, owner: Owner) -> ApplyRequest:
     digest, codecs = owner.digest, owner.codecs  # so that an upgrade in between is seen
-    return Wish(encode(canonical(asked, codecs.kinds), codecs), digest=digest)
+    return ApplyRequest(encode(canonical(asked, codecs.kinds), codecs), digest=digest)
 
 
 def _deletion(rules: Iterable[IntentRule]) -> tuple[Change, ...]:

@@ -116,7 +116,7 @@ class IntentStore:
     def write_again(self) -> None:
         """Write again what could not be written."""
         if self._ledger is not None:
-            self._ledger.mend()
+            self._ledger.fix()
 
 
 def check(content: bytes) -> None:

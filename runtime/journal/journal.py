@@ -172,7 +172,7 @@ class Journal:
         return self._told > _TOLD or self.log.mark.size > _LARGE or bool(self._unfolded)
 
     def wants_care(self, rules: Sized) -> bool:
-        """Whether the scribe has work: a snapshot is due, or nobody waits for the disk."""
+        """Whether the journal flusher has work: a snapshot is due, or nobody waits for the disk."""
         return self.store.acknowledge == "before" or self.due(rules)
 
     @property

@@ -63,7 +63,7 @@ class Ledger:
         """May be called again."""
         self._journal.close()
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Write again, if that can be, what could not be written."""
         log = self._journal.log
         if not log.failed and (self._store.of_intents or not log.there):

@@ -153,7 +153,7 @@ class Store:
 
     # ---- the list ---------------------------------------------------------------------------
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Write again, if that can be. Called now and then, also where nothing failed."""
         with self._changing:
             self.need_place()
@@ -177,7 +177,7 @@ class Store:
     def need_place(self) -> None:
         """That the directory is the one that is held, before a file is written into it: another in
         its place may be another agent's. Raises `Refused`, and then nothing is acknowledged until
-        `mend` finds it there again."""
+        `fix` finds it there again."""
         try:
             if os.path.samestat(os.stat(self.directory), self._place):
                 return
@@ -366,7 +366,7 @@ class Store:
 
     def remove(self, name: str) -> None:
         """Forget a pipeline and all its rules. Not refused where it was retired: no start restores
-        it, and `mend` writes that it is gone."""
+        it, and `fix` writes that it is gone."""
         with self._changing:
             kept, state = self._state.named(name), self._forgetting(name, False)
             begun = state.named(name, True)

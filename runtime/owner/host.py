@@ -110,5 +110,5 @@ def load(before: Busy | None, now: Busy) -> float:
 
 
 def since(before: Mapping[_Key, int], now: Mapping[_Key, int]) -> int:
-    """How much counters have grown; one that is new, or began anew, counts from now on."""
+    """How much counters have grown; one that is new, or began again, counts from now on."""
     return sum(max(0, count - before.get(name, count)) for name, count in now.items())

@@ -14,10 +14,10 @@ from ...lang.contract.rules.columns import Array, Columns, dump, numbered
 from ...lang.contract.rules.optimistic import Conflict, WriteSet
 from ..base.outcome import Outcome
 from ..loading.loader import Loaded
-from .turns import Slices
+from .fair_lock import Slices
 
 if TYPE_CHECKING:
-    from .owner import Asked, Owner
+    from .owner import DecodedRequest, Owner
 
 #: Bytes of a request from which on it is one: it has some 200 rules.
 FEWEST = 4096
@@ -25,12 +25,12 @@ FEWEST = 4096
 TRIES = 3
 
 
-def is_large(asked: Asked, owner: Owner) -> bool:
+def is_large(asked: DecodedRequest, owner: Owner) -> bool:
     """Whether it takes long. A card's rules change one by one anyway."""
     wanted = asked.wanted
     if wanted is None or not isinstance(owner.loaded, Loaded):
         return False
-    if len(asked.wish.content) >= FEWEST:
+    if len(asked.request.content) >= FEWEST:
         return True
     if isinstance(wanted, Request):
         for change in wanted.changes:
@@ -39,7 +39,7 @@ def is_large(asked: Asked, owner: Owner) -> bool:
     return False
 
 
-def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
+def make_large(owner: Owner, asked: DecodedRequest, until: float | None) -> Outcome:
     """As `Owner.make`, with turns taken here. Raises `Refused` with nothing changed."""
     with owner.alone(until):
         for number in range(TRIES + 1):
@@ -52,7 +52,7 @@ def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
             return owner.known(asked) or owner.make(asked)
 
 
-def _in_pieces(owner: Owner, asked: Asked, last: bool) -> Outcome:
+def _in_pieces(owner: Owner, asked: DecodedRequest, last: bool) -> Outcome:
     loaded, wanted = owner.loaded, owner.fresh(asked)
     if not isinstance(loaded, Loaded):  # by now
         return owner.make(asked)
@@ -60,14 +60,14 @@ def _in_pieces(owner: Owner, asked: Asked, last: bool) -> Outcome:
 
     def check() -> None:
         owner.need_open()
-        owner.expect(asked.wish.if_revision)
+        owner.expect(asked.request.if_revision)
         if owner.loaded is not loaded:
             raise Conflict
         if book.draft is not None and book.draft.overtaken(touched):
             raise Conflict
         touched.clear()
 
-    pause = Slices(owner.turns, check)
+    pause = Slices(owner.lock, check)
     owner.touched, owner.goes_first = touched, last
     try:
         with book.planned(wanted, pause) as plan:
@@ -82,10 +82,10 @@ def _in_pieces(owner: Owner, asked: Asked, last: bool) -> Outcome:
     return outcome
 
 
-def _with_ids(asked: Asked, wanted: Columns, ids: Array) -> Asked:
+def _with_ids(asked: DecodedRequest, wanted: Columns, ids: Array) -> DecodedRequest:
     """The same, for the journal: others' rules, which come before it, may have other ids when they
     are made again alone."""
     made = numbered(wanted, ids)
     if made is None:
         return asked
-    return asked._replace(wish=asked.wish._replace(content=dump(made)))
+    return asked._replace(request=asked.request._replace(content=dump(made)))

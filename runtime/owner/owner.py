@@ -41,11 +41,11 @@ from ..loading.loader import Loaded
 from ..loading.refresh import HostState, Refreshed
 from ..loading.upgrade import plan_upgrade, repair, upgrade
 from ..ports.ports import Port, all_configured
-from .answers import Answers
 from .events import NAMED, Event, Events, PipelineChanged, PortChanged, RulesChanged
-from .held import Held
+from .fair_lock import FairLock
+from .idempotency_cache import IdempotencyCache
 from .large import FEWEST, is_large, make_large
-from .turns import Turns
+from .snapshot_lease import SnapshotLease
 
 #: Bytes of an idempotency key.
 LONGEST_KEY = 64
@@ -55,7 +55,7 @@ _Result = TypeVar("_Result")
 _new = tuple.__new__  # a third of what a named tuple's own takes
 
 
-class Wish(NamedTuple):
+class ApplyRequest(NamedTuple):
     """What a client asks for. `content`: a request as bytes (`wire.py`), or with `packed` columns
     (`columns.py`). `digest`: of the object that the client knows; empty: any. `parsed`: the same
     request, where it has places that its bytes have not. `client`: who has the key."""
@@ -69,11 +69,11 @@ class Wish(NamedTuple):
     client: Hashable = None
 
 
-class Asked(NamedTuple):
-    """A wish as it was read with these codecs (None: it is for another build). `digest`: of its
+class DecodedRequest(NamedTuple):
+    """A request as it was read with these codecs (None: it is for another build). `digest`: of its
     content, where it has a key."""
 
-    wish: Wish
+    request: ApplyRequest
     digest: bytes
     wanted: Request | Columns | None
     codecs: Codecs
@@ -114,11 +114,11 @@ class Owner:
 
     def __init__(self, loaded: AnyLoaded, events: Events, journal: Journal | None = None) -> None:
         self.name, self.events, self.journal = loaded.name, events, journal
-        #: Called when something was written: the scribe is to look after it.
+        #: Called when something was written: the journal flusher is to look after it.
         self.stir: Callable[[], None] = lambda: None
         #: Begins a journal for a pipeline that has none; None where there is to be none.
         self.begin_journal: Callable[[Build], Journal] | None = None
-        self.turns = Turns()
+        self.lock = FairLock()
         #: One large request after the other; taken before a turn, if both are.
         self._long = Lock()
         #: What others changed while a large request is made, if one is.
@@ -131,7 +131,8 @@ class Owner:
         self._unkept = journal is not None and journal.unkept
         #: Why it takes nothing any more.
         self._ended: Diagnostic | None = None
-        self._answers = Answers(journal.answered() if journal is not None else OrderedDict())
+        answered = journal.answered() if journal is not None else OrderedDict()
+        self._idempotency = IdempotencyCache(answered)
         self._take(loaded)
         self.tally, self._slow = LatencyStats(self.name), SlowRequests(self.name)
 
@@ -152,25 +153,25 @@ class Owner:
 
     # ---- rules ------------------------------------------------------------------------------
 
-    def apply(self, wish: Wish, until: float | None = None) -> Outcome:
+    def apply(self, request: ApplyRequest, until: float | None = None) -> Outcome:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
         any more. Returns when it may be acknowledged."""
-        made = self.begin(wish, until)
+        made = self.begin(request, until)
         made.acknowledge()
         made.settle()
         return made.outcome
 
-    def begin(self, wish: Wish, until: float | None = None) -> Made:
+    def begin(self, request: ApplyRequest, until: float | None = None) -> Made:
         """One transaction, in force when this returns; others may be begun before it is
         acknowledged."""
         made = Made()
         made.owner = self
         try:
-            if len(wish.content) < FEWEST:
-                made.outcome = self._in_force(wish, until)
+            if len(request.content) < FEWEST:
+                made.outcome = self._in_force(request, until)
             else:
                 with gc_paused():
-                    made.outcome = self._refusing(wish, until)
+                    made.outcome = self._refusing(request, until)
         except Refused:
             self.tally.refused()
             raise
@@ -180,9 +181,9 @@ class Owner:
             self.stir()
         return made
 
-    def _refusing(self, wish: Wish, until: float | None) -> Outcome:
+    def _refusing(self, request: ApplyRequest, until: float | None) -> Outcome:
         try:
-            return self._in_force(wish, until)
+            return self._in_force(request, until)
         except Refused as error:
             # Its frames hold all that was read of the request: that goes now, before a collection.
             error.__traceback__ = error.__context__ = error.__cause__ = None
@@ -193,60 +194,61 @@ class Owner:
         self.tally.slow(seconds)
         self._slow.record(revision, seconds)
 
-    def _in_force(self, wish: Wish, until: float | None) -> Outcome:
+    def _in_force(self, request: ApplyRequest, until: float | None) -> Outcome:
         codecs = self.codecs
         # In the numbers of another build it may say nothing, but may have been answered before.
-        wanted: Request | Columns | None = wish.parsed
-        if wanted is None and wish.digest in ("", self.loaded.manifest.digest):
-            wanted = _read(wish, codecs)
-        digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
-        asked = _new(Asked, (wish, digest, wanted, codecs))
+        wanted: Request | Columns | None = request.parsed
+        if wanted is None and request.digest in ("", self.loaded.manifest.digest):
+            wanted = _read(request, codecs)
+        digest = blake2b(request.content, digest_size=16).digest() if request.key else b""
+        asked = _new(DecodedRequest, (request, digest, wanted, codecs))
         del wanted
         if is_large(asked, self):
             return make_large(self, asked, until)
         try:
             self._begin_turn(until)
             try:
-                return (self.known(asked) if wish.key else None) or self.make(asked)
+                return (self.known(asked) if request.key else None) or self.make(asked)
             finally:
-                self.turns.give()
+                self.lock.give()
         except Conflict:
             with self.alone(until), self.turn(until):
                 return self.known(asked) or self.make(asked)
 
-    def known(self, asked: Asked) -> Outcome | None:
+    def known(self, asked: DecodedRequest) -> Outcome | None:
         """What was answered to it before. Raises `Refused` where its key was another's."""
-        return self._answers.repeated(asked.wish.key, asked.digest) if asked.wish.key else None
+        key = asked.request.key
+        return self._idempotency.repeated(key, asked.digest) if key else None
 
-    def fresh(self, asked: Asked) -> Request | Columns:
+    def fresh(self, asked: DecodedRequest) -> Request | Columns:
         """What it says to the build that is loaded."""
         if asked.wanted is not None and asked.codecs is self.codecs:
             return asked.wanted
-        if asked.wish.digest not in ("", self.loaded.manifest.digest):
+        if asked.request.digest not in ("", self.loaded.manifest.digest):
             raise refused(faults.other_build())
-        return _read(asked.wish, self.codecs)  # upgraded since it was read
+        return _read(asked.request, self.codecs)  # upgraded since it was read
 
-    def make(self, asked: Asked) -> Outcome:
+    def make(self, asked: DecodedRequest) -> Outcome:
         """In its turn: plan it and carry it out. Raises `Conflict` where a large request goes
         first."""
         wanted, loaded = asked.wanted, self.loaded
         if wanted is None or asked.codecs is not self.codecs:
             wanted = self.fresh(asked)
-        if asked.wish.if_revision is not None:
-            self.expect(asked.wish.if_revision)
+        if asked.request.if_revision is not None:
+            self.expect(asked.request.if_revision)
         plan = loaded.plan(wanted)
         if self.goes_first and (draft := loaded.book.draft) is not None and draft.met_by(plan):
             raise Conflict
         return self.carry_out(asked, plan)
 
     def carry_out(
-        self, asked: Asked, plan: Plan, pause: YieldPoint = NONE,
+        self, asked: DecodedRequest, plan: Plan, pause: YieldPoint = NONE,
         check: Callable[[], None] | None = None,
     ) -> Outcome:  # fmt: skip
         """Make a plan, and have it in the journal. `check`: whether it may be, after the pauses."""
         if self._unkept:
             self._need_journal()
-        wish, loaded, journal = asked.wish, self.loaded, self.journal
+        request, loaded, journal = asked.request, self.loaded, self.journal
         begun = loaded.revision
         outcome, written = outcome_of(plan, begun + 1), False
 
@@ -262,22 +264,23 @@ class Owner:
                 # Ids that were not given to others' rules, or were because of others' rules.
                 beside = self.touched is not None if check is None else self.revision != begun
                 ids = plan.allotted if beside else None
-                journal.request(wish.content, wish.packed, wish.key, asked.digest, outcome, ids)
+                content, packed, *_ = request
+                journal.request(content, packed, request.key, asked.digest, outcome, ids)
                 written = True
 
         try:
             loaded.apply_plan(plan, ready, pause)
         except BaseException:
             try:
-                self._mend_memory(loaded)
+                self._fix_memory(loaded)
             finally:
                 if journal is not None and written and self.revision < outcome.revision:
                     journal.withdraw(outcome.revision)
             raise
         if self.touched is not None and check is None:
             self.touched.add(plan, loaded.book.kinds)
-        if wish.key:
-            self._answers.remember(wish.key, asked.digest, outcome, wish.client)
+        if request.key:
+            self._idempotency.remember(request.key, asked.digest, outcome, request.client)
         if self.events.watchers:
             self._tell(plan)
         return outcome
@@ -333,7 +336,7 @@ class Owner:
     def answer(self, key: str) -> Outcome | None:
         """That to the request with this idempotency key, if it was made."""
         with self.turn(None):
-            return self._answers.of(key)
+            return self._idempotency.of(key)
 
     def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
         """Those of these rules that there are."""
@@ -429,7 +432,7 @@ class Owner:
         self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
         if journal is not None:
             if self.journal is None:
-                journal.remember(self._answers.known)
+                journal.remember(self._idempotency.known)
             self.journal, self._unkept = journal, True
             try:
                 with journal.open_next() as descriptor:
@@ -452,7 +455,7 @@ class Owner:
         if journal is None:
             return
         with self._folding:
-            with journal.open_next() as descriptor, self.turn(None), self.turns.had_by("snapshot"):
+            with journal.open_next() as descriptor, self.turn(None), self.lock.had_by("snapshot"):
                 made = self._turn_over(journal, descriptor)
             self._write_down(journal, made)
 
@@ -500,7 +503,7 @@ class Owner:
         """Why the journal does not have everything that it should."""
         return self.journal.findings if self.journal is not None else ()
 
-    def mend_journal(self) -> None:
+    def fix_journal(self) -> None:
         """Write what could not be written so far. Raises `Refused`."""
         self.fold_if_due()
         journal = self.journal
@@ -537,19 +540,19 @@ class Owner:
         try:
             yield
         finally:
-            self.turns.give()
+            self.lock.give()
 
     def _begin_turn(self, until: float | None) -> None:
         """Its end is the caller's to give."""
-        if not self.turns.take(0):
-            _wait(self.turns.take, until)
+        if not self.lock.take(0):
+            _wait(self.lock.take, until)
         try:
             if self._ended is not None:
                 raise refused(self._ended)
             if not self.loaded.lock.held:  # it could not be opened again when it had to be
                 self._take(open_loaded(self.name))
         except BaseException:
-            self.turns.give()
+            self.lock.give()
             raise
 
     def _in_maps(self, work: Callable[[], _Result]) -> _Result:
@@ -558,11 +561,11 @@ class Owner:
         try:
             return work()
         except BaseException:
-            self._mend_memory(loaded)
+            self._fix_memory(loaded)
             raise
 
-    def _mend_memory(self, loaded: AnyLoaded) -> None:
-        """After a failure: if memory and maps may differ, memory is made anew."""
+    def _fix_memory(self, loaded: AnyLoaded) -> None:
+        """After a failure: if memory and maps may differ, memory is read again."""
         if loaded.writer.broken:
             loaded.close()
             self._take(open_loaded(self.name))
@@ -587,10 +590,10 @@ class Owner:
         return self.loaded.manifest.digest
 
     @contextmanager
-    def hold(self) -> Iterator[Held]:
+    def hold(self) -> Iterator[SnapshotLease]:
         """The rules of this moment, for somebody else to read at leisure."""
         with self.turn(None):
-            held = Held(self, self.turn)
+            held = SnapshotLease(self, self.turn)
         try:
             yield held
         finally:
@@ -600,7 +603,7 @@ class Owner:
 
     def close(self) -> None:
         """Let go of the pipeline, which goes on working. May be called again."""
-        self.turns.take()
+        self.lock.take()
         try:
             self._ended = self._ended or faults.ended()
             self.loaded.close()
@@ -608,7 +611,7 @@ class Owner:
             if self.journal is not None:
                 self.journal.close()
         finally:
-            self.turns.give()
+            self.lock.give()
 
     def unload(self) -> None:
         """Detach and remove it."""
@@ -630,8 +633,8 @@ def _wait(take: Callable[[float], bool], until: float | None) -> None:
         raise refused(faults.late(time.monotonic() - begun))
 
 
-def _read(wish: Wish, codecs: Codecs) -> Request | Columns:
-    if wish.key and len(wish.key.encode()) > LONGEST_KEY:
+def _read(request: ApplyRequest, codecs: Codecs) -> Request | Columns:
+    if request.key and len(request.key.encode()) > LONGEST_KEY:
         help_ = f"at most {LONGEST_KEY} bytes of UTF-8"
         raise refused(faults.bad_message("the idempotency key is too long", help_))
-    return unpack(wish.content) if wish.packed else decode(wish.content, codecs)
+    return unpack(request.content) if request.packed else decode(request.content, codecs)

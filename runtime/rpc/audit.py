@@ -46,8 +46,8 @@ class Entry:
     changes = created = changed = removed = revision = 0
     ms = 0.0
 
-    def __init__(self, who: tuple[str, str, str, str], method: str, octets: int = 0) -> None:
-        self.who, self.method, self.octets = who, method, octets
+    def __init__(self, who: tuple[str, str, str, str], method: str, size: int = 0) -> None:
+        self.who, self.method, self.size = who, method, size
 
     def details(self) -> Fields:
         """What is said of it besides that; asked for where it has a line of its own."""
@@ -58,7 +58,7 @@ class Entry:
         known = {
             "client": client, "address": address, "role": role, "certificate": certificate,
             "method": self.method, "pipeline": self.pipeline, **self.details(),
-            "changes": self.changes, "bytes": self.octets, "created": self.created,
+            "changes": self.changes, "bytes": self.size, "created": self.created,
             "changed": self.changed, "removed": self.removed, "answer": self.answer,
             "revision": self.revision, "ms": round(self.ms, 3),
         }  # fmt: skip
@@ -162,7 +162,7 @@ class _Counted:
         self._count = self._refused = 0
         self._like: tuple[object, ...] = ()
         self._texts: dict[str, dict[str, None]] = {}
-        self._changes = self._octets = self._created = self._changed = self._removed = 0
+        self._changes = self._bytes = self._created = self._changed = self._removed = 0
         self._first, self._last = 1 << 64, 0
         self._slowest = 0.0
 
@@ -175,7 +175,7 @@ class _Counted:
             self._name(entry)
         if answer not in DONE:
             self._refused += times
-        self._octets += entry.octets
+        self._bytes += entry.size
         self._changes += entry.changes
         self._created += entry.created
         self._changed += entry.changed
@@ -205,7 +205,7 @@ class _Counted:
         first, last = (self._first, self._last) if len(self._texts["pipeline"]) < 2 else (0, 0)
         known: dict[str, str | int | float] = {
             "time": _stamp(time.time()), "since": _stamp(self._since), **texts,
-            "changes": self._changes, "bytes": self._octets, "created": self._created,
+            "changes": self._changes, "bytes": self._bytes, "created": self._created,
             "changed": self._changed, "removed": self._removed, "first_revision": last and first,
             "last_revision": last, "slowest_ms": round(self._slowest, 3),
         }  # fmt: skip

@@ -115,10 +115,10 @@ def _label(label: Label) -> pb.Label:
 
 def _ending(name: str) -> str:
     """Of a name, as of a path, the last bytes."""
-    octets = name.encode(errors="replace")
-    if len(octets) <= _CALLED:
+    data = name.encode(errors="replace")
+    if len(data) <= _CALLED:
         return name
-    return "..." + octets[3 - _CALLED :].decode(errors="ignore")
+    return "..." + data[3 - _CALLED :].decode(errors="ignore")
 
 
 def sound(text: str) -> str:

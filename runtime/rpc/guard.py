@@ -502,14 +502,14 @@ class _Requests:
             self.over = True
             return partial(self._refuse, _kept(error))  # when those before it are answered
 
-    def _finish(self, begun: Begun, octets: bytes) -> bytes | Failed | Gone:
+    def _finish(self, begun: Begun, data: bytes) -> bytes | Failed | Gone:
         try:
             if begun.wait is not None and (instead := begun.wait()) is not None:
-                begun, octets = instead, _bytes(instead.reply)
+                begun, data = instead, _bytes(instead.reply)
             if begun.findings:
                 self._guard._owe(self._client, begun.findings)
             self._unsaid.append(begun)
-            return octets
+            return data
         except Exception as error:
             return self._refuse(error)
 

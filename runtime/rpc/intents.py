@@ -83,8 +83,8 @@ class IntentMethods:
         wanted.filter.kinds.extend(sorted({rule.kind for rule in rules}))
         wanted.filter.ids.extend(sorted({rule.id for rule in rules}))
         found: dict[Reference, Count] = {}
-        for octets in self.readers.call("List", owner, wanted.SerializeToString(), True):
-            for rule in pb.ListPart.FromString(octets).rules:
+        for data in self.readers.call("List", owner, wanted.SerializeToString(), True):
+            for rule in pb.ListPart.FromString(data).rules:
                 if rule.HasField("packets"):
                     found[Reference(rule.kind, rule.id)] = (rule.packets, rule.octets, *rule.sizes)
         return found

@@ -92,12 +92,12 @@ class Listing:
     def _messages(self) -> Iterator[pb.ListPart]:
         part, size = pb.ListPart(revision=self.moment.revision), 0
         for rule in self:
-            octets = rule.ByteSize()
-            if size + octets > PART and size:
+            taken = rule.ByteSize()
+            if size + taken > PART and size:
                 yield part
                 part, size = pb.ListPart(revision=self.moment.revision), 0
             part.rules.append(rule)
-            size += octets
+            size += taken
         yield part
 
     def __iter__(self) -> Iterator[pb.Rule]:

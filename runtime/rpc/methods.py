@@ -35,9 +35,9 @@ def path_of(described: MethodDescriptor) -> str:
     return f"/{described.containing_service.full_name}/{described.name}"
 
 
-def reply_of(name: str, octets: bytes) -> Any:
+def reply_of(name: str, data: bytes) -> Any:
     """A method's answer."""
-    return _reply(name).FromString(octets)
+    return _reply(name).FromString(data)
 
 
 @cache

@@ -13,8 +13,8 @@ from ...lang.text.diagnostics import Refused
 from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..front.threads import log_error
-from ..owner.held import Held
 from ..owner.owner import Owner
+from ..owner.snapshot_lease import SnapshotLease
 from . import control_pb2 as pb
 from .failures import diagnostics_of
 from .methods import LISTING
@@ -58,23 +58,23 @@ class Readers:
         self._short.close()
         self._long.close()
 
-    def call(self, method: str, owner: Owner, octets: bytes, held: bool) -> Iterator[bytes]:
+    def call(self, method: str, owner: Owner, data: bytes, held: bool) -> Iterator[bytes]:
         """The answers to a message, as bytes. `held`: the method reads rules, which are to stay as
         they are meanwhile. Raises `Refused`."""
         for _ in range(_ATTEMPTS):
             try:
                 if not held:
-                    yield from self._answers(method, owner, octets, None)
+                    yield from self._answers(method, owner, data, None)
                 else:
                     with owner.hold() as what:
-                        yield from self._answers(method, owner, octets, what)
+                        yield from self._answers(method, owner, data, what)
                 return
             except _Overtaken:
                 continue
         raise refused(faults.overtaken())
 
     def _answers(
-        self, method: str, owner: Owner, octets: bytes, held: Held | None
+        self, method: str, owner: Owner, data: bytes, held: SnapshotLease | None
     ) -> Iterator[bytes]:
         # What may take long has a process of its own, so that what does not waits for none of it.
         reader = self._long if method in LISTING else self._short
@@ -86,7 +86,7 @@ class Readers:
                 process = reader.begin(METHODS.index(method), [theirs.fileno(), *more])
             said, digest = False, owner.digest
             try:
-                send(mine, PART, digest.encode().ljust(DIGEST)[:DIGEST] + octets)
+                send(mine, PART, digest.encode().ljust(DIGEST)[:DIGEST] + data)
                 while True:
                     kind, content = receive(mine)
                     if kind == COPIED:

@@ -45,8 +45,8 @@ DIGEST = 64
 IDLE = 60.0
 
 
-def send(to: socket.socket, kind: int, octets: bytes = b"") -> None:
-    to.sendall(FRAME.pack(kind, len(octets)) + octets)
+def send(to: socket.socket, kind: int, data: bytes = b"") -> None:
+    to.sendall(FRAME.pack(kind, len(data)) + data)
 
 
 def receive(from_: socket.socket) -> tuple[int, bytes]:
@@ -131,7 +131,7 @@ class _Call:
             try:
                 with self._slots if self.method in LISTING else nullcontext():
                     for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
-                        send(self.call, PART, _octets(part))
+                        send(self.call, PART, _bytes(part))
                 send(self.call, END)
             except (OSError, EOFError):
                 raise
@@ -140,23 +140,23 @@ class _Call:
         if self._cells >= 0:
             os.close(self._cells)
 
-    def _parts(self, digest: str, octets: bytes) -> Iterator[Message | bytes]:
+    def _parts(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         answers: dict[str, Callable[[str, bytes], Iterator[Message | bytes]]] = {
             "List": self._list, "Get": self._get, "Stats": self._stats, "Entries": self._entries,
             "States": self._states,
         }  # fmt: skip
-        return answers[self.method](digest, octets)
+        return answers[self.method](digest, data)
 
-    def _list(self, digest: str, octets: bytes) -> Iterator[Message | bytes]:
-        asked = pb.ListRequest.FromString(octets)
+    def _list(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
+        asked = pb.ListRequest.FromString(data)
         with reader_of(asked.pipeline, False) as reader:
             wanted = listing.Wanted(reader, asked.filter, asked.form)
             moment = self._moment(reader, digest, wanted).detach()
             send(self.call, COPIED)
             yield from listing.Listing(moment, wanted).parts()
 
-    def _get(self, digest: str, octets: bytes) -> Iterator[Message]:
-        asked = pb.GetRequest.FromString(octets)
+    def _get(self, digest: str, data: bytes) -> Iterator[Message]:
+        asked = pb.GetRequest.FromString(data)
         with reader_of(asked.pipeline, False) as reader:
             wanted = listing.Wanted(reader, listing.one(asked), asked.form)
             found = next(iter(listing.Listing(self._moment(reader, digest, wanted), wanted)), None)
@@ -165,16 +165,16 @@ class _Call:
                 raise listing.none_of(reader, asked)
             yield found
 
-    def _stats(self, digest: str, octets: bytes) -> Iterator[Message]:
-        with reader_of(_named(octets), False) as reader:
+    def _stats(self, digest: str, data: bytes) -> Iterator[Message]:
+        with reader_of(_named(data), False) as reader:
             yield listing.stats(reader)
 
-    def _states(self, digest: str, octets: bytes) -> Iterator[Message]:
-        with reader_of(_named(octets), False) as reader:
+    def _states(self, digest: str, data: bytes) -> Iterator[Message]:
+        with reader_of(_named(data), False) as reader:
             yield listing.states(reader)
 
-    def _entries(self, digest: str, octets: bytes) -> Iterator[Message]:
-        asked = pb.EntriesRequest.FromString(octets)
+    def _entries(self, digest: str, data: bytes) -> Iterator[Message]:
+        asked = pb.EntriesRequest.FromString(data)
         with reader_of(asked.pipeline, False) as reader:
             yield from listing.entries(reader, asked.state)
 
@@ -184,5 +184,5 @@ class _Call:
         return reader.snapshot_in(self._cells, wanted.within)
 
 
-def _octets(part: Message | bytes) -> bytes:
+def _bytes(part: Message | bytes) -> bytes:
     return part if isinstance(part, bytes) else part.SerializeToString()

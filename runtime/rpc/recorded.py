@@ -25,8 +25,8 @@ class _Request(Entry):
     reply: Any = None
     outcome: Outcome | None = None
 
-    def __init__(self, who: _Who, method: str, message: Any, octets: int) -> None:
-        self.who, self.method, self.octets = who, method, octets
+    def __init__(self, who: _Who, method: str, message: Any, size: int) -> None:
+        self.who, self.method, self.size = who, method, size
         # of a bulk request its first part, which says what it is for
         self.message = message.begin if type(message) is pb.BulkPart else message
         self.begun = time.monotonic()
@@ -92,13 +92,13 @@ class Call:
         self.caller = caller
         self._who = caller.name, caller.host, caller.role or "none", caller.fingerprint
 
-    def asked(self, message: Message, octets: int) -> None:
+    def asked(self, message: Message, size: int) -> None:
         """A request came, or a part of one."""
         about = self._described
         if self._waiting and about.client_streaming and not about.server_streaming:  # a part of one
-            self._waiting[0].octets += octets
+            self._waiting[0].size += size
             return
-        self._waiting.append(_Request(self._who, self._name, message, octets))
+        self._waiting.append(_Request(self._who, self._name, message, size))
         if self._over:  # a stream's requests are read ahead
             self.over()
 

@@ -21,7 +21,7 @@ from ..base.identity_check import Expiries
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
-from ..owner.owner import Made, Owner, Wish
+from ..owner.owner import ApplyRequest, Made, Owner
 from . import control_pb2 as pb
 from . import messages
 from .failures import findings
@@ -97,12 +97,12 @@ class Service(IntentMethods):
                 _hold(share, len(columns) + len(part.columns))
                 columns += part.columns
             wanted = begin.if_revision if begin.HasField("if_revision") else None
-            wish = Wish(
+            asked = ApplyRequest(
                 bytes(columns), True, wanted, begin.idempotency_key, client=context.caller.whose
             )  # fmt: skip
             del columns
             with cancel_when(partial(need_client, context)):
-                done = self._owner(begin).apply(wish, context.until)
+                done = self._owner(begin).apply(asked, context.until)
         context.note = done
         return messages.apply_reply(done)
 
@@ -110,14 +110,14 @@ class Service(IntentMethods):
         """See `Owner.begin`."""
         wanted = request.if_revision if request.HasField("if_revision") else None
         key = request.idempotency_key
-        wish = _new(Wish, (
+        asked = _new(ApplyRequest, (
             request.request, False, wanted, key, request.digest, None,
             context.caller.whose if key else None,
         ))  # fmt: skip
         owner = self.agent.owner(request.pipeline)
         request.pipeline = owner.name  # for the audit
         with waited_for:
-            return owner.begin(wish, context.until)
+            return owner.begin(asked, context.until)
 
     def _owner(self, request: Any) -> Owner:
         """Of the pipeline that is meant, which the request names from then on."""

@@ -18,9 +18,9 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.owner import turns
-from helioc.runtime.owner.owner import Owner, Wish
-from helioc.runtime.owner.turns import Slices
+from helioc.runtime.owner import fair_lock
+from helioc.runtime.owner.fair_lock import Slices
+from helioc.runtime.owner.owner import ApplyRequest, Owner
 from helioc.runtime.rules.transaction import Writer
 from lab import until
 
@@ -42,9 +42,9 @@ def load(here: World, agent: Agent) -> Owner:
     return agent.owner()
 
 
-def wish(owner: Owner, text: str, **more: object) -> Wish:
+def wish(owner: Owner, text: str, **more: object) -> ApplyRequest:
     wanted: Request = parse_request(Source("request", text))
-    return Wish(encode(wanted, owner.codecs), **more)  # type: ignore[arg-type]
+    return ApplyRequest(encode(wanted, owner.codecs), **more)  # type: ignore[arg-type]
 
 
 def asked(owner: Owner, text: str) -> Outcome:
@@ -80,7 +80,7 @@ def at_pause(owner: Owner, staged: bool, do: Callable[[], None], after: int = 10
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Slices, "aside", aside)
         patched.setattr(Slices, "__call__", paused)
-        patched.setattr(turns, "SLICE", 0.0)
+        patched.setattr(fair_lock, "SLICE", 0.0)
         yield
 
 
@@ -93,7 +93,7 @@ class Beside:
         self.begun = threading.Event()
         self.order: list[Outcome | Refused] = []
 
-    def run(self, large: str | Wish, **more: object) -> Outcome | Refused:
+    def run(self, large: str | ApplyRequest, **more: object) -> Outcome | Refused:
         """How the large one ends. `order`: how all do."""
         other = threading.Thread(target=self._ask)
         other.start()
@@ -107,14 +107,14 @@ class Beside:
 
     def _wait(self) -> None:
         self.begun.set()
-        until(lambda: self.owner.turns.waited_for, "another waits for its turn")
+        until(lambda: self.owner.lock.waited_for, "another waits for its turn")
 
     def _ask(self) -> None:
         self.begun.wait()
         for text in self.texts:
             self._done(text)
 
-    def _done(self, wanted: str | Wish, **more: object) -> Outcome | Refused:
+    def _done(self, wanted: str | ApplyRequest, **more: object) -> Outcome | Refused:
         ended: Outcome | Refused
         try:
             if isinstance(wanted, str):

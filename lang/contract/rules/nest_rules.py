@@ -67,7 +67,7 @@ class Arranged:
 
 def take_apart(tree: list[Arranged]) -> Iterator[None]:
     """Let go of a tree, a node at a time. Its nodes refer to each other: what is only dropped stays
-    in memory where garbage is not collected (runtime/owner/turns.py)."""
+    in memory where garbage is not collected (runtime/base/gc_pause.py)."""
     while tree:
         todo = tree.pop().nodes
         while todo:

@@ -24,7 +24,7 @@ from helioc.runtime.journal.records import IES, Entry, encode
 from helioc.runtime.journal.store import Snapshot, Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from helioc.runtime.owner.owner import Wish
+from helioc.runtime.owner.owner import ApplyRequest
 from lab import Lab
 from relay import request
 
@@ -254,7 +254,7 @@ def test_a_backup_waits_for_a_snapshot_that_is_being_written(
             agent.load(read_bundle(here.directory / "bundle"), Text("<edge>", EDGE), here.name)
             owner = agent.owner()
             asked = request("create FAR 1 [(action, u8, DROP)]")
-            owner.apply(Wish(encoded(asked, owner.codecs)))
+            owner.apply(ApplyRequest(encoded(asked, owner.codecs)))
             monkeypatch.setattr(Journal, "fold", fold)
             beside = threading.Thread(target=here.edge.inside_thread, args=(owner.fold,))
             beside.start()

@@ -25,7 +25,7 @@ from helioc.runtime.journal.recovery import OURS
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.owner.owner import Wish
+from helioc.runtime.owner.owner import ApplyRequest
 from lab import Lab
 from relay import built, marked, request
 
@@ -139,7 +139,7 @@ def ask(agent: Agent, number: int) -> bool:
     """Whether it was made before."""
     owner, text = agent.owner(), f"create ROUTE {number} [(dst_ip, u32, 10.9.{number}.0/24), "
     wanted = request(text + "(way, u8, BACK)]")
-    return owner.apply(Wish(encode(wanted, owner.codecs), key=f"key {number}")).repeated
+    return owner.apply(ApplyRequest(encode(wanted, owner.codecs), key=f"key {number}")).repeated
 
 
 def look(agent: Agent, name: str, what: str) -> str:

@@ -18,7 +18,7 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.owner.owner import Wish
+from helioc.runtime.owner.owner import ApplyRequest
 from journal_world import failing
 from lab import Lab
 from relay import request
@@ -45,7 +45,7 @@ def load(here: World, made: Agent) -> None:
 
 def ask(made: Agent, text: str) -> None:
     owner = made.owner()
-    owner.apply(Wish(encode(request(text), owner.codecs)))
+    owner.apply(ApplyRequest(encode(request(text), owner.codecs)))
 
 
 def rules(made: Agent) -> list[int]:

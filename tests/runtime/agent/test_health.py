@@ -25,7 +25,7 @@ from helioc.runtime.client import Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.observe.health_server import health_servers
-from helioc.runtime.owner.turns import Slices, Turns
+from helioc.runtime.owner.fair_lock import FairLock, Slices
 from lab import Background, Lab, command, until
 
 
@@ -128,8 +128,8 @@ class Fake:
 
     journalled, losses, unrestored, bare = True, (), False, False
 
-    def __init__(self, turns: Turns) -> None:
-        self.turns, self.scribe = turns, self
+    def __init__(self, turns: FairLock) -> None:
+        self.lock, self.journal_flusher = turns, self
         self.works = True
 
     def owners(self) -> list[Fake]:
@@ -151,7 +151,7 @@ def test_the_watchdog_is_fed_while_there_is_progress(
     manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health_module, "LONGEST_TURN", 0.05)
-    turns, stop, said, told = Turns(), threading.Event(), list[str](), threading.Event()
+    turns, stop, said, told = FairLock(), threading.Event(), list[str](), threading.Event()
     health = Health()
     agent = Fake(turns)
     health.agent = cast(Agent, agent)
@@ -186,7 +186,7 @@ def test_the_watchdog_is_fed_while_there_is_progress(
 
 
 def test_a_large_request_counts_by_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns()
+    turns = FairLock()
     assert turns.lasting() == 0 and turns.take()
     before = turns._since
     slices = Slices(turns, lambda: None)

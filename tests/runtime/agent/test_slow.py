@@ -20,7 +20,7 @@ from helioc.runtime.base import waits
 from helioc.runtime.base.latency_stats import LatencyReport, read_latency
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.owner.owner import Owner, Wish
+from helioc.runtime.owner.owner import ApplyRequest, Owner
 from lab import Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -44,8 +44,8 @@ def _load(agent: Agent, here: World) -> Owner:
     return agent.owner()
 
 
-def wish(owner: Owner, text: str) -> Wish:
-    return Wish(encode(parse_request(Source("<t>", text)), owner.codecs))
+def wish(owner: Owner, text: str) -> ApplyRequest:
+    return ApplyRequest(encode(parse_request(Source("<t>", text)), owner.codecs))
 
 
 def tally(owner: Owner) -> LatencyReport:
@@ -88,7 +88,7 @@ def test_its_turn(owner: Owner, monkeypatch: pytest.MonkeyPatch, cause: str) -> 
 
     def meanwhile() -> None:
         thread.start()
-        until(lambda: owner.turns.waited_for, "it waits")
+        until(lambda: owner.lock.waited_for, "it waits")
         pass_time()
 
     if cause == "turn":

@@ -39,7 +39,7 @@ from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import release_of
 from helioc.runtime.owner import host
 from helioc.runtime.owner.events import Events
-from helioc.runtime.owner.owner import Owner, Wish
+from helioc.runtime.owner.owner import ApplyRequest, Owner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import Lab, Wire, until
@@ -395,7 +395,7 @@ def test_what_is_sent_on(lab: Lab, tmp_path: Path) -> None:
             client.apply_intent(intent())
             assert not diverted(wire, other) and not diverted(wire, priority)
         scripted = Scripted()
-        turns = Turns(world, scripted)
+        turns = FairLock(world, scripted)
         try:
             turns.see(scripted, CALM)
             assert not turns.flag and not turns.marked
@@ -487,7 +487,7 @@ def test_what_full_queues_drop_is_seen(lab: Lab, tmp_path: Path) -> None:
 
                 until(dropped, "a queue is full")
                 assert lost[-1][0] == lost[-1][1]  # all went to one queue
-        turns = Turns(world, Observer())
+        turns = FairLock(world, Observer())
         try:
             turns.turn()
             turns.turn()
@@ -514,7 +514,7 @@ class Scripted(Observer):
         return self.seen
 
 
-class Turns:
+class FairLock:
     """The watcher's turns one by one."""
 
     def __init__(self, world: World, observer: Observer) -> None:
@@ -535,7 +535,7 @@ class Turns:
     def request(self, text: str) -> None:
         """By somebody else."""
         asked = parse_request(Source("request", text))
-        self.owner.apply(Wish(encode(asked, self.owner.codecs)))
+        self.owner.apply(ApplyRequest(encode(asked, self.owner.codecs)))
 
     def see(self, scripted: Scripted, queue: Queue) -> None:
         scripted.seen = PeriodCounts(

@@ -30,7 +30,7 @@ def test_messages_are_bounded() -> None:
 def test_a_status(code: Code, says: str, details: bytes) -> None:
     fields = dict(wire.status_fields(code, says, [("a-bin", details), ("b", b"c")]))
     assert all(32 <= octet < 127 for value in fields.values() for octet in value)
-    assert wire.octets_of(fields, b"a-bin") == details and fields[b"b"] == b"c"
+    assert wire.bytes_of(fields, b"a-bin") == details and fields[b"b"] == b"c"
     said = says.encode(errors="replace").decode()
     assert wire.status_of(fields) == (code, said)
 
@@ -48,7 +48,7 @@ def test_a_status_that_is_none() -> None:
         assert wire.status_of({b"grpc-status": number}) == (Code.UNKNOWN, "")
     says = wire.status_of({b"grpc-status": b"0", b"grpc-message": b"%ff%4"})
     assert says == (Code.OK, "\N{REPLACEMENT CHARACTER}%4")
-    assert wire.octets_of({b"a-bin": b"%"}, b"a-bin") == wire.octets_of({}, b"a-bin") == b""
+    assert wire.bytes_of({b"a-bin": b"%"}, b"a-bin") == wire.bytes_of({}, b"a-bin") == b""
 
 
 @given(st.floats(0, 1e12))

@@ -38,7 +38,7 @@ from helioc.runtime.intents.manager import IntentManager
 from helioc.runtime.intents.store import Intent, IntentStore
 from helioc.runtime.journal import errors as journal_faults
 from helioc.runtime.journal.store import Store
-from helioc.runtime.owner.owner import Wish
+from helioc.runtime.owner.owner import ApplyRequest
 from helioc.runtime.rpc import control_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -276,7 +276,7 @@ class FakeOwner:
         found = {each: self.maps.book.get(*each) for each in references}
         return {each: rule for each, rule in found.items() if rule is not None}
 
-    def apply(self, wish: Wish) -> Outcome:
+    def apply(self, wish: ApplyRequest) -> Outcome:
         maps = self.maps
         if maps.kill == "before":
             raise Killed

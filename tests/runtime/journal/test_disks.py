@@ -115,7 +115,7 @@ def test_an_empty_directory_on_a_full_disk_will_do(small_disk: Path) -> None:
     with full(store):
         empty = Store(small_disk / "state")
         assert not empty.pipelines() and empty.findings
-    empty.mend()
+    empty.fix()
     assert not empty.findings
     empty.close()
     store.close()
@@ -149,7 +149,7 @@ def test_a_read_only_disk_is_read_and_recovers(small_disk: Path) -> None:
     assert journal.findings
     remount(small_disk, "rw")
     write(journal, 1, 16)
-    store.mend()
+    store.fix()
     fold(journal, 16)
     assert not journal.findings and the(store).revision == 16
     journal.close()

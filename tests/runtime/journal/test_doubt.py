@@ -48,7 +48,7 @@ def test_what_was_renamed_is_in_force(store: Store, tmp_path: Path, at: str, cal
     assert pipelines(store.directory, tmp_path / "killed", "state-a") == {}
     if call == "rename":
         assert pipelines(store.directory, tmp_path / "rebooted", "state-b") == {"edge": 3}
-    store.mend()
+    store.fix()
     assert not store.findings and not store.doubt
     assert pipelines(store.directory, tmp_path / "mended", "state-b") == {}
 
@@ -63,7 +63,7 @@ def test_a_snapshot_in_doubt_needs_no_repeating(store: Store, tmp_path: Path) ->
         assert not journal.findings and the(store).revision == 3
         assert pipelines(store.directory, tmp_path / "before", "state-b") == {"edge": 3}
         assert pipelines(store.directory, tmp_path / "after", "state-a") == {"edge": 0}
-        store.mend()
+        store.fix()
         write(journal, 1, 4)
     assert not list(store.directory.glob("[rs]*-1-1"))
 
@@ -88,7 +88,7 @@ def test_it_is_gone_once_it_was_retired(store: Store, retired: bool) -> None:
             store.remove("edge")
         (found,) = store.findings
         assert found.code == "H0780" and not store.doubt
-    store.mend()
+    store.fix()
     assert bool(store.pipelines()) == bool(list(store.directory.glob("*-1-*"))) == (not retired)
 
 
@@ -111,7 +111,7 @@ def test_a_directory_that_is_moved_away_is_written_no_more(store: Store, tmp_pat
     store.directory.rename(elsewhere)
     for _ in range(2):
         with pytest.raises(Refused, match="H0780.*moved away"):
-            store.mend()
+            store.fix()
         with pytest.raises(Refused, match="H0780"):
             write(journal, 1, 2)
         assert [each.code for each in store.findings] == ["H0780"]
@@ -125,7 +125,7 @@ def test_a_directory_that_is_moved_away_is_written_no_more(store: Store, tmp_pat
     assert not [*store.directory.iterdir()], "it may be another agent's"
     store.directory.rmdir()
     elsewhere.rename(store.directory)
-    store.mend()
+    store.fix()
     assert not store.findings and not store.doubt
     write(journal, 1, 2)
     journal.close()
@@ -173,7 +173,7 @@ def test_a_start_that_cannot_sync_the_directory_takes_no_requests(store: Store) 
         journal = Journal(again, the(again).id, again.written(the(again)))
         with closing(journal), pytest.raises(Refused, match="H0780"):
             write(journal, 1)
-    again.mend()
+    again.fix()
     with closing(Journal(again, the(again).id, again.written(the(again)))) as journal:
         write(journal, 1)
     again.close()
@@ -189,7 +189,7 @@ def test_an_intent_perhaps_not_on_the_disk_is_in_force(store: Store, tmp_path: P
     assert set(ledger.texts) == {1, 2} and [each.code for each in store.stuck] == ["H0783"]
     with pytest.raises(Refused, match="H0780"):
         ledger.put({3: "three"})
-    ledger.mend()
+    ledger.fix()
     assert [each.code for each in store.stuck] == ["H0780"]
     shutil.copytree(store.directory, tmp_path / "killed")
     with closing(Store(tmp_path / "killed")) as again:
@@ -203,10 +203,10 @@ def test_intents_that_could_not_be_written_are_when_they_can(store: Store) -> No
         with pytest.raises(Refused, match="H0780"):
             ledger.put({2: "two"})
         assert set(ledger.texts) == {1} and store.stuck
-    ledger.mend()
+    ledger.fix()
     assert not store.stuck
     next(store.directory.glob("requests-0-*")).unlink()
-    ledger.mend()
+    ledger.fix()
     ledger.put({2: "two"})
     store.close()
     with closing(Store(store.directory)) as again:
@@ -256,7 +256,7 @@ def test_what_somebody_removes_is_written_again(store: Store, file: str) -> None
     write(journal, 3)
     (store.directory / file).unlink()
     journal.see_files()
-    store.mend()
+    store.fix()
     if not file.startswith("state"):
         assert file in journal.findings[0].title and journal.due(())
         fold(journal, 3)
@@ -280,7 +280,7 @@ def test_a_fifo_holds_nobody_up(store: Store, name: str) -> None:
     os.mkfifo(store.directory / name)
     with closing(Store(store.directory)) as again:
         assert not again.losses and bool(again.findings) == (name == "state-a~")
-        again.mend() if name == "state-a" else None
+        again.fix() if name == "state-a" else None
         if name == "new~":
             with pytest.raises(Refused, match="H0780"):
                 again.begin("other", build())

@@ -31,7 +31,7 @@ from helioc.runtime.loading import upgrade as upgrading
 from helioc.runtime.loading.any_loaded import load
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.releases import releases_of, remove_pinned
-from helioc.runtime.owner.owner import Wish
+from helioc.runtime.owner.owner import ApplyRequest
 from lab import until
 from relay import built, marked, request
 
@@ -161,7 +161,7 @@ def opened(state: Path) -> Iterator[Agent]:
 
 def asked(agent: Agent, text: str, key: str = "") -> Outcome:
     owner = agent.owner()
-    return owner.apply(Wish(encode(request(text), owner.codecs), key=key))
+    return owner.apply(ApplyRequest(encode(request(text), owner.codecs), key=key))
 
 
 def held(agent: Agent, name: str) -> tuple[str, list[Any], list[Diagnostic]]:

@@ -39,7 +39,7 @@ from helioc.runtime.loading.card_reader import CardReader
 from helioc.runtime.loading.card_tables import CardTable
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.owner import host
-from helioc.runtime.owner.owner import Owner, Wish
+from helioc.runtime.owner.owner import ApplyRequest, Owner
 from lab import Lab
 from slice_world import HP as SLICE
 from slice_world import intent
@@ -105,7 +105,8 @@ def load(agent: Agent, here: World) -> None:
 
 def asked(agent: Agent, text: str, key: str = "") -> Outcome:
     owner = agent.owner()
-    return owner.apply(Wish(encode(parse_request(Source("request", text)), owner.codecs), key=key))
+    content = encode(parse_request(Source("request", text)), owner.codecs)
+    return owner.apply(ApplyRequest(content, key=key))
 
 
 def codes(action: Callable[[], object]) -> list[str]:

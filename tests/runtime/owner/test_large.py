@@ -13,9 +13,9 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.owner import large as large_requests
+from helioc.runtime.owner.fair_lock import Slices
 from helioc.runtime.owner.large import FEWEST, TRIES
 from helioc.runtime.owner.owner import Owner
-from helioc.runtime.owner.turns import Slices
 from lab import Lab
 from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules, wish
 

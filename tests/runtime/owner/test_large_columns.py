@@ -16,7 +16,7 @@ from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.owner.large import FEWEST
-from helioc.runtime.owner.owner import Owner, Wish
+from helioc.runtime.owner.owner import ApplyRequest, Owner
 from helioc.runtime.rules import bulk
 from lab import Lab
 from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules
@@ -38,7 +38,7 @@ def here(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield made
 
 
-def pdrs(count: int = COUNT, first: int = FIRST, ids: int = 0, **more: object) -> Wish:
+def pdrs(count: int = COUNT, first: int = FIRST, ids: int = 0, **more: object) -> ApplyRequest:
     """So many PDRs, each of a destination of its own. `ids`: from which on they have ids."""
     hosts = np.arange(first, first + count, dtype=np.uint32)
     ones, zeros = np.ones(count, np.uint8), np.zeros(count, np.uint32)
@@ -50,7 +50,7 @@ def pdrs(count: int = COUNT, first: int = FIRST, ids: int = 0, **more: object) -
         columns.append(Column("id", "id", np.arange(ids, ids + count, dtype=np.uint32)))
     content = dump(Columns("PDR", count, tuple(columns)))
     assert len(content) >= FEWEST
-    return Wish(content, True, **more)  # type: ignore[arg-type]
+    return ApplyRequest(content, True, **more)  # type: ignore[arg-type]
 
 
 def pdr(address: str, id_: str = "") -> str:

@@ -23,7 +23,7 @@ from helioc.runtime.client import Client, Rejected
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.intents.document import read_document
-from helioc.runtime.owner.turns import Slices, Turns
+from helioc.runtime.owner.fair_lock import FairLock, Slices
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import guard
 from helioc.runtime.rpc.callers import LOCAL
@@ -86,7 +86,7 @@ def leave() -> None:
     [
         lambda: parse_request(Source("r", "create FAR [(action, u8, DROP)]; delete FAR 1")),
         lambda: read_document(Source("i", "{resourceId: a}"), lambda: 0.0),
-        Slices(Turns(), lambda: None),
+        Slices(FairLock(), lambda: None),
     ],
     ids=["request", "intent", "plan"],
 )

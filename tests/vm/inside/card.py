@@ -25,7 +25,7 @@ from helioc.runtime.loading.card_reader import CardReader
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.observe.metrics import exposition
-from helioc.runtime.owner.owner import Wish
+from helioc.runtime.owner.owner import ApplyRequest
 from helioc.runtime.ports.ports import PortConfig
 
 
@@ -112,7 +112,7 @@ def by_agent(bundle: Bundle) -> None:
         owner = agent.owner()
         for text in (RULES, "update FLOW 1 [(queue, u8, 9)]"):
             request = parse_request(Source("request", text))
-            owner.apply(Wish(encode(request, owner.codecs)))
+            owner.apply(ApplyRequest(encode(request, owner.codecs)))
         assert agent.upgrade(bundle).rules == 2
 
     def second() -> None:

@@ -23,7 +23,7 @@ class _Client:
     named: int = 0
 
 
-class Answers:
+class IdempotencyCache:
     """`KEYS` of them, or as many as name `NAMED` rules: of the client that has most the oldest is
     forgotten, so that nobody's keys go for another's. Anybody's key is known to all: what takes a
     client's place may have another name. `known`: by key, with the digest of the request's content;

@@ -38,7 +38,7 @@ _NEIGHBOURS: frozenset[Topic] = frozenset(("neighbours",))
 _log = logging.getLogger("heliod.world")
 
 
-class Surveyor:
+class NetWatcher:
     """Runs from `start` to `stop`, and sleeps while nothing changes."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Surveyor:
         self._gone: WeakKeyDictionary[Owner, frozenset[str]] = WeakKeyDictionary()
         self._monitor: Monitor | None = None
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="surveyor", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="net-watcher", daemon=True)
 
     def start(self) -> None:
         self._monitor = Monitor()
@@ -88,7 +88,7 @@ class Surveyor:
             while not self._ended.is_set():
                 begun = time.monotonic()
                 try:
-                    self._survey(netlink, topics)
+                    self._look(netlink, topics)
                     if begun >= asked + ASK_AGAIN:
                         self._ask_again(netlink)
                         asked = begun
@@ -110,7 +110,7 @@ class Surveyor:
         self._ended.wait(rest)
         return monitor.changed()
 
-    def _survey(self, netlink: Netlink, topics: frozenset[Topic]) -> None:
+    def _look(self, netlink: Netlink, topics: frozenset[Topic]) -> None:
         owners = list(self._owners())
         names = {owner.name for owner in owners}
         self._findings = {name: f for name, f in self._findings.items() if name in names}

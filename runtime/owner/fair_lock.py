@@ -16,7 +16,7 @@ from ..base.waits import waited
 SLICE = 0.001
 
 
-class Turns:
+class FairLock:
     """Of those who wait one stands at the door, whom `let_in` lets in before anybody else."""
 
     def __init__(self) -> None:
@@ -88,8 +88,8 @@ class Slices:
     """The pauses of a large request (lang/contract/rules/optimistic.py). `check`: is called when
     others were let in, and raises what must end it."""
 
-    def __init__(self, turns: Turns, check: Callable[[], None]) -> None:
-        self._turns, self._check = turns, check
+    def __init__(self, lock: FairLock, check: Callable[[], None]) -> None:
+        self._lock, self._check = lock, check
         self._until = time.perf_counter() + SLICE
 
     def __call__(self) -> None:
@@ -105,22 +105,22 @@ class Slices:
 
     def _let_in(self) -> bool:
         """Whether anybody was."""
-        waited_for = self._turns.waited_for
+        waited_for = self._lock.waited_for
         if waited_for:
-            self._turns.let_in()
+            self._lock.let_in()
         else:
-            self._turns.go_on()
+            self._lock.go_on()
             os.sched_yield()  # to who is on the way here: on one CPU it may need this one
         self._until = time.perf_counter() + SLICE
         return waited_for
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        self._turns.give()
+        self._lock.give()
         try:
             yield
         finally:
-            self._turns.take()
+            self._lock.take()
             self._until = time.perf_counter() + SLICE
         check_cancelled()
         self._check()

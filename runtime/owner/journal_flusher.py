@@ -24,7 +24,7 @@ AGAIN, _SHARE, _LONGEST = 1.0, 4, 5.0
 _log = logging.getLogger("heliod.journal")
 
 
-class Scribe:
+class JournalFlusher:
     """Runs from `start` to `stop`, and sleeps while nothing changes. One thread brings what is
     written onto the disk; another makes the snapshots, which take seconds; a third looks whether a
     disk that could not be written can be by now, and gives back memory."""
@@ -34,9 +34,9 @@ class Scribe:
         self._said = set[Diagnostic]()
         self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
         self._threads = [
-            threading.Thread(target=self._sync, name="scribe", daemon=True),
-            threading.Thread(target=self._fold, name="folder", daemon=True),
-            threading.Thread(target=self._mend, name="mender", daemon=True),
+            threading.Thread(target=self._sync, name="journal-flusher", daemon=True),
+            threading.Thread(target=self._fold, name="journal-folder", daemon=True),
+            threading.Thread(target=self._fix, name="journal-fixer", daemon=True),
         ]
 
     def start(self) -> None:
@@ -76,14 +76,14 @@ class Scribe:
         event.clear()  # before it looks: `stop` sets this last
         return not self._ended.is_set()
 
-    def _mend(self) -> None:
+    def _fix(self) -> None:
         pause = AGAIN
         while not self._ended.wait(pause):
             begun = time.monotonic()
             if self._store is not None:
                 with suppress(Refused):  # it has been told, and the status tells it
-                    self._store.mend()
-            self._each(_mend)
+                    self._store.fix()
+            self._each(_fix)
             self._say()
             self._memory.give_back()
             pause = min(max(AGAIN, _SHARE * (time.monotonic() - begun)), _LONGEST)
@@ -111,13 +111,13 @@ def _fold(owner: Owner) -> None:
         owner.fold_if_due()
 
 
-def _mend(owner: Owner) -> None:
+def _fix(owner: Owner) -> None:
     owner.confirm()
     if owner.journal is not None:
         for found in owner.journal.see_files():
             _log.error("%s: %s", owner.name, log_text(found))
     if owner.unwritten:
         with suppress(Refused):
-            owner.mend_journal()
+            owner.fix_journal()
         if not owner.unwritten:
             _log.info("%s: the journal can be written again", owner.name)

@@ -1,4 +1,4 @@
-"""Answers that are remembered: by number, and by what they name."""
+"""IdempotencyCache that are remembered: by number, and by what they name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from helioc.lang.contract.rules.rules import Reference
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.outcome import Outcome
-from helioc.runtime.owner import answers
-from helioc.runtime.owner.answers import Answers
+from helioc.runtime.owner import idempotency_cache
+from helioc.runtime.owner.idempotency_cache import IdempotencyCache
 
 
 def outcome(revision: int, named: int = 0) -> Outcome:
@@ -18,7 +18,7 @@ def outcome(revision: int, named: int = 0) -> Outcome:
 
 
 def test_the_same_request_has_the_same_answer() -> None:
-    known = Answers(OrderedDict())
+    known = IdempotencyCache(OrderedDict())
     known.remember("key", b"one", outcome(7, 2))
     found = known.repeated("key", b"one")
     assert found is not None and found.repeated and len(found.created) == 2
@@ -28,9 +28,9 @@ def test_the_same_request_has_the_same_answer() -> None:
 
 
 def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "KEYS", 10)
-    monkeypatch.setattr(answers, "NAMED", 100)
-    known = Answers(OrderedDict((str(n), (b"", outcome(n, 1))) for n in range(1, 20)))
+    monkeypatch.setattr(idempotency_cache, "KEYS", 10)
+    monkeypatch.setattr(idempotency_cache, "NAMED", 100)
+    known = IdempotencyCache(OrderedDict((str(n), (b"", outcome(n, 1))) for n in range(1, 20)))
     assert [n for n in range(1, 20) if known.of(str(n))] == [*range(10, 20)]
     known.remember("large", b"", outcome(20, 95))
     assert [n for n in range(1, 20) if known.of(str(n))] == [*range(15, 20)]
@@ -41,8 +41,8 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_that_is_made_twice_is_known_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "KEYS", 2)
-    known = Answers(OrderedDict())
+    monkeypatch.setattr(idempotency_cache, "KEYS", 2)
+    known = IdempotencyCache(OrderedDict())
     for n, client in enumerate(("me", "me", "other")):
         known.remember("key", b"", outcome(n, 1), client)
     for n in range(3):
@@ -52,8 +52,8 @@ def test_a_key_that_is_made_twice_is_known_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_clients_keys_stay_whatever_others_send(monkeypatch: pytest.MonkeyPatch) -> None:
     """Be they known from before, or of a client that is there."""
-    monkeypatch.setattr(answers, "KEYS", 12)
-    known = Answers(OrderedDict((str(n), (b"", outcome(n))) for n in range(6)))
+    monkeypatch.setattr(idempotency_cache, "KEYS", 12)
+    known = IdempotencyCache(OrderedDict((str(n), (b"", outcome(n))) for n in range(6)))
     for n in range(4):
         known.remember(f"mine {n}", b"", outcome(n), "me")
     for n in range(100):
@@ -71,8 +71,8 @@ def test_a_clients_keys_stay_whatever_others_send(monkeypatch: pytest.MonkeyPatc
 def test_a_clients_answers_stay_however_many_rules_others_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(answers, "NAMED", 100)
-    known = Answers(OrderedDict())
+    monkeypatch.setattr(idempotency_cache, "NAMED", 100)
+    known = IdempotencyCache(OrderedDict())
     known.remember("mine", b"", outcome(1, 30), "me")
     for n in range(20):
         known.remember(f"other {n}", b"", outcome(n, 40), "other")

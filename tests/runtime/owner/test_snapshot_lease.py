@@ -37,11 +37,11 @@ def stalled(owner: Owner) -> Iterator[None]:
     """Somebody has the turn, and nobody waits for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owning, "PATIENCE", 0.0)
-        owner.turns.take()
+        owner.lock.take()
         try:
             yield
         finally:
-            owner.turns.give()
+            owner.lock.give()
 
 
 def listed_beside_a_stall(owner: Owner) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from helioc.runtime.owner.scribe import Scribe
+from helioc.runtime.owner.journal_flusher import JournalFlusher
 from lab import until
 
 SECONDS = 10
@@ -40,32 +40,32 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Looked:
 
 
 @pytest.fixture
-def scribe(owner: Looked) -> Iterator[Scribe]:
-    made = Scribe(lambda: cast(Any, [owner]))
+def flusher(owner: Looked) -> Iterator[JournalFlusher]:
+    made = JournalFlusher(lambda: cast(Any, [owner]))
     made.start()
     yield made
     owner.go_on.set()
     made.stop()
 
 
-def test_a_snapshot_holds_nobody_up(owner: Looked, scribe: Scribe) -> None:
-    scribe.stir()
+def test_a_snapshot_holds_nobody_up(owner: Looked, flusher: JournalFlusher) -> None:
+    flusher.stir()
     until(lambda: owner.folding, "a snapshot is made")
     before = owner.synced
-    scribe.stir()
+    flusher.stir()
     until(lambda: owner.synced > before, "what was written is brought onto the disk")
     assert owner.folding == 1
 
 
 @pytest.mark.parametrize("error", [ValueError("of no use"), OSError(5, "Input/output error")])
 def test_it_goes_on_after_an_error(
-    owner: Looked, scribe: Scribe, error: Exception, caplog: pytest.LogCaptureFixture
+    owner: Looked, flusher: JournalFlusher, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     owner.wrong = error
-    scribe.stir()
+    flusher.stir()
     until(lambda: caplog.records, "it is said")
     owner.wrong, before = None, owner.synced
-    scribe.stir()
+    flusher.stir()
     until(lambda: owner.synced > before, "it goes on")
 
 
@@ -78,7 +78,7 @@ def test_it_ends_whenever_it_is_told(owner: Looked, what: str) -> None:
 
         def set(self) -> None:
             super().set()
-            if scribe._ended.is_set():
+            if flusher._ended.is_set():
                 self.told.set()
 
         def clear(self) -> None:
@@ -87,10 +87,10 @@ def test_it_ends_whenever_it_is_told(owner: Looked, what: str) -> None:
                 assert self.told.wait(SECONDS)
             super().clear()
 
-    scribe = Scribe(lambda: cast(Any, [owner]))
-    setattr(scribe, what, Late())
-    ending = threading.Thread(target=scribe.stop, daemon=True)
+    flusher = JournalFlusher(lambda: cast(Any, [owner]))
+    setattr(flusher, what, Late())
+    ending = threading.Thread(target=flusher.stop, daemon=True)
     owner.go_on.set()
-    scribe.start()
-    scribe.stir()
+    flusher.start()
+    flusher.stir()
     until(lambda: ending.ident is not None and not ending.is_alive(), "it ended")

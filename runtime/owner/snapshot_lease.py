@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .owner import Owner
 
 
-class Held:
+class SnapshotLease:
     """Rules that stay as they are until `let_go`. `descriptor`: a memory file with what
     leads to those of this moment: see rpc/reading.py."""
 
@@ -41,7 +41,7 @@ class Held:
     def close(self) -> None:
         """May be called again."""
         if self._holding:  # whoever has the turn may have it for longer than anybody waits
-            self._owner.turns.leave(self._let_go)
+            self._owner.lock.leave(self._let_go)
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -52,8 +52,8 @@ class Held:
         return holding and self._owner.loaded.writer is self._writer and self._writer.let_go()
 
 
-def write_all(descriptor: int, octets: bytes | memoryview) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """However much the kernel takes at a time."""
-    left = memoryview(octets).cast("B")
+    left = memoryview(data).cast("B")
     while left:
         left = left[os.write(descriptor, left) :]
