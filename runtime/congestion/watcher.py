@@ -15,7 +15,8 @@ from ..base.logs import text as log_text
 from ..base.wall_clock import wall_time
 from ..edge.congestion_settings import Congestion, Shape, shape_of
 from ..kernel.libbpf import BpfError
-from ..owner.owner import ApplyRequest, Owner
+from ..owner.owner import Owner
+from ..owner.requests import ApplyRequest
 from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
 from .observer import Observer

@@ -21,7 +21,8 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.exit_status import diagnosed
 from ...lang.text.source import Source
 from ..base.errors import refused
-from ..owner.owner import ApplyRequest, Owner
+from ..owner.owner import Owner
+from ..owner.requests import ApplyRequest
 from . import errors
 from .compile import PipelineContext, compile_intent
 from .document import Document, read_document

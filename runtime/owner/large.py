@@ -17,7 +17,8 @@ from ..loading.loader import Loaded
 from .fair_lock import Slices
 
 if TYPE_CHECKING:
-    from .owner import DecodedRequest, Owner
+    from .owner import Owner
+    from .requests import DecodedRequest
 
 #: Bytes of a request from which on it is one: it has some 200 rules.
 FEWEST = 4096

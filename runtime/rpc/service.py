@@ -21,7 +21,8 @@ from ..base.identity_check import Expiries
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
-from ..owner.owner import ApplyRequest, Made, Owner
+from ..owner.owner import Owner
+from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
 from .failures import findings

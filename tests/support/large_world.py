@@ -20,7 +20,8 @@ from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.owner import fair_lock
 from helioc.runtime.owner.fair_lock import Slices
-from helioc.runtime.owner.owner import ApplyRequest, Owner
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.owner.requests import ApplyRequest
 from helioc.runtime.rules.transaction import Writer
 from lab import until
 

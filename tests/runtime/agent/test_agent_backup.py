@@ -24,7 +24,7 @@ from helioc.runtime.journal.records import IES, Entry, encode
 from helioc.runtime.journal.store import Snapshot, Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from helioc.runtime.owner.owner import ApplyRequest
+from helioc.runtime.owner.requests import ApplyRequest
 from lab import Lab
 from relay import request
 

@@ -25,7 +25,7 @@ from helioc.runtime.journal.recovery import OURS
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.owner.owner import ApplyRequest
+from helioc.runtime.owner.requests import ApplyRequest
 from lab import Lab
 from relay import built, marked, request
 

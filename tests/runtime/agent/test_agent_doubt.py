@@ -18,7 +18,7 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.owner.owner import ApplyRequest
+from helioc.runtime.owner.requests import ApplyRequest
 from journal_world import failing
 from lab import Lab
 from relay import request

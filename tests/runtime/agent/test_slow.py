@@ -20,7 +20,8 @@ from helioc.runtime.base import waits
 from helioc.runtime.base.latency_stats import LatencyReport, read_latency
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.owner.owner import ApplyRequest, Owner
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.owner.requests import ApplyRequest
 from lab import Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")

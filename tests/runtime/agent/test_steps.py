@@ -16,7 +16,7 @@ from helioc.runtime.base import waits
 from helioc.runtime.client import Client
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.owner import owner
+from helioc.runtime.owner import requests
 from helioc.runtime.rpc import audit
 from helioc.runtime.rpc.server import Server
 from helioc.runtime.rpc.service import Service
@@ -85,7 +85,7 @@ def of_one(steps: Steps, ask: Callable[[str], object], to: str) -> float:
 def test_steps_of_a_request(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("EACH", "EACH_RATE"):  # lines come by time
         monkeypatch.setattr(audit, name, 0.0)
-    for module in (owner, waits):  # and slow requests
+    for module in (requests, waits):  # and slow requests
         monkeypatch.setattr(module, "SLOW", 60.0)
     with served(here) as (client, steps), client.stream() as stream:
 

@@ -39,7 +39,8 @@ from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import release_of
 from helioc.runtime.owner import host
 from helioc.runtime.owner.events import Events
-from helioc.runtime.owner.owner import ApplyRequest, Owner
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.owner.requests import ApplyRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import Lab, Wire, until

@@ -38,7 +38,7 @@ from helioc.runtime.intents.manager import IntentManager
 from helioc.runtime.intents.store import Intent, IntentStore
 from helioc.runtime.journal import errors as journal_faults
 from helioc.runtime.journal.store import Store
-from helioc.runtime.owner.owner import ApplyRequest
+from helioc.runtime.owner.requests import ApplyRequest
 from helioc.runtime.rpc import control_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -31,7 +31,7 @@ from helioc.runtime.loading import upgrade as upgrading
 from helioc.runtime.loading.any_loaded import load
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.releases import releases_of, remove_pinned
-from helioc.runtime.owner.owner import ApplyRequest
+from helioc.runtime.owner.requests import ApplyRequest
 from lab import until
 from relay import built, marked, request
 

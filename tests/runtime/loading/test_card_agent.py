@@ -39,7 +39,8 @@ from helioc.runtime.loading.card_reader import CardReader
 from helioc.runtime.loading.card_tables import CardTable
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.owner import host
-from helioc.runtime.owner.owner import ApplyRequest, Owner
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.owner.requests import ApplyRequest
 from lab import Lab
 from slice_world import HP as SLICE
 from slice_world import intent

@@ -16,7 +16,8 @@ from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.owner.large import FEWEST
-from helioc.runtime.owner.owner import ApplyRequest, Owner
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.owner.requests import ApplyRequest
 from helioc.runtime.rules import bulk
 from lab import Lab
 from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from agent_world import World, world
 from helioc.lang.text.diagnostics import Refused
-from helioc.runtime.owner import owner as owning
+from helioc.runtime.owner import pipeline
 from helioc.runtime.owner.owner import Owner
 from helioc.runtime.rules.tables import Pool
 from helioc.runtime.rules.transaction import Writer
@@ -36,7 +36,7 @@ def slots(owner: Owner) -> Pool:
 def stalled(owner: Owner) -> Iterator[None]:
     """Somebody has the turn, and nobody waits for it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owning, "PATIENCE", 0.0)
+        patch.setattr(pipeline, "PATIENCE", 0.0)
         owner.lock.take()
         try:
             yield

@@ -25,7 +25,7 @@ from helioc.runtime.loading.card_reader import CardReader
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.observe.metrics import exposition
-from helioc.runtime.owner.owner import ApplyRequest
+from helioc.runtime.owner.requests import ApplyRequest
 from helioc.runtime.ports.ports import PortConfig
 
 
