@@ -32,7 +32,7 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading import bundle as bundles
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import remove_pinned
-from helioc.runtime.rpc.guard import Limits
+from helioc.runtime.rpc.clients import Limits
 from helioc.runtime.rpc.methods import path
 from lab import Background, Lab, LabError
 

@@ -130,7 +130,7 @@ def serve(
     from ..runtime.intents.pusher import Pusher
     from ..runtime.journal.store import Store
     from ..runtime.kernel.handles import Object
-    from ..runtime.rpc.guard import Limits
+    from ..runtime.rpc.clients import Limits
     from ..runtime.rpc.server import Server
     from ..runtime.rpc.service import Service
 

@@ -25,10 +25,12 @@ from ..front.budget import Budget
 from ..front.calls import Call
 from ..front.server import Server as Front
 from ..http2 import nghttp2
+from .access import HEALTH, REFLECTION
 from .audit import Audit
 from .callers import Caller, Refusal, caller_of
+from .clients import Limits
 from .failures import status_codes
-from .guard import HEALTH, REFLECTION, Guard, Limits
+from .guard import Guard
 from .health import NOT_SERVING, SERVING, Health
 from .methods import SERVICES, path_of
 from .service import ORDERED, Service

@@ -26,8 +26,9 @@ from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
 from .failures import findings
-from .guard import Begun, Context, failure_of, need_client
+from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
+from .ordered import Begun
 from .readers import Readers
 
 #: Bytes of the columns of bulk requests that are arriving at a time, of one client and of all.

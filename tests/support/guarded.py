@@ -11,8 +11,9 @@ from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.front.calls import Failed, Gone
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import Begun, Guard
+from helioc.runtime.rpc.guard import Guard
 from helioc.runtime.rpc.methods import METHODS
+from helioc.runtime.rpc.ordered import Begun
 from helioc.runtime.rpc.service import ORDERED
 
 

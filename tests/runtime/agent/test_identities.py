@@ -24,7 +24,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from helioc.runtime.base.certs import _write, certify, make_authority, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
-from helioc.runtime.rpc.guard import NEEDED, Limits
+from helioc.runtime.rpc.access import NEEDED
+from helioc.runtime.rpc.clients import Limits
 from helioc.runtime.rpc.methods import METHODS
 from tls_world import PORT, code_of, within
 

@@ -18,7 +18,7 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.client import Client, Rejected, Stream
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.rpc.guard import Limits
+from helioc.runtime.rpc.clients import Limits
 from helioc.runtime.rpc.methods import path
 from helioc.runtime.rpc.service import Service
 from lab import until

@@ -233,7 +233,7 @@ def test_helioctl(here: tuple[World, Wire, str]) -> None:
 
 
 def test_roles(here: tuple[World, Wire, str]) -> None:
-    from helioc.runtime.rpc.guard import NEEDED
+    from helioc.runtime.rpc.access import NEEDED
 
     assert NEEDED["ListIntents"] == NEEDED["ReportIntents"] == "read"
     assert NEEDED["ApplyIntent"] == NEEDED["RemoveIntent"] == "rules"

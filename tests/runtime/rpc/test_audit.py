@@ -26,7 +26,8 @@ from helioc.runtime.rpc import audit as auditing
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.audit import ALL, EACH, Audit, Entry
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import Guard, Limits
+from helioc.runtime.rpc.clients import Limits
+from helioc.runtime.rpc.guard import Guard
 from journald_world import journald, logging_to, parsed
 from lab import Background, until
 from tls_world import PORT, within

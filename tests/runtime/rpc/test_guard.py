@@ -23,8 +23,10 @@ from helioc.runtime.front.threads import Threads
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import OFTEN, Begun, Guard, Limits
+from helioc.runtime.rpc.clients import OFTEN, Limits
+from helioc.runtime.rpc.guard import Guard
 from helioc.runtime.rpc.methods import LISTINGS, METHODS
+from helioc.runtime.rpc.ordered import Begun
 from helioc.runtime.rpc.service import Service, _hold
 from lab import until
 
@@ -187,7 +189,7 @@ def test_what_is_wrong_counts_for_what_comes_then(name: str) -> None:
         for _ in range(10):
             with pytest.raises(Failed):
                 list(asked(guard, name, wrong(findings), me))
-        waits[findings] = guard._take(guard._known(me.whose))
+        waits[findings] = guard.take(guard._known(me.whose))
     assert waits[1] == 0 and waits[20] > 0.05
 
 
@@ -310,13 +312,13 @@ def test_refusals_of_a_certificate_are_not_charged_to_its_successor(bad: Caller,
             list(asked(guard, "Apply", lambda *_: b"done", bad))
     assert failed.value.wait > 0.1
     mine = guard._known(me.whose)
-    assert guard._take(mine) == 0
+    assert guard.take(mine) == 0
     assert mine is guard._known(me._replace(fingerprint="renewed").whose)
     assert mine.refusing is not guard._known(bad.itself).refusing
 
 
 def test_clients_that_were_not_heard_of_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helioc.runtime.rpc.guard._KNOWN", 10)
+    monkeypatch.setattr("helioc.runtime.rpc.clients._KNOWN", 10)
     guard, kept = Guard(), caller("read", "kept")
     watch = asked(guard, "Watch", lambda *_: [b"an event"] * 2, kept)
     assert next(watch) == b"an event"

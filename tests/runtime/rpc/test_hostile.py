@@ -25,10 +25,11 @@ from helioc.runtime.http2.codes import Code
 from helioc.runtime.intents.document import read_document
 from helioc.runtime.owner.fair_lock import FairLock, Slices
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.rpc import guard
+from helioc.runtime.rpc.access import TEXT
 from helioc.runtime.rpc.callers import LOCAL
+from helioc.runtime.rpc.clients import Limits
 from helioc.runtime.rpc.failures import failure
-from helioc.runtime.rpc.guard import Guard, Limits
+from helioc.runtime.rpc.guard import Guard, failure_of, need_client
 from helioc.runtime.rpc.methods import METHODS, path
 from tls_world import within
 
@@ -101,8 +102,8 @@ def test_a_call_that_has_ended_is_refused() -> None:
     context = Context(LOCAL)
     context.cancel()
     with pytest.raises(Refused, match="H0779"):
-        guard.need_client(cast(Any, context))
-    assert guard.failure_of(refused(faults.given_up())).status == Code.CANCELLED
+        need_client(cast(Any, context))
+    assert failure_of(refused(faults.given_up())).status == Code.CANCELLED
 
 
 @pytest.mark.parametrize("name", ["n" * 60_000, "/a/" + "é" * 4000, "é" * 100, "edge.yaml"])
@@ -163,7 +164,7 @@ def test_methods_take_what_they_need() -> None:
 
 def test_a_large_request_counts_as_many() -> None:
     door = Guard(Limits(rate=1000.0))
-    request = pb.ApplyRequest(request=bytes(100 * guard._TEXT)).SerializeToString()
+    request = pb.ApplyRequest(request=bytes(100 * TEXT)).SerializeToString()
     assert list(asked(door, "Apply", lambda *_: b"done", LOCAL, [request])) == [b"done"]
     client = door._known(LOCAL.whose)
     assert 1000 - client.tokens == pytest.approx(101, abs=1)

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 from guarded import asked
-from helioc.runtime.rpc import guard
+from helioc.runtime.rpc import clients, guard
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import AT_ONCE, OFTEN, SHARED, Guard, Limits
+from helioc.runtime.rpc.clients import AT_ONCE, OFTEN, SHARED, Limits
+from helioc.runtime.rpc.guard import Guard
 
 
 class Clock:
@@ -34,7 +35,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     faked = SimpleNamespace(
         monotonic=made.monotonic, sleep=made.sleep, thread_time=made.thread_time
     )
-    monkeypatch.setattr(guard, "time", faked)
+    for module in (clients, guard):
+        monkeypatch.setattr(module, "time", faked)
     return made
 
 
@@ -50,7 +52,7 @@ def work(clock: Clock, door: Guard, name: str, seconds: float = 0.0) -> float:
 
 def ask(clock: Clock, door: Guard, who: str, times: int = 1) -> None:
     for _ in range(times):
-        clock.sleep(door._take(door._known(who)))
+        clock.sleep(door.take(door._known(who)))
 
 
 def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
@@ -92,7 +94,7 @@ def test_busy_clients_have_equal_shares(clock: Clock, busy: int) -> None:
         for _ in range(rounds * busy):
             each = min(clients, key=lambda one: waiting[one])
             clock.now = max(clock.now, waiting[each])
-            waiting[each] = clock.now + door._take(each)
+            waiting[each] = clock.now + door.take(each)
         return rounds / (clock.now - begun)
 
     made(2000)  # what was saved up is gone

@@ -19,8 +19,10 @@ from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import Begun, Guard, Limits
+from helioc.runtime.rpc.clients import Limits
+from helioc.runtime.rpc.guard import Guard
 from helioc.runtime.rpc.methods import METHODS, path
+from helioc.runtime.rpc.ordered import Begun
 from helioc.runtime.rpc.service import ORDERED
 from http2 import Peer, Target, headers, message
 from lab import until
