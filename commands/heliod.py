@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..runtime.agent.agent import Agent
     from ..runtime.enrolment.edge import Home
     from ..runtime.enrolment.heartbeat import Heartbeat
-    from ..runtime.journal.store import Acknowledge
+    from ..runtime.journal.state_list import Acknowledge
 
 #: Seconds that calls in progress have when the agent ends.
 GRACE = 2.0

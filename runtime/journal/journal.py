@@ -21,10 +21,11 @@ from ..loading.any_loaded import AnyLoaded
 from ..loading.bundle import Bundle
 from . import errors
 from .log import Log, Mark, open_new
+from .pipelines import Snapshot
 from .records import ALLOTTED, IES, NOTE, PACKED, Entry, with_allotted
 from .recovery import Written
 from .state import Build
-from .store import Snapshot, Store
+from .store import Store
 
 #: Idempotency keys that are remembered.
 KEYS = 65_536

@@ -12,8 +12,8 @@ from ..base.errors import refused
 from ..base.outcome import Outcome
 from ..journal import errors as store_faults
 from ..journal.journal import Journal, config_of
+from ..journal.pipelines import Snapshot
 from ..journal.state import Build
-from ..journal.store import Snapshot
 from ..loading.any_loaded import AnyLoaded
 from .events import Events
 from .idempotency_cache import IdempotencyCache

@@ -20,8 +20,9 @@ from helioc.runtime.client import Client, Rejected
 from helioc.runtime.journal.backup import Source
 from helioc.runtime.journal.files import Mark, digest_of
 from helioc.runtime.journal.journal import Journal
+from helioc.runtime.journal.pipelines import Snapshot
 from helioc.runtime.journal.records import IES, Entry, encode
-from helioc.runtime.journal.store import Snapshot, Store
+from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.owner.requests import ApplyRequest

@@ -14,7 +14,8 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.records import IES, NOTE
-from helioc.runtime.journal.store import Acknowledge, Store
+from helioc.runtime.journal.state_list import Acknowledge
+from helioc.runtime.journal.store import Store
 from journal_world import begin, fold, the, write
 
 
@@ -47,7 +48,7 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(
     write(journal, 10)
 
     with monkeypatch.context() as patched:
-        patched.setattr("helioc.runtime.journal.store.write_whole", fails)
+        patched.setattr("helioc.runtime.journal.pipelines.write_whole", fails)
         with pytest.raises(Refused):
             fold(journal)
     write(journal, 5, 11)
@@ -159,7 +160,7 @@ def test_what_comes_before_a_log_that_is_gone_is_kept(
 ) -> None:
     journal = begin(store)
     with monkeypatch.context() as patched:
-        patched.setattr("helioc.runtime.journal.store.write_whole", fails)
+        patched.setattr("helioc.runtime.journal.pipelines.write_whole", fails)
         for first in (1, 6, 11):  # by three agents
             write(journal, 5, first)
             with pytest.raises(Refused):

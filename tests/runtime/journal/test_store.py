@@ -15,7 +15,8 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal.heads import HEADS
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger
-from helioc.runtime.journal.store import Snapshot, Store
+from helioc.runtime.journal.pipelines import Snapshot
+from helioc.runtime.journal.store import Store
 from journal_world import begin, build, fold, the, write
 
 

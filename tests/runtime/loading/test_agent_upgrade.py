@@ -21,7 +21,7 @@ from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.edge.read_config import read_here
 from helioc.runtime.http2.codes import Code
-from helioc.runtime.journal import journal, store
+from helioc.runtime.journal import journal, pipelines
 from helioc.runtime.journal.errors import cannot_write
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.state import State
@@ -178,7 +178,7 @@ STEPS: list[tuple[Any, str, int, bool]] = [
     (upgrading, "write_about", 1, False), (upgrading, "put_in_force", 1, False),
     (Link, "update", 1, True), (Link, "update", 2, True), (upgrading, "_carry", 2, True),
     (State, "save", 1, False), (journal, "open_new", 1, True), (Journal, "turn_over", 1, True),
-    (store, "write_whole", 1, True), (State, "save", 2, True), (Store, "fold", 1, True),
+    (pipelines, "write_whole", 1, True), (State, "save", 2, True), (Store, "fold", 1, True),
     (Store, "_sweep", 2, True),
 ]  # fmt: skip
 
