@@ -19,7 +19,7 @@ from ..base.errors import refused
 from . import errors
 
 if TYPE_CHECKING:
-    from ..agent.agent import PipelineStatus
+    from ..agent.status import PipelineStatus
 
 
 def announcement(address: str, pipelines: Iterable[PipelineStatus]) -> dict[str, Any]:

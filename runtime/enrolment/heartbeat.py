@@ -17,7 +17,7 @@ from .announcement import announcement
 from .edge import Home, announce, renew
 
 if TYPE_CHECKING:
-    from ..agent.agent import PipelineStatus
+    from ..agent.status import PipelineStatus
 
 #: Seconds: between looks; until the same is said again; the longest pause when nobody hears; what a
 #: call in progress has at the end.

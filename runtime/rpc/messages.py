@@ -15,7 +15,7 @@ from . import control_pb2 as pb
 from .failures import finding, findings
 
 if TYPE_CHECKING:
-    from ..agent.agent import PipelineStatus
+    from ..agent.status import PipelineStatus
     from ..congestion.status import Status as Congestion
     from ..edge.overlay_health import Quality
     from ..edge.push_settings import Push

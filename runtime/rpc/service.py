@@ -13,7 +13,8 @@ from typing import Any
 from ...lang.text.cancel import cancel_when
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
-from ..agent.agent import Agent, PipelineStatus, status_of
+from ..agent.agent import Agent
+from ..agent.status import PipelineStatus, status_of
 from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..base.identity import CertificateExpiry
