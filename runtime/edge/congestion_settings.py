@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
-from ...lang.text.yaml_reader import Entry
-from .yaml_nodes import Nodes
+
+if TYPE_CHECKING:  # `helioctl` starts without YAML
+    from ...lang.text.yaml_reader import Entry
+    from .yaml_nodes import Nodes
 
 _KEYS = ("drops", "backlog", "backlog_calm", "cpu", "calm", "period", "hold")
 

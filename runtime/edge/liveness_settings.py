@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from ipaddress import IPv4Address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
 from ...lang.text.source import Span
-from ...lang.text.yaml_reader import Entry
 from . import errors
-from .yaml_nodes import Nodes
+
+if TYPE_CHECKING:  # `helioctl` starts without YAML
+    from ...lang.text.yaml_reader import Entry
+    from .yaml_nodes import Nodes
 
 _KEYS = ("interval", "multiplier", "hold_down", "from", "to")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
-
-import yaml
 
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
-from ...lang.text.yaml_reader import Entry
 from . import errors
-from .yaml_nodes import Nodes
+
+if TYPE_CHECKING:  # `helioctl` starts without YAML
+    from ...lang.text.yaml_reader import Entry
+    from .yaml_nodes import Nodes
 
 _KEYS = ("otlp", "period", "ca", "token_file")
 
@@ -55,7 +55,9 @@ def endpoint(url: str) -> SplitResult | None:
 def read_push(nodes: Nodes, entry: Entry) -> Push | None:
     """Notes what is wrong."""
     given = nodes.mapping(entry.value, "`reports`", _KEYS)
-    if not isinstance(entry.value, yaml.MappingNode):
+    from yaml import MappingNode  # only where a file is read: `helioctl` starts without
+
+    if not isinstance(entry.value, MappingNode):
         return None
     if "otlp" not in given:
         example = "http://127.0.0.1:4318/v1/metrics"

@@ -38,7 +38,7 @@ def test_a_damaged_object_does_not_end_the_agent(here: World) -> None:
         with pytest.raises(Rejected) as error:
             client.load(with_object(bundle, pointing_nowhere(bundle.object)), EDGE)
         (found,) = error.value.diagnostics
-        assert found.code == "H0712" and "came to grief over it (SIGSEGV)" in found.title
+        assert found.code == "H0712" and "crashed on it (SIGSEGV)" in found.title
         client.load(bundle, EDGE)
         client.apply("create FAR 1 [(action, u8, DROP)]")
         with pytest.raises(Rejected, match="H0712"):

@@ -91,6 +91,6 @@ def test_whatever_is_wrong_with_an_object_is_told() -> None:
             became["loaded"] += 1
         except BpfError as error:
             assert str(error)
-            ended = "came to grief" in error.log
+            ended = "crashed on it" in error.log
             became["ended" if ended else "damaged" if error.damaged else "refused"] += 1
     assert became.total() == MANY and became["damaged"] and became["loaded"], became

@@ -271,8 +271,8 @@ def test_an_interface_that_is_gone_gets_the_new_build_when_it_is_back(
 # ---- killed ---------------------------------------------------------------------------------
 
 # What is done, and for the how manieth time.
-STEPS = [("install", 1), ("create_before", 1), ("_carry", 1), ("write_about", 1), ("put_in_force", 1),
-         ("Link.update", 1), ("Link.update", 2), ("_switch", 1), ("_carry", 2),
+STEPS = [("install", 1), ("create_before", 1), ("_carry", 1), ("write_about", 1),
+         ("put_in_force", 1), ("Link.update", 1), ("Link.update", 2), ("_switch", 1), ("_carry", 2),
          ("remove_directory", 2)]  # fmt: skip
 
 
