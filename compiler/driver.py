@@ -41,7 +41,7 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
 
 
 def read_pipeline(path: Path, found: Diagnostics | None = None) -> Pipeline:
-    """The same, without asking what the kernel takes: whoever builds the pipeline is told then."""
+    """The same, without asking what the kernel takes: a build reports that."""
     return check(parse(read(path)), found=found)
 
 

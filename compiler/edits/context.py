@@ -6,22 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...lang.text.frozen import Frozen
-from ..headers.context import Context, place_of, pointer_to
+from ..headers.context import Context, Helper, place_of, pointer_to
 from ..ir.builder import Builder
 from ..ir.expr import CTX, ZERO, Call, Expr, HelperCall, NotNull, State, StatePointer, not_, number
 from ..ir.names import Names, c_name
-from ..ir.nodes import Body, KnownNotNull
+from ..ir.nodes import KnownNotNull
 from ..ir.types import BYTES, U64, Array
 from .head import Head
 from .shape import Shape
-
-
-class Helper(Frozen):
-    """A function that stages call for what is long and seldom."""
-
-    name: str
-    body: Body
 
 
 @dataclass

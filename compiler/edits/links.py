@@ -15,7 +15,6 @@ from ..ir.types import BYTES, raw
 from ..model.parse_graph import missing_selector, selector_fields
 from .assigns import set_field
 from .context import EditContext
-from .pushes import captured
 from .shape import Shape
 from .verdicts import own_link
 
@@ -74,7 +73,7 @@ def _write_in_front(site: EditContext, node: str, ways: list[tuple[str, ...]]) -
 def _write(site: EditContext, front: str, node: str) -> None:
     """What the header says of what follows, the one in front says."""
     header, names = site.header(node), selector_fields(site.graph, front)
-    values = [captured(site, field_value(site.node(node), header.field(name))) for name in names]
+    values = [site.captured(field_value(site.node(node), header.field(name))) for name in names]
     for name, value in zip(names, values, strict=True):
         set_field(site, SetField(front, name, value))
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ..headers.outline import cut_behind, pushed
 from ..ir import edits
-from ..ir.types import U8
 from ..ir.values import Value
 from . import trace
 from .context import EditContext
@@ -26,7 +25,7 @@ def push(site: EditContext, statement: edits.Push) -> Shape:
         given = made.given
         if version and not version.parts & given.keys():
             ecn = _ecn_behind(site, statement)
-            given |= {"ecn": captured(site, ecn)} if ecn else {}
+            given |= {"ecn": site.captured(ecn)} if ecn else {}
         out.append(made)
     trace.push(site, "push", out, statement.before)
     nodes = tuple(h.node for h in out)
@@ -64,10 +63,3 @@ def _header_out(site: EditContext, new: edits.NewHeader, following: str) -> Head
     given = {each.field: each.value for each in new.given}
     out = HeaderOut(new.node, header, given, writes, new.computed, new.array)
     return padded(site.writer, out)
-
-
-def captured(site: EditContext, v: Value) -> Value:
-    """The value in a local variable of its own."""
-    captured = site.writer.capture(v.stored, "value", v.expr)
-    given = None if v.given is None else site.writer.capture(U8, "given", v.given)
-    return Value(captured, v.width, given)

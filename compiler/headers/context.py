@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...lang.text.frozen import Frozen
 from ..ir.builder import Builder
 from ..ir.edits import NodePointer
 from ..ir.events import Events
 from ..ir.expr import State, StatePointer
 from ..ir.names import c_name
-from ..ir.nodes import Action, MakePointer, Verdict
-from ..ir.types import BYTES, U32, U64, Type, raw
+from ..ir.nodes import Action, Body, MakePointer, Verdict
+from ..ir.types import BYTES, U8, U32, U64, Type, raw
+from ..ir.values import Value
 from ..model import Graph, Header
 from ..model.parse_graph import leading
+
+
+class Helper(Frozen):
+    """A function that stages call for what is long and seldom."""
+
+    name: str
+    body: Body
 
 
 @dataclass(kw_only=True)
@@ -53,6 +62,12 @@ class Context:
         if known not in self.known:
             self.known.add(known)
             self.writer.put(MakePointer(pointer))
+
+    def captured(self, v: Value) -> Value:
+        """The value in a local variable of its own: what it was read from may change."""
+        made = self.writer.capture(v.stored, "value", v.expr)
+        given = None if v.given is None else self.writer.capture(U8, "given", v.given)
+        return Value(made, v.width, given)
 
     def drop(self, reason: str) -> None:
         self.writer.count(self.events("drop", reason))

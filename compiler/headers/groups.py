@@ -51,7 +51,7 @@ def start(context: Context, header: Header, name: str, pointer: Expr) -> Expr:
 
 
 def packet_end() -> Expr:
-    """Where the packet's bytes end, read anew."""
+    """Where the packet's bytes end, read again."""
     return Call("limit_of", (CTX,), BYTES)
 
 

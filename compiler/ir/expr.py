@@ -267,7 +267,7 @@ class Choice(Expr):
 
 class NotNull(Expr):
     """Whether a pointer is not null, by a branch that clang joins with no other; of a place in
-    memory also read anew."""
+    memory also read again."""
 
     pointer: Expr
 

@@ -8,8 +8,7 @@ from typing import Literal
 from ..ir import edits
 from ..ir.edits import ArrayValues, FieldValue, NewHeader
 from ..ir.expr import Cast, Expr, Member, choose, load
-from ..ir.types import BYTES, U8, U32, Struct
-from ..ir.values import Value
+from ..ir.types import BYTES, U32, Struct
 from ..model import (
     Append,
     Assign,
@@ -43,15 +42,8 @@ def append(site: LoweringContext, statement: Append) -> None:
 def _new_header(site: LoweringContext, element: PushElement) -> NewHeader:
     """Values are taken now: they may change later."""
     array = _array_values(site, site.header(element.node), element)
-    given = tuple(FieldValue(name, _captured(site, value(site, v))) for name, v in element.values)
+    given = tuple(FieldValue(name, site.captured(value(site, v))) for name, v in element.values)
     return NewHeader(element.node, given, frozenset(element.computed), array)
-
-
-def _captured(site: LoweringContext, v: Value) -> Value:
-    """The value in a local variable of its own."""
-    captured = site.writer.capture(v.stored, "value", v.expr)
-    given = None if v.given is None else site.writer.capture(U8, "given", v.given)
-    return Value(captured, v.width, given)
 
 
 def _array_values(
@@ -75,7 +67,7 @@ def _array_values(
 
 def assign(site: LoweringContext, statement: Assign) -> None:
     """All values are taken before the first is written."""
-    values = [_captured(site, value(site, v)) for _, v in statement.fields]
+    values = [site.captured(value(site, v)) for _, v in statement.fields]
     for (target, _), v in zip(statement.fields, values, strict=True):
         index = value(site, target.index).host() if isinstance(target, Item) else None
         site.writer.put(edits.SetField(target.node, target.field, v, index))

@@ -8,13 +8,13 @@ from typing import Any
 
 from ...lang.contract.manifest import manifest as m
 from ...lang.text.frozen import Frozen
-from ..headers.context import Context
+from ..headers.context import Context, Helper
 from ..headers.outline import Outline
 from ..ir.builder import Builder
 from ..ir.edits import NodePointer
 from ..ir.expr import ZERO, Expr, HelperCall, RecordOf, State, StatePointer
 from ..ir.names import Names, c_name
-from ..ir.nodes import Body, KnownNotNull
+from ..ir.nodes import KnownNotNull
 from ..ir.types import Pointer
 from ..model import Pipeline
 from ..tables.layout import Table
@@ -25,13 +25,6 @@ class Binding(Frozen):
 
     record: Expr
     rule: str
-
-
-class Helper(Frozen):
-    """A function that stages call for what is long and seldom."""
-
-    name: str
-    body: Body
 
 
 @dataclass(kw_only=True)

@@ -7,20 +7,16 @@ from dataclasses import replace
 
 from ...lang.contract.trace.schema import Point
 from ..ir.nodes import Block, Body, If, Only, Statement, Trace, TraceRule, TraceStatement
-from ..ir.unit import Traced, Unit, with_functions
+from ..ir.unit import Unit, with_functions
 
 
 def trace_points(unit: Unit) -> Unit:
-    numbers = None if unit.traced is None else dict(_numbered(unit.traced.points))
+    numbers: dict[Point, int] | None = None
+    if unit.traced is not None:
+        numbers = {point: number for number, point in enumerate(unit.traced.points)}
     made = [replace(f, body=_traced(f.body, numbers)) for f in unit.functions]
-    unit = replace(with_functions(unit, made), edited=True)
-    if unit.traced is None or numbers is None:
-        return unit
-    return replace(unit, traced=Traced(unit.traced.nodes, tuple(numbers)))
-
-
-def _numbered(points: tuple[Point, ...]) -> list[tuple[Point, int]]:
-    return [(point, number) for number, point in enumerate(points)]
+    traced = unit.traced and replace(unit.traced, points=tuple(numbers or ()))
+    return replace(with_functions(unit, made), traced=traced, edited=True)
 
 
 def _traced(body: Body, numbers: dict[Point, int] | None) -> Body:
