@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 TWIN = "host"  # where the host's programs lie in a card's bundle
 #: The compiler's passes (compiler/driver.py), and those of them that may be left out.
 STEPS = (
-    "edit_packets", "trace_points", "spill", "place_state", "simplify", "drop_unused",
-    "merge_functions", "share_blocks", "lay_out_state",
+    "edit_packets", "trace_points", "spill", "place_state", "fold_constants", "simplify",
+    "drop_unused", "merge_functions", "share_blocks", "lay_out_state",
 )  # fmt: skip
 OPTIONAL = {
+    "fold_constants": "Keep variables that always hold the same number, and tests of these.",
     "simplify": "Do not compute what is known before clang does.",
     "drop_unused": "Keep what the parser finds and nobody reads.",
     "merge_functions": "Keep functions apart that do the same.",

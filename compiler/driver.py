@@ -18,6 +18,7 @@ from .lower.unit import Join, Target, lower
 from .model import Pipeline
 from .passes.drop_unused import drop_unused
 from .passes.edit_packets import edit_packets
+from .passes.fold_constants import fold_constants
 from .passes.lay_out_state import lay_out_state
 from .passes.merge_functions import merge_functions
 from .passes.place_state import needs_memory, place_state
@@ -91,6 +92,8 @@ PASSES = (
     # before place_state, which makes the pointers that what it moves is read through
     Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
     Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),
+    # before simplify, which computes what is left of the expressions
+    Pass("fold_constants", lambda unit, _: fold_constants(unit), optional=True),
     Pass("simplify", lambda unit, _: simplify(unit), optional=True),
     Pass("drop_unused", lambda unit, _: drop_unused(unit), optional=True),
     # after drop_unused: what a role does not ask for may be all that differs

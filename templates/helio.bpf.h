@@ -34,6 +34,18 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 		asm volatile("" : : "i"(__COUNTER__));                                              \
 		goto label;                                                                         \
 	} while (0)
+/* Of a parser: it goes on at the node behind the header at `p`, or stops, which counts an event. */
+#define NEXT(node)                                                                                  \
+	do {                                                                                        \
+		p += size;                                                                          \
+		at += size;                                                                         \
+		goto node;                                                                          \
+	} while (0)
+#define STOP(label, number)                                                                         \
+	do {                                                                                        \
+		event = number;                                                                     \
+		GOTO(label);                                                                        \
+	} while (0)
 /* What a program is given, and in which of its members the interface of arrival is. */
 #ifdef HELIO_TC
 #define CONTEXT struct __sk_buff

@@ -11,7 +11,7 @@ from ...lang.text.source import Span
 from ..ir import nodes as n
 from ..ir.expr import Expr, Swap
 from ..ir.types import Array, Pointer, Struct, Type, c_type
-from ..ir.walk import blocks
+from ..ir.walk import blocks, ends, may_end
 from .c_expr import text_of
 
 Lines = Iterator["Line"]
@@ -119,10 +119,10 @@ def _break_of(text: str) -> int:
 def _statement(s: n.Statement, depth: int) -> Lines:
     match s:
         case n.If():
-            yield from _if(s, depth, "")
-        case n.Block(_, name, variables) if name:
-            given = "".join(f", {text_of(each)}" for each in variables)
-            yield Line(depth, f"return {name}(ctx, st{given});", s.span)
+            yield from _if(s, depth)
+        case n.Block() if s.name:
+            for text in _called(s):
+                yield Line(depth + text.startswith("\t"), text.lstrip(), s.span)
         case n.Block(body):
             yield Line(depth, "{", s.span)
             yield from lines_of(body, depth + 1)
@@ -141,6 +141,31 @@ def _statement(s: n.Statement, depth: int) -> Lines:
             yield Line(depth, _simple(s), s.span)
 
 
+def _called(s: n.Block) -> Iterator[str]:
+    """The call of a function that a block is."""
+    given = "".join(f", {text_of(each)}" for each in s.reads)
+    call = f"{s.name}(ctx, st{given})"
+    if ends(s.body):
+        yield f"return {call};"
+    elif not may_end(s.body):
+        yield f"{call};"
+    else:
+        yield f"result = {call};"
+        yield "if (result != CONTINUE)"
+        yield "\treturn result;"
+
+
+def asks(body: n.Body) -> bool:
+    """Whether a function asks, by the variable `result`, if a packet's way ended in another."""
+    for s in body:
+        called = isinstance(s, n.Block) and bool(s.name)
+        if isinstance(s, n.Block) and called and may_end(s.body) and not ends(s.body):
+            return True
+        if not called and any(map(asks, blocks(s))):
+            return True
+    return False
+
+
 def _step(s: n.StatementStart, depth: int) -> Lines:
     """What the following lines carry out, as the `.hp` file says it."""
     if s.span is not None:
@@ -149,35 +174,42 @@ def _step(s: n.StatementStart, depth: int) -> Lines:
         yield Line(depth, f"/* {s.span.source.file}:{s.span.line}: {text} */", s.span)
 
 
-def _if(s: n.If, depth: int, before: str) -> Lines:
-    """A chain of tests; of one statement without braces, as in the kernel."""
-    test = f"unlikely({text_of(s.test)})" if s.unlikely else text_of(s.test)
-    yield from _arm(f"{before}if ({test})", s.then, depth, s)
-    match s.otherwise:
-        case ():
-            return
-        case (n.If() as inner,):
-            yield from _if(inner, depth, "else ")
-        case _:
-            yield from _arm("else", s.otherwise, depth, s)
-
-
-def _arm(head: str, body: n.Body, depth: int, s: n.If) -> Lines:
-    body = _flat(body)
-    plain = len(body) == 1 and (isinstance(body[0], _SINGLE) or _is_call(body[0]))
-    yield Line(depth, head if plain else f"{head} {{", s.span)
-    yield from lines_of(body, depth + 1)
+def _if(s: n.If, depth: int) -> Lines:
+    """A chain of tests; without braces where each arm is one statement, as in the kernel."""
+    arms = [(head, _flat(body), span) for head, body, span in _arms(s, "if")]
+    plain = all(len(body) == 1 and _is_single(body[0]) for _, body, _ in arms)
+    for i, (head, body, span) in enumerate(arms):
+        yield Line(depth, head if plain else f"{'} ' if i else ''}{head} {{", span)
+        yield from lines_of(body, depth + 1)
     if not plain:
         yield Line(depth, "}", s.span)
 
 
+def _arms(s: n.If, word: str) -> Iterator[tuple[str, n.Body, Span | None]]:
+    test = f"unlikely({text_of(s.test)})" if s.unlikely else text_of(s.test)
+    yield f"{word} ({test})", s.then, s.span
+    match s.otherwise:
+        case ():
+            return
+        case (n.If() as inner,):
+            yield from _arms(inner, "else if")
+        case body:
+            yield "else", body, s.span
+
+
+def _is_single(s: n.Statement) -> bool:
+    return isinstance(s, _SINGLE) or _is_call(s)
+
+
 def _is_call(s: n.Statement) -> bool:
-    return isinstance(s, n.Block) and bool(s.name)
+    """Of one line."""
+    return isinstance(s, n.Block) and bool(s.name) and (ends(s.body) or not may_end(s.body))
 
 
 #: What stands alone behind a test: a line of C.
 _SINGLE = (
     n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Verdict, n.Return, n.Internal, n.Goto,
+    n.Next, n.Stop,
 )  # fmt: skip
 
 
@@ -195,9 +227,8 @@ def _simple(s: n.Statement) -> str:
             return f"{c_type(name.type)} {name.name}[{name.type.count}] = {{{inside}}};"
         case n.LetStruct(name, value):
             return f"{c_type(name.type)} {name.name}{_assigned(value) or ' = {}'};"
-        case n.Set(place, value, operator, note):
-            said = f" /* {note} */" if note else ""
-            return f"{text_of(place)} {operator}= {text_of(value)};{said}"
+        case n.Set(place, value, operator):
+            return f"{text_of(place)} {operator}= {text_of(value)};"
         case n.Store(base, at, bits, value):
             return _store(base, at, bits, value)
         case n.Do(call):
@@ -215,6 +246,10 @@ def _simple(s: n.Statement) -> str:
             return "return internal();"
         case n.Label(name, unlikely):
             return f"{name}: __attribute__((unused));" if unlikely else f"{name}:"
+        case n.Next(label):
+            return f"NEXT({label});"
+        case n.Stop(label, _, event):
+            return f"STOP({label}, {text_of(event)});"
         case n.Goto(label, leaves):
             return f"GOTO({label});" if leaves else f"goto {label};"
         case n.Barrier():

@@ -21,12 +21,12 @@ from ...lang.contract.trace import schema as trace
 from ..ir.names import symbols
 from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import looked_up_in, operations
+from ..ir.walk import ends, looked_up_in, operations
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import fixed_tuples
 from ..tables.layout import member_name
 from ..targets.targets import TARGETS
-from .c import comment, folded, lines_of, prototype, shared
+from .c import asks, comment, folded, lines_of, prototype, shared
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -48,6 +48,8 @@ def emit(unit: Unit, lines: bool) -> str:
             own_lines=OWN_LINES,
             body_of=lines_of if lines else folded,
             shared_by=_Shared().by,
+            asks=asks,
+            ends=ends,
             prototype=partial(prototype, context=target.context),
             about=partial(about, unit),
             symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..ir.expr import Expr, NotNull, State, Unary
-from ..ir.nodes import AssumeNot, Block, Body, If, Statement
+from ..ir.nodes import AssumeNot, Block, Body, If, Next, Statement, Stop
 from ..ir.types import BYTES
 from ..ir.unit import Program, Unit
 from ..ir.walk import own_expressions
@@ -93,7 +93,13 @@ def _steps(body: Body, depth: int) -> Iterator[_Step]:
 
 
 def _weight(s: Statement) -> int:
-    return 2 if isinstance(s, AssumeNot) else 1
+    """How many steps a statement is."""
+    match s:
+        case Next():
+            return 3
+        case AssumeNot() | Stop():
+            return 2
+    return 1
 
 
 def _pointer(x: Expr) -> str:

@@ -18,6 +18,7 @@ from ..ir.expr import (
     Expr,
     Member,
     Name,
+    Number,
     State,
     Symbol,
     both,
@@ -69,18 +70,29 @@ def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
     without its pushes."""
     w, pointer, version = site.writer, site.node(front), version_of(site, front)
     site.shape = replace(site.shape, fronts=(front,))
-    size = pushed_size(site.shape)
-    came = LENGTH - site.offset(front) if version is None else version.extent(pointer)
-    extent, pushed = w.let(U32, "extent", came), w.let(U32, "pushed", size)
     if version is not None:
-        _keep(site, version, pointer)
-        with w.when(load(pointer, version.ttl, 8) <= 1):
-            hook(site, "ttl_expired", front)
+        with w.block():
+            _keep(site, version, pointer)
+            with w.when(load(pointer, version.ttl, 8) <= 1):
+                hook(site, "ttl_expired", front)
     _next_hop(site, statement, front)
-    with w.when(site.head.extent(site.offset(front), extent) + pushed > HOP_MTU):
-        hook(site, "too_big", front, HOP_MTU - pushed)
+    with w.block():
+        _leave(site, front)
+
+
+def _leave(site: EditContext, front: str) -> None:
+    """To HOP, with its link header and the pushes."""
+    w, pointer, version = site.writer, site.node(front), version_of(site, front)
+    with w.unless(HOP):
+        hook(site, "unresolved", front)
+    came = LENGTH - site.offset(front) if version is None else version.extent(pointer)
+    extent, pushed = w.let(U32, "extent", came), pushed_size(site.shape)
+    if not isinstance(pushed, Number):
+        pushed = w.let(U32, "pushed", pushed)
     begins = w.let(U32, "from", site.offset(front))
     clamped = _to_clamp(site, begins, pushed)
+    with w.when(site.head.extent(begins, extent) + pushed > HOP_MTU):
+        hook(site, "too_big", front, Cast(U32, HOP_MTU) - pushed)
     with w.when(not_(site.head.room(begins, pushed, site.shape.pushed, HOP_VLAN))):
         hook(site, "no_headroom", front)
     trim(site, total([ETHERNET, pushed, extent]))
@@ -99,7 +111,7 @@ def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
         _spend(site, version, front, w.let(BYTES, "front", at), bool(behind))
         for tcp, headers in clamped:
             with w.when(tcp):
-                w.do("clamp_mss", CTX, tcp, HOP_MTU - pushed - headers)
+                w.do("clamp_mss", CTX, tcp, Cast(U32, HOP_MTU) - pushed - headers)
     else:
         assert not site.shape.clamp, "H0344"
     seal_headers(w, site.shape.pushed, ETHERNET, extent)
@@ -203,8 +215,6 @@ def _next_hop(site: EditContext, statement: edits.Forward, front: str) -> None:
         own = Address(w.struct(HOP_STRUCT, "own"))
         found = Call(f"kept_next_hop{family}", (CTX, Address(kept), *asked, own), HOP.type)
         w.let(HOP.type, HOP.name, found)
-    with w.unless(HOP):
-        hook(site, "unresolved", front)
 
 
 def _to_clamp(site: EditContext, begins: Expr, pushed: Expr) -> list[tuple[Name, Name]]:

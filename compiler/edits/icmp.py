@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ..headers.context import place_of
 from ..headers.fields import field_value
-from ..headers.frame import DATA, END, LENGTH, let_edges, signed
+from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
 from ..headers.groups import group_pointer
 from ..ir.expr import (
     CTX,
@@ -28,7 +28,7 @@ from ..ir.expr import (
     number,
     total,
 )
-from ..ir.types import U8, U32, Int, is_network, raw
+from ..ir.types import BYTES, U8, U32, Int, is_network, raw
 from ..ir.values import Value, constant
 from ..model import Header
 from ..model.checksums import zero_checksum
@@ -44,6 +44,7 @@ from .shape import constant_size, writable
 from .verdicts import Saved, link_paths, put_saved, save
 
 TYPE_CODE, MTU = Name("a"), Name("b")
+IPV4_HEADER = 20  # bytes without options
 
 
 def reply(site: EditContext, event: str, front: str, mtu: Expr) -> None:
@@ -128,16 +129,31 @@ def _answer_by(site: EditContext, version: Version, way: tuple[str, ...], quote:
     # bytes of the tunnel headers that go back
     again = w.let(U32, "again", total(h.size() for h in back))
     surplus = w.let(U32, "surplus", signed(quote.where + quote.octets) - signed(LENGTH))
-    for _, size, here in link_paths(site):
-        with w.when(here):
+    link = w.let(U32, "link", site.state("link"))
+    sizes = _at_once(sorted({size for _, size, _ in link_paths(site)}))
+    for size in sizes:
+        with w.block() if len(sizes) == 1 else w.when(link <= size):
             saved = _saved(site, size, Room(site.kept, room.taken))
-            front = size + version.added
-            start = signed(quote.where) - front - signed(again)
+            start = signed(quote.where) - signed(link) - version.added - signed(again)
             w.assume_not(either((site.head.move_end(surplus), site.head.move(start))))
             let_edges(w)
-            w.assume_not(DATA + (size + constant_size(back)) > END)
+            w.assume_not(DATA + size > END)
             put_saved(site, saved)
-            _write(site, version, back, size, again, quote)
+            _write(site, version, back, link, again, quote)
+
+
+def _at_once(sizes: list[int]) -> list[int]:
+    """Of the sizes that link headers have, in rising order, those that others are copied with: as
+    many bytes are there, since an IP header follows."""
+    found: list[int] = []
+    least = 0
+    for size in sizes:
+        if found and size <= least + IPV4_HEADER:
+            found[-1] = size
+        else:
+            found.append(size)
+            least = size
+    return found
 
 
 def _saved(site: EditContext, size: int, room: Room) -> Saved:
@@ -151,18 +167,21 @@ def _write(
     site: EditContext,
     version: Version,
     back: tuple[HeaderOut, ...],
-    size: int,
+    link: Expr,
     again: Expr,
     quote: _Quote,
 ) -> None:
-    """Tunnel headers and error, behind a link header of so many bytes that goes back."""
+    """Tunnel headers and error, behind link headers of so many bytes that go back."""
     w, family = site.writer, "" if version.protocol == "ipv4" else "6"
     w.do("swap_macs", DATA)
     behind = version.added + quote.octets
-    put_headers(w, back, size, behind)
-    arguments = CTX, size + again, quote.sender, quote.octets, TYPE_CODE, MTU
+    if back:
+        first = w.let(BYTES, "first", packet_at(DATA, link))
+        w.assume_not(first + constant_size(back) > END)
+        put_headers(w, back, 0, behind, first)
+    arguments = CTX, link + again, quote.sender, quote.octets, TYPE_CODE, MTU
     w.assume_not(not_(Call(f"put_icmp{family}", arguments)))
-    seal_headers(w, back, size, behind)
+    seal_headers(w, back, link, behind)
     site.end("tx")
 
 

@@ -27,22 +27,26 @@ from .header_stores import stores
 from .padding import put_padding
 
 
-def put_headers(w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: Expr) -> None:
-    """Write headers one behind the other from byte `start` of DATA. `extent`: the bytes that
+def put_headers(
+    w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: Expr, begin: Expr = DATA
+) -> None:
+    """Write headers one behind the other from byte `start` behind `begin`. `extent`: the bytes that
     follow the last one. The caller has checked all up to the fixed part of the first variable
     one."""
     constant_so_far = True
     base: Expr = number(start)
     for i, out in enumerate(headers):
-        pointer = w.local(BYTES, out.node, DATA + base)
+        pointer = w.local(BYTES, out.node, begin + base)
         if not constant_so_far:
             w.assume_not(pointer + out.header.fixed // 8 > END)
-        _put_header(w, out, pointer, total([extent, *(h.size() for h in headers[i + 1 :])]))
         constant_so_far = constant_so_far and not out.variable
+        payload = total([extent, *(h.size() for h in headers[i + 1 :])])
+        _put_header(w, out, pointer, payload, constant_so_far)
         base = total([base, out.size()])
 
 
-def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr) -> None:
+def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr, checked: bool) -> None:
+    """`checked`: all of it is known to be in the frame."""
     fixed = stores(out, None, payload)
     for s in fixed:
         s.put(w, pointer)
@@ -63,8 +67,10 @@ def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr) -> Non
             at = at + out.array.count * octets
             continue
         with w.block() if condition == ONE else w.when(condition):
-            where = w.local(BYTES, "group", pointer + at)
-            w.assume_not(where + octets > END)
+            where = pointer + at
+            if not checked:
+                where = w.local(BYTES, "group", where)
+                w.assume_not(where + octets > END)
             for s in stores(out, group.name, payload):
                 s.put(w, where)
         at = at + choose(condition, octets, 0)

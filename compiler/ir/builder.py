@@ -88,8 +88,8 @@ class Builder:
 
     # ---- statements
 
-    def set(self, place: Expr, value: Operand, note: str = "") -> None:
-        self.put(Set(place, expr(value), note=note))
+    def set(self, place: Expr, value: Operand) -> None:
+        self.put(Set(place, expr(value)))
 
     def add(self, place: Expr, value: Operand) -> None:
         self.put(Set(place, expr(value), "+"))

@@ -116,8 +116,10 @@ class Ways:
                     self.continues = True
                     self._leave(facts)
                 return None
-            case n.Goto(label):
-                self._labels[label] = facts.joined(self._labels.get(label))
+            case n.Jump():
+                if isinstance(s, n.Stop):
+                    facts = self._becomes(s.variable, s.event, facts)
+                self._labels[s.label] = facts.joined(self._labels.get(s.label))
                 return None
             case n.If(_, then, otherwise):
                 ways = [self._body(arm, facts) for arm in (then, otherwise)]
@@ -168,6 +170,8 @@ class Ways:
                 parts = [] if value is None else [value]
             case n.LetArray(_, values):
                 parts = list(values)
+            case n.Stop(_, _, event):
+                parts = [event]
             case n.Set(e.Name() | e.State(), value, ""):
                 parts = [value]
             case _:

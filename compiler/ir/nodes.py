@@ -52,13 +52,11 @@ class LetStruct(Statement):
 
 
 class Set(Statement):
-    """`place` becomes the value, or with `operator` what both come to. `note` says what a number
-    stands for."""
+    """`place` becomes the value, or with `operator` what both come to."""
 
     place: Expr
     value: Expr
     operator: Literal["", "+", "|"] = ""
-    note: str = ""
     span: Span | None = None
 
 
@@ -91,7 +89,7 @@ class If(Statement):
 
 class Block(Statement):
     """Statements with names of their own. With a `name`, C calls a function of that name for them,
-    by which their way ends, with these variables of what is around them."""
+    with these variables of what is around them."""
 
     body: Body
     name: str = ""
@@ -153,11 +151,40 @@ class Label(Statement):
     span: Span | None = None
 
 
-class Goto(Statement):
+class Jump(Statement):
+    """The function goes on behind a label at its top."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def label(self) -> str: ...
+
+
+class Goto(Jump):
     """`leaves`: what prepares the jump stays behind the test in front of it."""
 
     label: str
     leaves: bool = False
+    span: Span | None = None
+
+
+class Next(Jump):
+    """The parser goes on at the node of a label: `p` and `at` move on by the `size` of the header
+    that they are at."""
+
+    label: str
+    p: Name
+    at: Name
+    size: Name
+    span: Span | None = None
+
+
+class Stop(Jump):
+    """The parser stops at a label that says what is done: `variable` becomes the `event`."""
+
+    label: str
+    variable: Name
+    event: Event
     span: Span | None = None
 
 

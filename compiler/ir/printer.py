@@ -110,6 +110,10 @@ def _simple(s: n.Statement) -> str:
             return "internal error"
         case n.Label(name):
             return f"{name}:"
+        case n.Next(label, _, _, size):
+            return f"next {label} behind {print_expr(size)} bytes"
+        case n.Stop(label, _, event):
+            return f"stop {label} {print_expr(event)}"
         case n.Goto(label):
             return f"goto {label}"
         case n.MakePointer(pointer):

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall, children, holding
-from .nodes import Block, Body, CountRule, Function, If, Only, Statement, TraceRule
+from .nodes import (
+    AssumeNot,
+    Block,
+    Body,
+    CountRule,
+    Function,
+    If,
+    Internal,
+    Jump,
+    Only,
+    Return,
+    Statement,
+    TraceRule,
+    Verdict,
+)
 
 
 def statements(body: Body) -> Iterator[Statement]:
@@ -24,6 +38,23 @@ def blocks(s: Statement) -> tuple[Body, ...]:
         case Block(body) | Only(_, body):
             return (body,)
     return ()
+
+
+def ends(body: Body) -> bool:
+    """Whether no way leads behind a body."""
+    match body[-1] if body else None:
+        case Verdict() | Return() | Internal() | Jump():
+            return True
+        case If(_, then, otherwise):
+            return ends(then) and ends(otherwise)
+        case Block(inner):
+            return ends(inner)
+    return False
+
+
+def may_end(body: Body) -> bool:
+    """Whether a packet's way may end within a body."""
+    return any(isinstance(s, Verdict | Return | Internal | AssumeNot) for s in statements(body))
 
 
 def own_expressions(s: Statement) -> list[Expr]:

@@ -151,8 +151,8 @@ def _labels(body: n.Body) -> Iterator[tuple[n.Statement, str]]:
             case n.Label(name) if top.count(name) != 1:
                 said = "twice" if name in top else "within a block"
                 yield s, f"the label `{name}` stands {said}"
-            case n.Goto(label) if label not in top:
-                yield s, f"no label `{label}` at the top of the function"
+            case n.Jump() if s.label not in top:
+                yield s, f"no label `{s.label}` at the top of the function"
 
 
 def _epochs(function: n.Function) -> Iterator[tuple[n.Statement, str]]:

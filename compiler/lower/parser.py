@@ -23,7 +23,7 @@ from ..ir.expr import (
     number,
 )
 from ..ir.names import c_name
-from ..ir.nodes import Barrier, Blank, Function, Goto, Label, StatementStart
+from ..ir.nodes import Barrier, Blank, Function, Goto, Label, Next, StatementStart, Stop
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
 from ..model.checksums import LAYER4
@@ -178,9 +178,7 @@ def _damage(
 ) -> None:
     """`label`: what decides, `cut` and `partial` by whether this stands in a fragment."""
     with site.writer.when(broken, unlikely=True):
-        what = f"{node.name}: {reason}"
-        site.writer.set(EVENT, site.events("malformed", what), note=what)
-        site.writer.put(Goto(label, leaves=True))
+        site.writer.put(Stop(label, EVENT, site.events("malformed", f"{node.name}: {reason}")))
 
 
 def _bound(site: LoweringContext, node: Node, size: Expr, bounded: bool, part: bool) -> None:
@@ -289,9 +287,13 @@ def _edge(
             if target.header.link and not header.link:
                 label = "partial" if target.name in parts else "malformed"
                 _damage(site, LIMIT.is_not(WHOLE), target, "length", label)
-            w.add(P, _bounded(header) or SIZE)
-            w.add(AT, SIZE)
-            w.put(Goto(f"node_{c_name(target.name)}"))
+            label, bounded = f"node_{c_name(target.name)}", _bounded(header)
+            if bounded is None:
+                w.put(Next(label, P, AT, SIZE))
+            else:
+                w.add(P, bounded)
+                w.add(AT, SIZE)
+                w.put(Goto(label))
 
 
 def _test(test: Test, header: Header, bases: Bases) -> Expr:

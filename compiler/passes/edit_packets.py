@@ -135,7 +135,7 @@ class _Editor:
                     self.body(body)
                 return site.shape
         w.statements.append(s)
-        ends = isinstance(s, n.Return | n.Verdict | n.Internal | n.Goto)
+        ends = isinstance(s, n.Return | n.Verdict | n.Internal | n.Jump)
         return None if ends else site.shape
 
     def _if(self, s: n.If) -> Shape | None:

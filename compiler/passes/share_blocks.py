@@ -1,6 +1,6 @@
-"""Blocks that do the same are written once, as functions: what an action does on several roles, and
-how packets leave. Only the C is shorter: the functions are inlined, and whatever counts programs
-sees each block where it stands.
+"""Blocks that do the same are written once, as functions: what an action does on several roles,
+what is tested before a packet leaves, and how it does. Only the C is shorter: the functions are
+inlined, and whatever counts programs sees each block where it stands.
 
 After `merge_functions`: then calls of equal functions are equal.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from ..ir.expr import CTX, ST, Expr, Name
 from ..ir.names import Names
@@ -17,24 +18,28 @@ from ..ir.nodes import (
     Block,
     Body,
     Function,
-    Goto,
     If,
-    Internal,
+    Jump,
     Label,
     Let,
     LetArray,
     LetStruct,
+    Opaque,
     Return,
+    Set,
     Statement,
-    Verdict,
+    StatementStart,
 )
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, Pointer
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import own_expressions, statements
+from ..ir.walk import ends, own_expressions, statements
 
-#: Statements that a block has at least: a function takes some lines of its own.
-LEAST = 10
+#: Lines that a function takes beside its statements, and those of a call of one behind which a
+#: packet's way may go on.
+FRAME, CALL = 6, 3
+#: Statements that a block has at least.
+LEAST = 6
 
 #: What a block does: itself, with names of its own, and the types of what it reads.
 Key = tuple[Body, tuple[Name, ...]]
@@ -84,13 +89,19 @@ class _Sharer:
 
     def _arm(self, body: Body, f: Function, block: Block | None = None) -> Body:
         made, key = self.shared(body, f), self._key(body)
-        if key is None or self.times[key] < 2:
+        if key is None or not self._pays(key):
             return made if block is None else (replace(block, body=made),)
         span = next((s.span for s in body if s.span), None)
         if key not in self.called:
             line = f"_{span.line}" if span else ""
             self.called[key] = self.names.free(f"{f.stage or f.name}{line}")
         return (Block(made, self.called[key], free_names(body), span),)
+
+    def _pays(self, key: Key) -> bool:
+        """Whether the C is shorter with a function."""
+        body, times = key[0], self.times[key]
+        lines, call = sum(1 for _ in statements(body)), 1 if ends(body) else CALL
+        return times * lines > times * call + lines + FRAME
 
     def _key(self, body: Body) -> Key | None:
         if id(body) not in self.keys:
@@ -112,10 +123,12 @@ def _inner(s: Statement) -> tuple[Body, ...]:
 
 def _key_of(body: Body) -> Key | None:
     every = list(statements(body))
-    if len(every) < LEAST or not _ends(body) or any(isinstance(s, Label | Goto) for s in every):
+    if len(every) < LEAST or any(isinstance(s, Label | Jump) for s in every):
         return None
     free = free_names(body)
     if not all(isinstance(name.type, Int | Pointer) for name in free):
+        return None
+    if not ends(body) and any(_is_seen_behind(s, free) for s in every):
         return None
     given = {name.name: f"a{i}" for i, name in enumerate(free)}
     for s in every:
@@ -126,21 +139,36 @@ def _key_of(body: Body) -> Key | None:
         return replace(x, name=given[x.name]) if isinstance(x, Name) and x.name in given else x
 
     parameters = tuple(replace(name, name=given[name.name]) for name in free)
-    return rewritten(body, change), parameters
+    return _anywhere(rewritten(body, change)), parameters
+
+
+def _anywhere(body: Body) -> Body:
+    """Statements without the text that they carry out, but for those that print it."""
+    return tuple(_placeless(s) for s in body)
+
+
+def _placeless(s: Statement) -> Statement:
+    match s:
+        case StatementStart():
+            return s
+        case If(test, then, otherwise, unlikely):
+            return If(test, _anywhere(then), _anywhere(otherwise), unlikely)
+        case Block(inner):
+            return Block(_anywhere(inner))
+    whole: Any = s
+    return cast(Statement, replace(whole, span=None))
 
 
 _DECLARES = Let | LetArray | LetStruct
 
 
-def _ends(body: Body) -> bool:
-    """Whether no way leads behind a body."""
-    match body[-1] if body else None:
-        case Verdict() | Return() | Internal():
+def _is_seen_behind(s: Statement, free: tuple[Name, ...]) -> bool:
+    """Whether a statement leaves the stage, or changes a variable that is declared around it."""
+    match s:
+        case Return(None):
             return True
-        case If(_, then, otherwise):
-            return _ends(then) and _ends(otherwise)
-        case Block(inner):
-            return _ends(inner)
+        case Set(Name() as name) | Opaque(name):
+            return name in free
     return False
 
 

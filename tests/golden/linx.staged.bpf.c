@@ -791,7 +791,6 @@ static __noinline int take_answer(void)
 __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
-
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
 	USED(b);
@@ -811,45 +810,21 @@ __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 		return drop();
 	}
 	{
-		u32 again = 0;
 		u32 surplus = (int)(where + quoted) - (int)frame_length(ctx);
-		if (st->scratch->link == 14) {
-			void *start = (void *)(long)ctx->data;
-			if (unlikely(start + 14 > (void *)(long)ctx->data_end))
-				return internal();
-			u64 link_1 = load64(start, 0);
-			u32 link_2 = load32(start, 8);
-			u16 link_3 = load16(start, 12);
-			store64(&st->scratch->kept[0], 0, link_1);
-			store32(&st->scratch->kept[1], 0, link_2);
-			store16(&st->scratch->kept[2], 0, link_3);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
-					bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
-				return internal();
-			void *data = (void *)(long)ctx->data;
-			void *end = (void *)(long)ctx->data_end;
-			if (unlikely(data + 14 > end))
-				return internal();
-			store64(data, 0, load64(&st->scratch->kept[0], 0));
-			store32(data, 8, load32(&st->scratch->kept[1], 0));
-			store16(data, 12, load16(&st->scratch->kept[2], 0));
-			swap_macs(data);
-			if (unlikely(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
-				return internal();
-			return send_back();
-		}
-		if (st->scratch->link == 18) {
+		u32 link = st->scratch->link;
+		{
 			void *start = (void *)(long)ctx->data;
 			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
 				return internal();
-			u64 link_4 = load64(start, 0);
-			u64 link_5 = load64(start, 8);
-			u16 link_6 = load16(start, 16);
-			store64(&st->scratch->kept[0], 0, link_4);
-			store64(&st->scratch->kept[1], 0, link_5);
-			store16(&st->scratch->kept[2], 0, link_6);
+			u64 link_1 = load64(start, 0);
+			u64 link_2 = load64(start, 8);
+			u16 link_3 = load16(start, 16);
+			store64(&st->scratch->kept[0], 0, link_1);
+			store64(&st->scratch->kept[1], 0, link_2);
+			store16(&st->scratch->kept[2], 0, link_3);
 			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
-					bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+					bpf_xdp_adjust_head(ctx,
+					(int)where - (int)link - 28 - (int)0)))
 				return internal();
 			void *data = (void *)(long)ctx->data;
 			void *end = (void *)(long)ctx->data_end;
@@ -859,12 +834,11 @@ __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 			store64(data, 8, load64(&st->scratch->kept[1], 0));
 			store16(data, 16, load16(&st->scratch->kept[2], 0));
 			swap_macs(data);
-			if (unlikely(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
+			if (unlikely(!put_icmp(ctx, link + 0, sender, quoted, a, b)))
 				return internal();
 			return send_back();
 		}
 	}
-	return internal();
 }
 
 static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
@@ -875,14 +849,12 @@ static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a
 __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
-
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
 	USED(b);
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
-	u32 pushed = 0;
 	u32 from = st->scratch->user_at;
 	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
@@ -891,7 +863,7 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		u64 link_1 = load64(start, 0);
 		u32 link_2 = load32(start, 8);
 		u16 link_3 = load16(start, 12);
-		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)))
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)0)))
 			return internal();
 		void *data = (void *)(long)ctx->data;
 		void *end = (void *)(long)ctx->data_end;
@@ -909,7 +881,7 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		u64 link_4 = load64(start, 0);
 		u64 link_5 = load64(start, 8);
 		u16 link_6 = load16(start, 16);
-		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)))
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)0)))
 			return internal();
 		void *data = (void *)(long)ctx->data;
 		void *end = (void *)(long)ctx->data_end;
@@ -931,7 +903,6 @@ static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a
 __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
-
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
 	USED(b);
@@ -966,28 +937,33 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		store32(&st->scratch->kept[2], 0, given_2 ? load32(group_1, 0) : 0);
 		u32 again = 20 + (4 + (given_2 ? 4 : 0));
 		u32 surplus = (int)(where + quoted) - (int)frame_length(ctx);
-		if (st->scratch->link == 14) {
+		u32 link = st->scratch->link;
+		{
 			void *start = (void *)(long)ctx->data;
-			if (unlikely(start + 14 > (void *)(long)ctx->data_end))
+			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
 				return internal();
 			u64 link_3 = load64(start, 0);
-			u32 link_4 = load32(start, 8);
-			u16 link_5 = load16(start, 12);
+			u64 link_4 = load64(start, 8);
+			u16 link_5 = load16(start, 16);
 			store64(&st->scratch->kept[3], 0, link_3);
-			store32(&st->scratch->kept[4], 0, link_4);
+			store64(&st->scratch->kept[4], 0, link_4);
 			store16(&st->scratch->kept[5], 0, link_5);
 			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
-					bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+					bpf_xdp_adjust_head(ctx,
+					(int)where - (int)link - 28 - (int)again)))
 				return internal();
 			void *data = (void *)(long)ctx->data;
 			void *end = (void *)(long)ctx->data_end;
-			if (unlikely(data + 38 > end))
+			if (unlikely(data + 18 > end))
 				return internal();
 			store64(data, 0, load64(&st->scratch->kept[3], 0));
-			store32(data, 8, load32(&st->scratch->kept[4], 0));
-			store16(data, 12, load16(&st->scratch->kept[5], 0));
+			store64(data, 8, load64(&st->scratch->kept[4], 0));
+			store16(data, 16, load16(&st->scratch->kept[5], 0));
 			swap_macs(data);
-			void *outer_6 = data + 14;
+			void *first = packet_at(data, link);
+			if (unlikely(first + 24 > end))
+				return internal();
+			void *outer_6 = first;
 			store8(outer_6, 0, 69);
 			store8(outer_6, 1, 0);
 			store_be16(outer_6, 2, (u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0)))));
@@ -1003,7 +979,7 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 					(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
 					(u64)load32(&st->scratch->kept[0], 0) +
 					(u64)load32(&st->scratch->kept[1], 0)));
-			void *gre_7 = data + 34;
+			void *gre_7 = first + 20;
 			store_be16(gre_7, 0, (u16)((u64)given_2 << 13));
 			store_be16(gre_7, 2, 0x800);
 			if (given_2) {
@@ -1012,58 +988,7 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 					return internal();
 				store32(group_8, 0, load32(&st->scratch->kept[2], 0));
 			}
-			if (unlikely(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
-				return internal();
-			return send_back();
-		}
-		if (st->scratch->link == 18) {
-			void *start = (void *)(long)ctx->data;
-			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
-				return internal();
-			u64 link_9 = load64(start, 0);
-			u64 link_10 = load64(start, 8);
-			u16 link_11 = load16(start, 16);
-			store64(&st->scratch->kept[3], 0, link_9);
-			store64(&st->scratch->kept[4], 0, link_10);
-			store16(&st->scratch->kept[5], 0, link_11);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
-					bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
-				return internal();
-			void *data = (void *)(long)ctx->data;
-			void *end = (void *)(long)ctx->data_end;
-			if (unlikely(data + 42 > end))
-				return internal();
-			store64(data, 0, load64(&st->scratch->kept[3], 0));
-			store64(data, 8, load64(&st->scratch->kept[4], 0));
-			store16(data, 16, load16(&st->scratch->kept[5], 0));
-			swap_macs(data);
-			void *outer_12 = data + 18;
-			store8(outer_12, 0, 69);
-			store8(outer_12, 1, 0);
-			store_be16(outer_12, 2, (u16)(20 +
-					(28 + quoted + (4 + (given_2 ? 4 : 0)))));
-			store_be16(outer_12, 4, 0);
-			store_be16(outer_12, 6, 0x4000);
-			store8(outer_12, 8, 64);
-			store8(outer_12, 9, 47);
-			store32(outer_12, 12, load32(&st->scratch->kept[0], 0));
-			store32(outer_12, 16, load32(&st->scratch->kept[1], 0));
-			store16(outer_12, 10, fold(69 +
-					(u64)bpf_htons((u16)(20 +
-					(28 + quoted + (4 + (given_2 ? 4 : 0))))) +
-					(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-					(u64)load32(&st->scratch->kept[0], 0) +
-					(u64)load32(&st->scratch->kept[1], 0)));
-			void *gre_13 = data + 38;
-			store_be16(gre_13, 0, (u16)((u64)given_2 << 13));
-			store_be16(gre_13, 2, 0x800);
-			if (given_2) {
-				void *group_14 = gre_13 + 4;
-				if (unlikely(group_14 + 4 > end))
-					return internal();
-				store32(group_14, 0, load32(&st->scratch->kept[2], 0));
-			}
-			if (unlikely(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
+			if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
 				return internal();
 			return send_back();
 		}
@@ -1094,65 +1019,42 @@ static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st
 	st->scratch->tcp_at = ABSENT;
 	st->scratch->user_at = ABSENT;
 	st->scratch->vlan_at = ABSENT;
-	if (unlikely(p + 14 > end)) {
-		event = EVENT_MALFORMED_ETHERNET_TRUNCATED; /* ethernet: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 14 > end))
+		STOP(malformed, EVENT_MALFORMED_ETHERNET_TRUNCATED);
 	size = 14;
 	st->scratch->link = at + size;
-	if (load_be16(p, 12) == 0x8100) {
-		p += size;
-		at += size;
-		goto node_vlan;
-	}
-	if (load_be16(p, 12) == 0x800) {
-		p += size;
-		at += size;
-		goto node_user;
-	}
+	if (load_be16(p, 12) == 0x8100)
+		NEXT(node_vlan);
+	if (load_be16(p, 12) == 0x800)
+		NEXT(node_user);
 	GOTO(done);
 
 node_vlan:
 	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
-	if (unlikely(p + 4 > end)) {
-		event = EVENT_MALFORMED_VLAN_TRUNCATED; /* vlan: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 4 > end))
+		STOP(malformed, EVENT_MALFORMED_VLAN_TRUNCATED);
 	size = 4;
 	st->scratch->vlan_at = at;
 	st->scratch->link = at + size;
-	if (load_be16(p, 2) == 0x800) {
-		p += size;
-		at += size;
-		goto node_user;
-	}
+	if (load_be16(p, 2) == 0x800)
+		NEXT(node_user);
 	GOTO(done);
 
 node_user:
 	/* linx.hp:10: ethernet -> ipv4 as user   when type = 0x0800            ... */
-	if (unlikely(p + 20 > end)) {
-		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 20 > end))
+		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
 		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
-	if (unlikely(size < 20)) {
-		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		GOTO(malformed);
-	}
-	if (unlikely(p + size > end)) {
-		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		GOTO(malformed);
-	}
-	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
-		event = EVENT_MALFORMED_USER_INVALID; /* user: invalid */
-		GOTO(malformed);
-	}
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
-		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		GOTO(malformed);
-	}
+	if (unlikely(size < 20))
+		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
+	if (unlikely(p + size > end))
+		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
+		STOP(malformed, EVENT_MALFORMED_USER_INVALID);
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
+		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->user_at = at;
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
@@ -1161,37 +1063,23 @@ node_user:
 			GOTO(tiny);
 		GOTO(done);
 	}
-	if (load8(p, 9) == 6) {
-		p += size;
-		at += size;
-		goto node_tcp;
-	}
-	if (load8(p, 9) == 17) {
-		p += size;
-		at += size;
-		goto node_udp;
-	}
+	if (load8(p, 9) == 6)
+		NEXT(node_tcp);
+	if (load8(p, 9) == 17)
+		NEXT(node_udp);
 	GOTO(done);
 
 node_tcp:
 	/* linx.hp:16: user     -> tcp            when protocol = 6 */
-	if (unlikely(p + 20 > end || at + 20 > limit)) {
-		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		GOTO(cut);
-	}
+	if (unlikely(p + 20 > end || at + 20 > limit))
+		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
 	size = (u64)(load8(p, 12) >> 4) * 4;
-	if (unlikely(size < 20)) {
-		event = EVENT_MALFORMED_TCP_LENGTH; /* tcp: length */
-		GOTO(malformed);
-	}
-	if (unlikely(p + size > end || at + size > limit)) {
-		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		GOTO(cut);
-	}
-	if (unlikely(!((load8(p, 12) >> 4) >= 5))) {
-		event = EVENT_MALFORMED_TCP_INVALID; /* tcp: invalid */
-		GOTO(malformed);
-	}
+	if (unlikely(size < 20))
+		STOP(malformed, EVENT_MALFORMED_TCP_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
+	if (unlikely(!((load8(p, 12) >> 4) >= 5)))
+		STOP(malformed, EVENT_MALFORMED_TCP_INVALID);
 	st->scratch->tcp_at = at;
 	if (!fragment)
 		st->scratch->l4 = load32(p, 0);
@@ -1199,10 +1087,8 @@ node_tcp:
 
 node_udp:
 	/* linx.hp:17: user     -> udp            when protocol = 17 */
-	if (unlikely(p + 8 > end || at + 8 > limit)) {
-		event = EVENT_MALFORMED_UDP_TRUNCATED; /* udp: truncated */
-		GOTO(cut);
-	}
+	if (unlikely(p + 8 > end || at + 8 > limit))
+		STOP(cut, EVENT_MALFORMED_UDP_TRUNCATED);
 	size = 8;
 	if (!fragment)
 		st->scratch->l4 = load32(p, 0);
@@ -1229,8 +1115,162 @@ tiny: __attribute__((unused));
 	return drop();
 }
 
+static __always_inline int classifier_129(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
+	u64 first_8 = 0;
+	if (not_null(st->vlan_h)) {
+		first_8 = load_be16(st->vlan_h, 2);
+	} else {
+		st->ethernet_h = header_at(ctx, 0, 14);
+		if (not_null(st->ethernet_h))
+			first_8 = load_be16(st->ethernet_h, 12);
+	}
+	if (first_8 == 0x86dd) {
+		/* linx.hp:130: count ipv6 */
+		count_event(EVENT_COUNT_IPV6);
+	} else {
+		/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan... */
+		u64 first_9 = 0;
+		if (not_null(st->vlan_h)) {
+			first_9 = load_be16(st->vlan_h, 2);
+		} else {
+			st->ethernet_h = header_at(ctx, 0, 14);
+			if (not_null(st->ethernet_h))
+				first_9 = load_be16(st->ethernet_h, 12);
+		}
+		u8 holds_11 = first_9 == 0x8847;
+		if (!holds_11) {
+			u64 first_10 = 0;
+			if (not_null(st->vlan_h)) {
+				first_10 = load_be16(st->vlan_h, 2);
+			} else {
+				st->ethernet_h = header_at(ctx, 0, 14);
+				if (not_null(st->ethernet_h))
+					first_10 = load_be16(st->ethernet_h, 12);
+			}
+			holds_11 = first_10 == 0x8848;
+		}
+		if (holds_11) {
+			/* linx.hp:132: count mpls */
+			count_event(EVENT_COUNT_MPLS);
+		} else {
+			/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(vlan... */
+			u64 first_12 = 0;
+			if (not_null(st->vlan_h)) {
+				first_12 = load_be16(st->vlan_h, 2);
+			} else {
+				st->ethernet_h = header_at(ctx, 0, 14);
+				if (not_null(st->ethernet_h))
+					first_12 = load_be16(st->ethernet_h, 12);
+			}
+			u8 holds_14 = first_12 == 0x8863;
+			if (!holds_14) {
+				u64 first_13 = 0;
+				if (not_null(st->vlan_h)) {
+					first_13 = load_be16(st->vlan_h, 2);
+				} else {
+					st->ethernet_h = header_at(ctx, 0, 14);
+					if (not_null(st->ethernet_h))
+						first_13 = load_be16(st->ethernet_h, 12);
+				}
+				holds_14 = first_13 == 0x8864;
+			}
+			if (holds_14) {
+				/* linx.hp:134: count pppoe */
+				count_event(EVENT_COUNT_PPPOE);
+			} else {
+				/* linx.hp:135: if first(vlan.type, ethernet.type) < 0x0600 */
+				u64 first_15 = 0;
+				if (not_null(st->vlan_h)) {
+					first_15 = load_be16(st->vlan_h, 2);
+				} else {
+					st->ethernet_h = header_at(ctx, 0, 14);
+					if (not_null(st->ethernet_h))
+						first_15 = load_be16(st->ethernet_h, 12);
+				}
+				if (first_15 < 0x600) {
+					/* linx.hp:136: count llc */
+					count_event(EVENT_COUNT_LLC);
+				}
+			}
+		}
+	}
+	return CONTINUE;
+}
+
+static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:151: find PDR(fragment = 1) else { default } */
+	u64 key_16[4] = {};
+	key_16[2] |= 0x100000000ULL;
+	key_16[0] |= load64(st->user_h, 12);
+	key_16[2] |= (u64)load8(st->user_h, 1) << 40;
+	key_16[2] |= (u64)load8(st->user_h, 9) << 48;
+	st->ethernet_h = header_at(ctx, 0, 14);
+	if (unlikely(!not_null(st->ethernet_h)))
+		return internal();
+	key_16[1] |= (u64)load32(st->ethernet_h, 6);
+	key_16[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_16[1] |= (u64)(u16)st->scratch->l4 << 48;
+	key_16[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+	if (not_null(st->vlan_h)) {
+		key_16[2] |= (u64)load16(st->vlan_h, 0) << 16;
+		key_16[2] |= 0x100000000000000ULL;
+	}
+	u64 found_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
+	u32 slot_18 = found_17;
+	st->scratch->pdr_slot = slot_18;
+	st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
+	if (!st->pdr_rule) {
+		count_event(EVENT_MISS_PDR);
+		/* linx.hp:151: default */
+		return default_action();
+	} else {
+		count_rule(&pdr_counts, found_17 >> 32, st->scratch->length);
+	}
+	return CONTINUE;
+}
+
+static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:153: find PDR(fragment = 0) else { default } */
+	u64 key_19[4] = {};
+	key_19[2] |= 0ULL;
+	key_19[0] |= load64(st->user_h, 12);
+	key_19[2] |= (u64)load8(st->user_h, 1) << 40;
+	key_19[2] |= (u64)load8(st->user_h, 9) << 48;
+	st->ethernet_h = header_at(ctx, 0, 14);
+	if (unlikely(!not_null(st->ethernet_h)))
+		return internal();
+	key_19[1] |= (u64)load32(st->ethernet_h, 6);
+	key_19[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_19[1] |= (u64)(u16)st->scratch->l4 << 48;
+	key_19[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+	if (not_null(st->vlan_h)) {
+		key_19[2] |= (u64)load16(st->vlan_h, 0) << 16;
+		key_19[2] |= 0x100000000000000ULL;
+	}
+	u64 found_20 = pdr_find(st->scratch->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
+	u32 slot_21 = found_20;
+	st->scratch->pdr_slot = slot_21;
+	st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
+	if (!st->pdr_rule) {
+		count_event(EVENT_MISS_PDR);
+		/* linx.hp:153: default */
+		return default_action();
+	} else {
+		count_rule(&pdr_counts, found_20 >> 32, st->scratch->length);
+	}
+	return CONTINUE;
+}
+
 static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
+	int result;
+
 	/* linx.hp:112: if not user */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!not_null(st->user_h)) {
@@ -1238,9 +1278,9 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
 		u64 first_1 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-		if (not_null(st->vlan_h))
+		if (not_null(st->vlan_h)) {
 			first_1 = load_be16(st->vlan_h, 2);
-		else {
+		} else {
 			st->ethernet_h = header_at(ctx, 0, 14);
 			if (not_null(st->ethernet_h))
 				first_1 = load_be16(st->ethernet_h, 12);
@@ -1248,9 +1288,9 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		u8 holds_3 = first_1 == 0x8100;
 		if (!holds_3) {
 			u64 first_2 = 0;
-			if (not_null(st->vlan_h))
+			if (not_null(st->vlan_h)) {
 				first_2 = load_be16(st->vlan_h, 2);
-			else {
+			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
 					first_2 = load_be16(st->ethernet_h, 12);
@@ -1260,9 +1300,9 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		u8 holds_5 = holds_3;
 		if (!holds_5) {
 			u64 first_4 = 0;
-			if (not_null(st->vlan_h))
+			if (not_null(st->vlan_h)) {
 				first_4 = load_be16(st->vlan_h, 2);
-			else {
+			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
 					first_4 = load_be16(st->ethernet_h, 12);
@@ -1272,9 +1312,9 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		u8 holds_7 = holds_5;
 		if (!holds_7) {
 			u64 first_6 = 0;
-			if (not_null(st->vlan_h))
+			if (not_null(st->vlan_h)) {
 				first_6 = load_be16(st->vlan_h, 2);
-			else {
+			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
 					first_6 = load_be16(st->ethernet_h, 12);
@@ -1284,90 +1324,8 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		if (holds_7) {
 			/* linx.hp:128: count qinq */
 			count_event(EVENT_COUNT_QINQ);
-		}
-		else {
-			/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
-			u64 first_8 = 0;
-			if (not_null(st->vlan_h))
-				first_8 = load_be16(st->vlan_h, 2);
-			else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_8 = load_be16(st->ethernet_h, 12);
-			}
-			if (first_8 == 0x86dd) {
-				/* linx.hp:130: count ipv6 */
-				count_event(EVENT_COUNT_IPV6);
-			}
-			else {
-				/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan... */
-				u64 first_9 = 0;
-				if (not_null(st->vlan_h))
-					first_9 = load_be16(st->vlan_h, 2);
-				else {
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (not_null(st->ethernet_h))
-						first_9 = load_be16(st->ethernet_h, 12);
-				}
-				u8 holds_11 = first_9 == 0x8847;
-				if (!holds_11) {
-					u64 first_10 = 0;
-					if (not_null(st->vlan_h))
-						first_10 = load_be16(st->vlan_h, 2);
-					else {
-						st->ethernet_h = header_at(ctx, 0, 14);
-						if (not_null(st->ethernet_h))
-							first_10 = load_be16(st->ethernet_h, 12);
-					}
-					holds_11 = first_10 == 0x8848;
-				}
-				if (holds_11) {
-					/* linx.hp:132: count mpls */
-					count_event(EVENT_COUNT_MPLS);
-				}
-				else {
-					/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(vlan... */
-					u64 first_12 = 0;
-					if (not_null(st->vlan_h))
-						first_12 = load_be16(st->vlan_h, 2);
-					else {
-						st->ethernet_h = header_at(ctx, 0, 14);
-						if (not_null(st->ethernet_h))
-							first_12 = load_be16(st->ethernet_h, 12);
-					}
-					u8 holds_14 = first_12 == 0x8863;
-					if (!holds_14) {
-						u64 first_13 = 0;
-						if (not_null(st->vlan_h))
-							first_13 = load_be16(st->vlan_h, 2);
-						else {
-							st->ethernet_h = header_at(ctx, 0, 14);
-							if (not_null(st->ethernet_h))
-								first_13 = load_be16(st->ethernet_h, 12);
-						}
-						holds_14 = first_13 == 0x8864;
-					}
-					if (holds_14) {
-						/* linx.hp:134: count pppoe */
-						count_event(EVENT_COUNT_PPPOE);
-					}
-					else {
-						/* linx.hp:135: if first(vlan.type, ethernet.type) < 0x0600 */
-						u64 first_15 = 0;
-						if (not_null(st->vlan_h))
-							first_15 = load_be16(st->vlan_h, 2);
-						else {
-							st->ethernet_h = header_at(ctx, 0, 14);
-							if (not_null(st->ethernet_h))
-								first_15 = load_be16(st->ethernet_h, 12);
-						}
-						if (first_15 < 0x600) {
-							/* linx.hp:136: count llc */
-							count_event(EVENT_COUNT_LLC);
-						}
-					}
-				}
-			}
+		} else {
+			classifier_129(ctx, st);
 		}
 		/* linx.hp:138: pass */
 		return pass();
@@ -1390,77 +1348,21 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		/* linx.hp:151: find PDR(fragment = 1) else { default } */
-		u64 key_16[4] = {};
-		key_16[2] |= 0x100000000ULL;
-		key_16[0] |= load64(st->user_h, 12);
-		key_16[2] |= (u64)load8(st->user_h, 1) << 40;
-		key_16[2] |= (u64)load8(st->user_h, 9) << 48;
-		st->ethernet_h = header_at(ctx, 0, 14);
-		if (unlikely(!not_null(st->ethernet_h)))
-			return internal();
-		key_16[1] |= (u64)load32(st->ethernet_h, 6);
-		key_16[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-		key_16[1] |= (u64)(u16)st->scratch->l4 << 48;
-		key_16[2] |= (u64)(u16)(st->scratch->l4 >> 16);
-		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-		if (not_null(st->vlan_h)) {
-			key_16[2] |= (u64)load16(st->vlan_h, 0) << 16;
-			key_16[2] |= 0x100000000000000ULL;
-		}
-		u64 found_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2],
-				key_16[3]);
-		u32 slot_18 = found_17;
-		st->scratch->pdr_slot = slot_18;
-		st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
-		if (!st->pdr_rule) {
-			count_event(EVENT_MISS_PDR);
-			/* linx.hp:151: default */
-			return default_action();
-		}
-		else
-			count_rule(&pdr_counts, found_17 >> 32, st->scratch->length);
-	}
-	else {
-		/* linx.hp:153: find PDR(fragment = 0) else { default } */
-		u64 key_19[4] = {};
-		key_19[2] |= 0ULL;
-		key_19[0] |= load64(st->user_h, 12);
-		key_19[2] |= (u64)load8(st->user_h, 1) << 40;
-		key_19[2] |= (u64)load8(st->user_h, 9) << 48;
-		st->ethernet_h = header_at(ctx, 0, 14);
-		if (unlikely(!not_null(st->ethernet_h)))
-			return internal();
-		key_19[1] |= (u64)load32(st->ethernet_h, 6);
-		key_19[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-		key_19[1] |= (u64)(u16)st->scratch->l4 << 48;
-		key_19[2] |= (u64)(u16)(st->scratch->l4 >> 16);
-		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-		if (not_null(st->vlan_h)) {
-			key_19[2] |= (u64)load16(st->vlan_h, 0) << 16;
-			key_19[2] |= 0x100000000000000ULL;
-		}
-		u64 found_20 = pdr_find(st->scratch->epoch, key_19[0], key_19[1], key_19[2],
-				key_19[3]);
-		u32 slot_21 = found_20;
-		st->scratch->pdr_slot = slot_21;
-		st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
-		if (!st->pdr_rule) {
-			count_event(EVENT_MISS_PDR);
-			/* linx.hp:153: default */
-			return default_action();
-		}
-		else
-			count_rule(&pdr_counts, found_20 >> 32, st->scratch->length);
+		result = classifier_151(ctx, st);
+		if (result != CONTINUE)
+			return result;
+	} else {
+		result = classifier_153(ctx, st);
+		if (result != CONTINUE)
+			return result;
 	}
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u8 given_10,
-		struct overlay_record *overlay_5, u8 value_8, u32 value_6, u32 value_7, u32 value_9)
+static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
+		struct overlay_record *overlay_5, u8 given_10, u8 value_8, u32 value_6,
+		u32 value_7, u32 value_9)
 {
-	u32 extent = load_be16(st->user_h, 2);
-	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
@@ -1479,69 +1381,71 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st, u
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
 			overlay_5->remote_ip, &st->scratch->hop, &own);
-	if (!hop) {
-		count_event(EVENT_HOOK_UNRESOLVED);
-		count_event(EVENT_DROP_IN_THE_CLEAR);
-		return drop();
-	}
-	if (extent + pushed > hop->mtu) {
-		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan(ctx, st, 0x304, hop->mtu - pushed) & 7;
-	}
-	u32 from = st->scratch->user_at;
-	u32 tcp_12 = 0;
-	u32 tcp_12_headers = 40;
-	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-		tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
-	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	if (unlikely(data + 38 > end))
-		return internal();
-	put_macs(data, hop);
-	store_be16(data, 12, 0x800);
-	void *outer_13 = data + 14;
-	store8(outer_13, 0, 69);
-	store8(outer_13, 1, value_8);
-	store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
-	store_be16(outer_13, 4, 0);
-	store_be16(outer_13, 6, 0x4000);
-	store8(outer_13, 8, 64);
-	store8(outer_13, 9, 47);
-	store32(outer_13, 12, value_6);
-	store32(outer_13, 16, value_7);
-	store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
-			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
-			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 +
-			(u64)value_7));
-	void *gre_14 = data + 34;
-	store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
-	store_be16(gre_14, 2, 0x800);
-	if (given_10) {
-		void *group_15 = gre_14 + 4;
-		if (unlikely(group_15 + 4 > end))
+	{
+		if (!hop) {
+			count_event(EVENT_HOOK_UNRESOLVED);
+			count_event(EVENT_DROP_IN_THE_CLEAR);
+			return drop();
+		}
+		u32 extent = load_be16(st->user_h, 2);
+		u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+		u32 from = st->scratch->user_at;
+		u32 tcp_12 = 0;
+		u32 tcp_12_headers = 40;
+		st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+		if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+			tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
+		if (extent + pushed > hop->mtu) {
+			count_event(EVENT_HOOK_TOO_BIG);
+			return reply_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+		}
+		if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+			count_event(EVENT_HOOK_NO_HEADROOM);
+			return drop();
+		}
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 38 > end))
 			return internal();
-		store32(group_15, 0, value_9);
+		put_macs(data, hop);
+		store_be16(data, 12, 0x800);
+		void *outer_13 = data + 14;
+		store8(outer_13, 0, 69);
+		store8(outer_13, 1, value_8);
+		store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+		store_be16(outer_13, 4, 0);
+		store_be16(outer_13, 6, 0x4000);
+		store8(outer_13, 8, 64);
+		store8(outer_13, 9, 47);
+		store32(outer_13, 12, value_6);
+		store32(outer_13, 16, value_7);
+		store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
+				(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
+				(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+				(u64)value_6 + (u64)value_7));
+		void *gre_14 = data + 34;
+		store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
+		store_be16(gre_14, 2, 0x800);
+		if (given_10) {
+			void *group_15 = gre_14 + 4;
+			if (unlikely(group_15 + 4 > end))
+				return internal();
+			store32(group_15, 0, value_9);
+		}
+		void *front = packet_at(data, 14 + pushed);
+		if (unlikely(front + 20 > end))
+			return internal();
+		decrement_ttl(front);
+		if (tcp_12)
+			clamp_mss(ctx, tcp_12, (u32)hop->mtu - pushed - tcp_12_headers);
+		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+			return internal();
+		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 	}
-	void *front = packet_at(data, 14 + pushed);
-	if (unlikely(front + 20 > end))
-		return internal();
-	decrement_ttl(front);
-	if (tcp_12)
-		clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
 static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
-	u32 extent = load_be16(st->user_h, 2);
-	u32 pushed = 0;
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
@@ -1559,30 +1463,33 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
-	if (!hop) {
-		count_event(EVENT_HOOK_UNRESOLVED);
-		return pass();
+	{
+		if (!hop) {
+			count_event(EVENT_HOOK_UNRESOLVED);
+			return pass();
+		}
+		u32 extent = load_be16(st->user_h, 2);
+		u32 from = st->scratch->user_at;
+		if (extent > hop->mtu) {
+			count_event(EVENT_HOOK_TOO_BIG);
+			return reply_lan(ctx, st, 0x304, (u32)hop->mtu) & 7;
+		}
+		if (!move_begin(ctx, (int)from - 14 - (int)0, hop->vlan)) {
+			count_event(EVENT_HOOK_NO_HEADROOM);
+			return drop();
+		}
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 34 > end))
+			return internal();
+		put_macs(data, hop);
+		store_be16(data, 12, 0x800);
+		void *front = data + 14;
+		decrement_ttl(front);
+		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+			return internal();
+		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 	}
-	if (extent + pushed > hop->mtu) {
-		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan(ctx, st, 0x304, hop->mtu - pushed) & 7;
-	}
-	u32 from = st->scratch->user_at;
-	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	if (unlikely(data + 34 > end))
-		return internal();
-	put_macs(data, hop);
-	store_be16(data, 12, 0x800);
-	void *front = data + 14;
-	decrement_ttl(front);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
 static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
@@ -1605,12 +1512,10 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
 			return drop();
-		}
-		else if (value_3 == IE_ACTION_PASS) {
+		} else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
 			return pass();
-		}
-		else if (value_3 == IE_ACTION_REDIRECT) {
+		} else if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_4 = far_2->interface;
@@ -1630,23 +1535,20 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100(ctx, st, given_10, overlay_5, value_8,
+				return forwarder_100(ctx, st, overlay_5, given_10, value_8,
 						value_6, value_7, value_9);
-			}
-			else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+			} else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
 				return forwarder_102(ctx, st, referred_11);
-			}
-			else {
+			} else {
 				count_event(EVENT_DROP_ABSENT_REFERENCE);
 				return drop();
 			}
-		}
-		else {
+		} else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
 			return drop();
 		}
@@ -1688,21 +1590,19 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		count_event(EVENT_MISS_LBR);
 		/* linx.hp:163: default */
 		return default_action();
-	}
-	else
+	} else {
 		count_rule(&far_counts, chosen_1, st->scratch->length);
+	}
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		return drop();
-	}
-	else if (value_8 == IE_ACTION_PASS) {
+	} else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		return pass();
-	}
-	else if (value_8 == IE_ACTION_REDIRECT) {
+	} else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_9 = st->far_rule->interface;
@@ -1722,27 +1622,23 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100(ctx, st, given_15, overlay_10, value_13, value_11,
+			return forwarder_100(ctx, st, overlay_10, given_15, value_13, value_11,
 					value_12, value_14);
-		}
-		else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
+		} else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
 			return forwarder_102(ctx, st, referred_16);
-		}
-		else {
+		} else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
 			return drop();
 		}
-	}
-	else {
+	} else {
 		count_event(EVENT_DROP_ABSENT_REFERENCE);
 		return drop();
 	}
-	return CONTINUE;
 }
 
 static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st)
@@ -1765,125 +1661,82 @@ static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st
 	st->scratch->tcp_at = ABSENT;
 	st->scratch->user_at = ABSENT;
 	st->scratch->vlan_at = ABSENT;
-	if (unlikely(p + 14 > end)) {
-		event = EVENT_MALFORMED_ETHERNET_TRUNCATED; /* ethernet: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 14 > end))
+		STOP(malformed, EVENT_MALFORMED_ETHERNET_TRUNCATED);
 	size = 14;
 	st->scratch->link = at + size;
-	if (load_be16(p, 12) == 0x8100) {
-		p += size;
-		at += size;
-		goto node_vlan;
-	}
-	if (load_be16(p, 12) == 0x800) {
-		p += size;
-		at += size;
-		goto node_outer;
-	}
+	if (load_be16(p, 12) == 0x8100)
+		NEXT(node_vlan);
+	if (load_be16(p, 12) == 0x800)
+		NEXT(node_outer);
 	GOTO(done);
 
 node_vlan:
 	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
-	if (unlikely(p + 4 > end)) {
-		event = EVENT_MALFORMED_VLAN_TRUNCATED; /* vlan: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 4 > end))
+		STOP(malformed, EVENT_MALFORMED_VLAN_TRUNCATED);
 	size = 4;
 	st->scratch->vlan_at = at;
 	st->scratch->link = at + size;
-	if (load_be16(p, 2) == 0x800) {
-		p += size;
-		at += size;
-		goto node_outer;
-	}
+	if (load_be16(p, 2) == 0x800)
+		NEXT(node_outer);
 	GOTO(done);
 
 node_outer:
 	/* linx.hp:12: ethernet -> ipv4 as outer  when type = 0x0800            ... */
-	if (unlikely(p + 20 > end)) {
-		event = EVENT_MALFORMED_OUTER_TRUNCATED; /* outer: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 20 > end))
+		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
 		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
-	if (unlikely(size < 20)) {
-		event = EVENT_MALFORMED_OUTER_LENGTH; /* outer: length */
-		GOTO(malformed);
-	}
-	if (unlikely(p + size > end)) {
-		event = EVENT_MALFORMED_OUTER_TRUNCATED; /* outer: truncated */
-		GOTO(malformed);
-	}
-	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
-		event = EVENT_MALFORMED_OUTER_INVALID; /* outer: invalid */
-		GOTO(malformed);
-	}
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
-		event = EVENT_MALFORMED_OUTER_LENGTH; /* outer: length */
-		GOTO(malformed);
-	}
+	if (unlikely(size < 20))
+		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
+	if (unlikely(p + size > end))
+		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
+		STOP(malformed, EVENT_MALFORMED_OUTER_INVALID);
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
+		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->outer_at = at;
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
 	if (!((load_be16(p, 6) & 0x1fff) == 0))
 		GOTO(done);
-	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0) {
-		p += size;
-		at += size;
-		goto node_gre;
-	}
+	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0)
+		NEXT(node_gre);
 	GOTO(done);
 
 node_gre:
 	/* linx.hp:14: outer    -> gre            when protocol = 47 and more_fr... */
-	if (unlikely(p + 4 > end || at + 4 > limit)) {
-		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 4 > end || at + 4 > limit))
+		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
 	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
 			((load8(p, 0) >> 2) & 3) == 0))
 		GOTO(done);
 	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) +
 			((load8(p, 0) >> 4) & 1 ? 4 : 0);
-	if (unlikely(p + size > end || at + size > limit)) {
-		event = EVENT_MALFORMED_GRE_TRUNCATED; /* gre: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
 	st->scratch->gre_at = at;
-	if (load_be16(p, 2) == 0x800) {
-		p += size;
-		at += size;
-		goto node_user;
-	}
+	if (load_be16(p, 2) == 0x800)
+		NEXT(node_user);
 	GOTO(done);
 
 node_user:
 	/* linx.hp:15: gre      -> user           when protocol = 0x0800 */
-	if (unlikely(p + 20 > end || at + 20 > limit)) {
-		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		GOTO(malformed);
-	}
+	if (unlikely(p + 20 > end || at + 20 > limit))
+		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
 		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
-	if (unlikely(size < 20)) {
-		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		GOTO(malformed);
-	}
-	if (unlikely(p + size > end || at + size > limit)) {
-		event = EVENT_MALFORMED_USER_TRUNCATED; /* user: truncated */
-		GOTO(malformed);
-	}
-	if (unlikely(!((load8(p, 0) & 0xf) >= 5))) {
-		event = EVENT_MALFORMED_USER_INVALID; /* user: invalid */
-		GOTO(malformed);
-	}
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit)) {
-		event = EVENT_MALFORMED_USER_LENGTH; /* user: length */
-		GOTO(malformed);
-	}
+	if (unlikely(size < 20))
+		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
+		STOP(malformed, EVENT_MALFORMED_USER_INVALID);
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
+		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->user_at = at;
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
@@ -1892,37 +1745,23 @@ node_user:
 			GOTO(tiny);
 		GOTO(done);
 	}
-	if (load8(p, 9) == 6) {
-		p += size;
-		at += size;
-		goto node_tcp;
-	}
-	if (load8(p, 9) == 17) {
-		p += size;
-		at += size;
-		goto node_udp;
-	}
+	if (load8(p, 9) == 6)
+		NEXT(node_tcp);
+	if (load8(p, 9) == 17)
+		NEXT(node_udp);
 	GOTO(done);
 
 node_tcp:
 	/* linx.hp:16: user     -> tcp            when protocol = 6 */
-	if (unlikely(p + 20 > end || at + 20 > limit)) {
-		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		GOTO(cut);
-	}
+	if (unlikely(p + 20 > end || at + 20 > limit))
+		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
 	size = (u64)(load8(p, 12) >> 4) * 4;
-	if (unlikely(size < 20)) {
-		event = EVENT_MALFORMED_TCP_LENGTH; /* tcp: length */
-		GOTO(malformed);
-	}
-	if (unlikely(p + size > end || at + size > limit)) {
-		event = EVENT_MALFORMED_TCP_TRUNCATED; /* tcp: truncated */
-		GOTO(cut);
-	}
-	if (unlikely(!((load8(p, 12) >> 4) >= 5))) {
-		event = EVENT_MALFORMED_TCP_INVALID; /* tcp: invalid */
-		GOTO(malformed);
-	}
+	if (unlikely(size < 20))
+		STOP(malformed, EVENT_MALFORMED_TCP_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
+	if (unlikely(!((load8(p, 12) >> 4) >= 5)))
+		STOP(malformed, EVENT_MALFORMED_TCP_INVALID);
 	st->scratch->tcp_at = at;
 	if (!fragment)
 		st->scratch->l4 = load32(p, 0);
@@ -1930,10 +1769,8 @@ node_tcp:
 
 node_udp:
 	/* linx.hp:17: user     -> udp            when protocol = 17 */
-	if (unlikely(p + 8 > end || at + 8 > limit)) {
-		event = EVENT_MALFORMED_UDP_TRUNCATED; /* udp: truncated */
-		GOTO(cut);
-	}
+	if (unlikely(p + 8 > end || at + 8 > limit))
+		STOP(cut, EVENT_MALFORMED_UDP_TRUNCATED);
 	size = 8;
 	if (!fragment)
 		st->scratch->l4 = load32(p, 0);
@@ -1962,6 +1799,8 @@ tiny: __attribute__((unused));
 
 static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
+	int result;
+
 	/* linx.hp:112: if not user */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!not_null(st->user_h)) {
@@ -1973,8 +1812,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 					load8(st->outer_h, 9) == 47) {
 				/* linx.hp:115: count fragment */
 				count_event(EVENT_COUNT_FRAGMENT);
-			}
-			else {
+			} else {
 				/* linx.hp:116: if outer.protocol = 47 */
 				if (load8(st->outer_h, 9) == 47) {
 					/* linx.hp:117: if first(gre.protocol) = 0x86dd */
@@ -1985,8 +1823,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 					if (first_1 == 0x86dd) {
 						/* linx.hp:118: count ipv6 */
 						count_event(EVENT_COUNT_IPV6);
-					}
-					else {
+					} else {
 						/* linx.hp:119: if first(gre.protocol) = 0x8847 or first(gre.protocol) = ... */
 						u64 first_2 = 0;
 						if (not_null(st->gre_h))
@@ -2001,8 +1838,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 						if (holds_4) {
 							/* linx.hp:120: count mpls */
 							count_event(EVENT_COUNT_MPLS);
-						}
-						else {
+						} else {
 							/* linx.hp:122: count other_gre */
 							count_event(EVENT_COUNT_OTHER_GRE);
 						}
@@ -2015,9 +1851,9 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
 		u64 first_5 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-		if (not_null(st->vlan_h))
+		if (not_null(st->vlan_h)) {
 			first_5 = load_be16(st->vlan_h, 2);
-		else {
+		} else {
 			st->ethernet_h = header_at(ctx, 0, 14);
 			if (not_null(st->ethernet_h))
 				first_5 = load_be16(st->ethernet_h, 12);
@@ -2025,9 +1861,9 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		u8 holds_7 = first_5 == 0x8100;
 		if (!holds_7) {
 			u64 first_6 = 0;
-			if (not_null(st->vlan_h))
+			if (not_null(st->vlan_h)) {
 				first_6 = load_be16(st->vlan_h, 2);
-			else {
+			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
 					first_6 = load_be16(st->ethernet_h, 12);
@@ -2037,9 +1873,9 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		u8 holds_9 = holds_7;
 		if (!holds_9) {
 			u64 first_8 = 0;
-			if (not_null(st->vlan_h))
+			if (not_null(st->vlan_h)) {
 				first_8 = load_be16(st->vlan_h, 2);
-			else {
+			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
 					first_8 = load_be16(st->ethernet_h, 12);
@@ -2049,9 +1885,9 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		u8 holds_11 = holds_9;
 		if (!holds_11) {
 			u64 first_10 = 0;
-			if (not_null(st->vlan_h))
+			if (not_null(st->vlan_h)) {
 				first_10 = load_be16(st->vlan_h, 2);
-			else {
+			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
 					first_10 = load_be16(st->ethernet_h, 12);
@@ -2061,90 +1897,8 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		if (holds_11) {
 			/* linx.hp:128: count qinq */
 			count_event(EVENT_COUNT_QINQ);
-		}
-		else {
-			/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
-			u64 first_12 = 0;
-			if (not_null(st->vlan_h))
-				first_12 = load_be16(st->vlan_h, 2);
-			else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_12 = load_be16(st->ethernet_h, 12);
-			}
-			if (first_12 == 0x86dd) {
-				/* linx.hp:130: count ipv6 */
-				count_event(EVENT_COUNT_IPV6);
-			}
-			else {
-				/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan... */
-				u64 first_13 = 0;
-				if (not_null(st->vlan_h))
-					first_13 = load_be16(st->vlan_h, 2);
-				else {
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (not_null(st->ethernet_h))
-						first_13 = load_be16(st->ethernet_h, 12);
-				}
-				u8 holds_15 = first_13 == 0x8847;
-				if (!holds_15) {
-					u64 first_14 = 0;
-					if (not_null(st->vlan_h))
-						first_14 = load_be16(st->vlan_h, 2);
-					else {
-						st->ethernet_h = header_at(ctx, 0, 14);
-						if (not_null(st->ethernet_h))
-							first_14 = load_be16(st->ethernet_h, 12);
-					}
-					holds_15 = first_14 == 0x8848;
-				}
-				if (holds_15) {
-					/* linx.hp:132: count mpls */
-					count_event(EVENT_COUNT_MPLS);
-				}
-				else {
-					/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(vlan... */
-					u64 first_16 = 0;
-					if (not_null(st->vlan_h))
-						first_16 = load_be16(st->vlan_h, 2);
-					else {
-						st->ethernet_h = header_at(ctx, 0, 14);
-						if (not_null(st->ethernet_h))
-							first_16 = load_be16(st->ethernet_h, 12);
-					}
-					u8 holds_18 = first_16 == 0x8863;
-					if (!holds_18) {
-						u64 first_17 = 0;
-						if (not_null(st->vlan_h))
-							first_17 = load_be16(st->vlan_h, 2);
-						else {
-							st->ethernet_h = header_at(ctx, 0, 14);
-							if (not_null(st->ethernet_h))
-								first_17 = load_be16(st->ethernet_h, 12);
-						}
-						holds_18 = first_17 == 0x8864;
-					}
-					if (holds_18) {
-						/* linx.hp:134: count pppoe */
-						count_event(EVENT_COUNT_PPPOE);
-					}
-					else {
-						/* linx.hp:135: if first(vlan.type, ethernet.type) < 0x0600 */
-						u64 first_19 = 0;
-						if (not_null(st->vlan_h))
-							first_19 = load_be16(st->vlan_h, 2);
-						else {
-							st->ethernet_h = header_at(ctx, 0, 14);
-							if (not_null(st->ethernet_h))
-								first_19 = load_be16(st->ethernet_h, 12);
-						}
-						if (first_19 < 0x600) {
-							/* linx.hp:136: count llc */
-							count_event(EVENT_COUNT_LLC);
-						}
-					}
-				}
-			}
+		} else {
+			classifier_129(ctx, st);
 		}
 		/* linx.hp:138: pass */
 		return pass();
@@ -2174,21 +1928,23 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		count_event(EVENT_MISS_OVERLAY);
 		/* linx.hp:140: pass */
 		return pass();
-	}
-	else
+	} else {
 		count_rule(&overlay_counts, found_22 >> 32, st->scratch->length);
+	}
 	/* linx.hp:142: if user.dst is local {                         // the hos... */
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: if port is wan { pop to user } */
 		/* linx.hp:143: pop to user */
-		u8 met_30 = load8(st->outer_h, 1) & 3;
-		if (met_30 & 1) {
-			if (met_30 == 3 && !(load8(st->user_h, 1) & 3)) {
-				count_event(EVENT_DROP_ECN);
-				return drop();
+		{
+			u8 met_30 = load8(st->outer_h, 1) & 3;
+			if (met_30 & 1) {
+				if (met_30 == 3 && !(load8(st->user_h, 1) & 3)) {
+					count_event(EVENT_DROP_ECN);
+					return drop();
+				}
+				if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
+					set_ecn(st->user_h, met_30);
 			}
-			if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
-				set_ecn(st->user_h, met_30);
 		}
 		/* linx.hp:144: pass */
 		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
@@ -2206,77 +1962,21 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		/* linx.hp:151: find PDR(fragment = 1) else { default } */
-		u64 key_24[4] = {};
-		key_24[2] |= 0x100000000ULL;
-		key_24[0] |= load64(st->user_h, 12);
-		key_24[2] |= (u64)load8(st->user_h, 1) << 40;
-		key_24[2] |= (u64)load8(st->user_h, 9) << 48;
-		st->ethernet_h = header_at(ctx, 0, 14);
-		if (unlikely(!not_null(st->ethernet_h)))
-			return internal();
-		key_24[1] |= (u64)load32(st->ethernet_h, 6);
-		key_24[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-		key_24[1] |= (u64)(u16)st->scratch->l4 << 48;
-		key_24[2] |= (u64)(u16)(st->scratch->l4 >> 16);
-		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-		if (not_null(st->vlan_h)) {
-			key_24[2] |= (u64)load16(st->vlan_h, 0) << 16;
-			key_24[2] |= 0x100000000000000ULL;
-		}
-		u64 found_25 = pdr_find(st->scratch->epoch, key_24[0], key_24[1], key_24[2],
-				key_24[3]);
-		u32 slot_26 = found_25;
-		st->scratch->pdr_slot = slot_26;
-		st->pdr_rule = slot_26 ? bpf_map_lookup_elem(&pdr_records, &slot_26) : 0;
-		if (!st->pdr_rule) {
-			count_event(EVENT_MISS_PDR);
-			/* linx.hp:151: default */
-			return default_action();
-		}
-		else
-			count_rule(&pdr_counts, found_25 >> 32, st->scratch->length);
-	}
-	else {
-		/* linx.hp:153: find PDR(fragment = 0) else { default } */
-		u64 key_27[4] = {};
-		key_27[2] |= 0ULL;
-		key_27[0] |= load64(st->user_h, 12);
-		key_27[2] |= (u64)load8(st->user_h, 1) << 40;
-		key_27[2] |= (u64)load8(st->user_h, 9) << 48;
-		st->ethernet_h = header_at(ctx, 0, 14);
-		if (unlikely(!not_null(st->ethernet_h)))
-			return internal();
-		key_27[1] |= (u64)load32(st->ethernet_h, 6);
-		key_27[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-		key_27[1] |= (u64)(u16)st->scratch->l4 << 48;
-		key_27[2] |= (u64)(u16)(st->scratch->l4 >> 16);
-		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-		if (not_null(st->vlan_h)) {
-			key_27[2] |= (u64)load16(st->vlan_h, 0) << 16;
-			key_27[2] |= 0x100000000000000ULL;
-		}
-		u64 found_28 = pdr_find(st->scratch->epoch, key_27[0], key_27[1], key_27[2],
-				key_27[3]);
-		u32 slot_29 = found_28;
-		st->scratch->pdr_slot = slot_29;
-		st->pdr_rule = slot_29 ? bpf_map_lookup_elem(&pdr_records, &slot_29) : 0;
-		if (!st->pdr_rule) {
-			count_event(EVENT_MISS_PDR);
-			/* linx.hp:153: default */
-			return default_action();
-		}
-		else
-			count_rule(&pdr_counts, found_28 >> 32, st->scratch->length);
+		result = classifier_151(ctx, st);
+		if (result != CONTINUE)
+			return result;
+	} else {
+		result = classifier_153(ctx, st);
+		if (result != CONTINUE)
+			return result;
 	}
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st, u8 given_10,
-		struct overlay_record *overlay_5, u8 value_8, u32 value_6, u32 value_7, u32 value_9)
+static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
+		struct overlay_record *overlay_5, u8 given_10, u8 value_8, u32 value_6,
+		u32 value_7, u32 value_9)
 {
-	u32 extent = load_be16(st->user_h, 2);
-	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
@@ -2295,69 +1995,71 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
 			overlay_5->remote_ip, &st->scratch->hop, &own);
-	if (!hop) {
-		count_event(EVENT_HOOK_UNRESOLVED);
-		count_event(EVENT_DROP_IN_THE_CLEAR);
-		return drop();
-	}
-	if (extent + pushed > hop->mtu) {
-		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan(ctx, st, 0x304, hop->mtu - pushed) & 7;
-	}
-	u32 from = st->scratch->user_at;
-	u32 tcp_13 = 0;
-	u32 tcp_13_headers = 40;
-	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-		tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
-	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	if (unlikely(data + 38 > end))
-		return internal();
-	put_macs(data, hop);
-	store_be16(data, 12, 0x800);
-	void *outer_14 = data + 14;
-	store8(outer_14, 0, 69);
-	store8(outer_14, 1, value_8);
-	store_be16(outer_14, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
-	store_be16(outer_14, 4, 0);
-	store_be16(outer_14, 6, 0x4000);
-	store8(outer_14, 8, 64);
-	store8(outer_14, 9, 47);
-	store32(outer_14, 12, value_6);
-	store32(outer_14, 16, value_7);
-	store16(outer_14, 10, fold(69 + ((u64)value_8 << 8) +
-			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
-			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 +
-			(u64)value_7));
-	void *gre_15 = data + 34;
-	store_be16(gre_15, 0, (u16)((u64)given_10 << 13));
-	store_be16(gre_15, 2, 0x800);
-	if (given_10) {
-		void *group_16 = gre_15 + 4;
-		if (unlikely(group_16 + 4 > end))
+	{
+		if (!hop) {
+			count_event(EVENT_HOOK_UNRESOLVED);
+			count_event(EVENT_DROP_IN_THE_CLEAR);
+			return drop();
+		}
+		u32 extent = load_be16(st->user_h, 2);
+		u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+		u32 from = st->scratch->user_at;
+		u32 tcp_13 = 0;
+		u32 tcp_13_headers = 40;
+		st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+		if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+			tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
+		if (extent + pushed > hop->mtu) {
+			count_event(EVENT_HOOK_TOO_BIG);
+			return reply_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+		}
+		if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+			count_event(EVENT_HOOK_NO_HEADROOM);
+			return drop();
+		}
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 38 > end))
 			return internal();
-		store32(group_16, 0, value_9);
+		put_macs(data, hop);
+		store_be16(data, 12, 0x800);
+		void *outer_14 = data + 14;
+		store8(outer_14, 0, 69);
+		store8(outer_14, 1, value_8);
+		store_be16(outer_14, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+		store_be16(outer_14, 4, 0);
+		store_be16(outer_14, 6, 0x4000);
+		store8(outer_14, 8, 64);
+		store8(outer_14, 9, 47);
+		store32(outer_14, 12, value_6);
+		store32(outer_14, 16, value_7);
+		store16(outer_14, 10, fold(69 + ((u64)value_8 << 8) +
+				(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
+				(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+				(u64)value_6 + (u64)value_7));
+		void *gre_15 = data + 34;
+		store_be16(gre_15, 0, (u16)((u64)given_10 << 13));
+		store_be16(gre_15, 2, 0x800);
+		if (given_10) {
+			void *group_16 = gre_15 + 4;
+			if (unlikely(group_16 + 4 > end))
+				return internal();
+			store32(group_16, 0, value_9);
+		}
+		void *front = packet_at(data, 14 + pushed);
+		if (unlikely(front + 20 > end))
+			return internal();
+		decrement_ttl(front);
+		if (tcp_13)
+			clamp_mss(ctx, tcp_13, (u32)hop->mtu - pushed - tcp_13_headers);
+		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+			return internal();
+		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 	}
-	void *front = packet_at(data, 14 + pushed);
-	if (unlikely(front + 20 > end))
-		return internal();
-	decrement_ttl(front);
-	if (tcp_13)
-		clamp_mss(ctx, tcp_13, hop->mtu - pushed - tcp_13_headers);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
 static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
-	u32 extent = load_be16(st->user_h, 2);
-	u32 pushed = 0;
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
@@ -2375,52 +2077,57 @@ static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st,
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
-	if (!hop) {
-		count_event(EVENT_HOOK_UNRESOLVED);
-		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
+	{
+		if (!hop) {
+			count_event(EVENT_HOOK_UNRESOLVED);
+			if (close_wan(ctx, st, 0, 0) != XDP_PASS)
+				return drop();
+			return pass();
+		}
+		u32 extent = load_be16(st->user_h, 2);
+		u32 from = st->scratch->user_at;
+		if (extent > hop->mtu) {
+			count_event(EVENT_HOOK_TOO_BIG);
+			return reply_wan(ctx, st, 0x304, (u32)hop->mtu) & 7;
+		}
+		if (!move_begin(ctx, (int)from - 14 - (int)0, hop->vlan)) {
+			count_event(EVENT_HOOK_NO_HEADROOM);
 			return drop();
-		return pass();
+		}
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 34 > end))
+			return internal();
+		put_macs(data, hop);
+		store_be16(data, 12, 0x800);
+		void *front = data + 14;
+		decrement_ttl(front);
+		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+			return internal();
+		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 	}
-	if (extent + pushed > hop->mtu) {
-		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan(ctx, st, 0x304, hop->mtu - pushed) & 7;
-	}
-	u32 from = st->scratch->user_at;
-	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	if (unlikely(data + 34 > end))
-		return internal();
-	put_macs(data, hop);
-	store_be16(data, 12, 0x800);
-	void *front = data + 14;
-	decrement_ttl(front);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
 static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:158: if port is wan { pop to user } */
 	/* linx.hp:158: pop to user */
-	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (unlikely(!not_null(st->user_h)))
-		return internal();
-	if (unlikely(!not_null(st->outer_h)))
-		return internal();
-	u8 met_12 = load8(st->outer_h, 1) & 3;
-	if (met_12 & 1) {
-		if (met_12 == 3 && !(load8(st->user_h, 1) & 3)) {
-			count_event(EVENT_DROP_ECN);
-			return drop();
+	{
+		st->user_h = header_at(ctx, st->scratch->user_at, 20);
+		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+		if (unlikely(!not_null(st->user_h)))
+			return internal();
+		if (unlikely(!not_null(st->outer_h)))
+			return internal();
+		u8 met_12 = load8(st->outer_h, 1) & 3;
+		if (met_12 & 1) {
+			if (met_12 == 3 && !(load8(st->user_h, 1) & 3)) {
+				count_event(EVENT_DROP_ECN);
+				return drop();
+			}
+			if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_12);
 		}
-		if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
-			set_ecn(st->user_h, met_12);
 	}
 	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
 	u32 kept_1 = st->scratch->pdr_slot;
@@ -2439,14 +2146,12 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
 			return drop();
-		}
-		else if (value_3 == IE_ACTION_PASS) {
+		} else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
 			if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 				return drop();
 			return pass();
-		}
-		else if (value_3 == IE_ACTION_REDIRECT) {
+		} else if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_4 = far_2->interface;
@@ -2463,20 +2168,17 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_2(ctx, st, given_10, overlay_5, value_8,
+				return forwarder_100_2(ctx, st, overlay_5, given_10, value_8,
 						value_6, value_7, value_9);
-			}
-			else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+			} else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
 				return forwarder_102_2(ctx, st, referred_11);
-			}
-			else {
+			} else {
 				count_event(EVENT_DROP_ABSENT_REFERENCE);
 				return drop();
 			}
-		}
-		else {
+		} else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
 			return drop();
 		}
@@ -2522,23 +2224,21 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
-	}
-	else
+	} else {
 		count_rule(&far_counts, chosen_1, st->scratch->length);
+	}
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		return drop();
-	}
-	else if (value_8 == IE_ACTION_PASS) {
+	} else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
-	}
-	else if (value_8 == IE_ACTION_REDIRECT) {
+	} else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_9 = st->far_rule->interface;
@@ -2558,27 +2258,23 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_2(ctx, st, given_15, overlay_10, value_13, value_11,
+			return forwarder_100_2(ctx, st, overlay_10, given_15, value_13, value_11,
 					value_12, value_14);
-		}
-		else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
+		} else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
 			return forwarder_102_2(ctx, st, referred_16);
-		}
-		else {
+		} else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
 			return drop();
 		}
-	}
-	else {
+	} else {
 		count_event(EVENT_DROP_ABSENT_REFERENCE);
 		return drop();
 	}
-	return CONTINUE;
 }
 /* ---- programs --------------------------------------------------------------------------------- */
 
@@ -2586,7 +2282,7 @@ STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
 /* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
- * forwarder by a tail call. Some 1,761 instructions. */
+ * forwarder by a tail call. Some 1,725 instructions. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
@@ -2641,7 +2337,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 }
 
 /* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. Some 2,599 instructions. */
+ * with forwarder by a tail call. Some 2,545 instructions. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -2661,7 +2357,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,068
+/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,069
  * instructions. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)

@@ -126,6 +126,15 @@ class Execution(Expressions):
     def _goto(self, s: n.Goto) -> _End:
         return _Jump(s.label)
 
+    def _next(self, s: n.Next) -> _End:
+        for place in (s.p, s.at):
+            self._set(place, self.value(place) + self.number(s.size))
+        return _Jump(s.label)
+
+    def _stop(self, s: n.Stop) -> _End:
+        self._set(s.variable, self.value(s.event))
+        return _Jump(s.label)
+
     def _return(self, s: n.Return) -> _End:
         return _Result(CONTINUE if s.value is None else self.number(s.value))
 
@@ -240,6 +249,7 @@ class Execution(Expressions):
 #: What carries out each kind of statement.
 _STATEMENTS: dict[type[n.Statement], Callable[[Any, Any], _End]] = {
     n.If: Execution._if, n.Block: Execution._inner, n.Goto: Execution._goto,
+    n.Next: Execution._next, n.Stop: Execution._stop,
     n.Return: Execution._return, n.Verdict: Execution._verdict, n.Internal: Execution._internal,
     n.AssumeNot: Execution._assume_not, n.Let: Execution._let, n.LetArray: Execution._let_array,
     n.LetStruct: Execution._let_struct, n.Set: Execution._assign, n.Store: Execution._store,

@@ -98,7 +98,7 @@ def test_a_stage_that_is_too_long(tmp_path: Path) -> None:
 
 def test_only_the_traced_build_is_too_long(tmp_path: Path) -> None:
     """What `check` accepts is compiled, with a warning in place of the traced build."""
-    changes = (f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(380))
+    changes = (f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(480))
     file = tmp_path / "large.hp"
     file.write_text(text("", within("tcp { if ipv4", [*changes, "}"])))
     bundle = compile_pipeline(check_file(file), traced=True)
