@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from ...lang.text.source import Span
 from ..ir import nodes as n
-from ..ir.expr import Expr, Swap
+from ..ir.expr import Expr, Number, Swap, number
 from ..ir.types import Array, Pointer, Struct, Type, c_type
 from ..ir.walk import blocks, ends, may_end
 from .c_expr import text_of
@@ -36,9 +36,42 @@ class _Margin(Line):
         return self.text
 
 
-def lines_of(body: n.Body, depth: int = 0) -> Lines:
+def lines_of(body: n.Body) -> Lines:
+    yield from _lines(_said_once(body), 0)
+
+
+def _lines(body: n.Body, depth: int) -> Lines:
     for statement in _flat(body):
         yield from _statement(statement, depth)
+
+
+def _said_once(body: n.Body, said: Span | None = None) -> n.Body:
+    """Without the starts of statements that stand whole in the comment in front of them."""
+    made: list[n.Statement] = []
+    for s in body:
+        match s:
+            case n.StatementStart(Span() as span):
+                if said is not None and _says(said, span):
+                    continue
+                said = span
+            case n.If(_, then, otherwise):
+                then, otherwise = _said_once(then, said), _said_once(otherwise, said)
+                s = replace(s, then=then, otherwise=otherwise)
+            case n.Block(inner, name) if not name:
+                s = replace(s, body=_said_once(inner, said))
+        made.append(s)
+    return tuple(made)
+
+
+def _says(said: Span, span: Span) -> bool:
+    """Whether the comment of a statement has all of another within it."""
+    return said.start < span.start and span.end <= said.end and _quoted(said) == said.text
+
+
+def _quoted(span: Span) -> str:
+    """What a comment shows of a statement."""
+    first = span.text.split("\n")[0].rstrip(" {").replace("*/", "* /")
+    return first if len(first) <= 60 else f"{first[:57]}..."
 
 
 def _flat(body: n.Body) -> n.Body:
@@ -106,9 +139,11 @@ def _break_of(text: str) -> int:
     code = text.lstrip("\t")
     tabs = len(text) - len(code)
     room = WIDTH - 8 * tabs
-    places = [m.start() for m in _BREAKS.finditer(code) if room // 3 < m.start() <= room]
-    if not places or code.startswith("/*"):
+    every = [m.start() for m in _BREAKS.finditer(code)]
+    if not every or code.startswith("/*"):
         return 0
+    fits = [at for at in every if at <= room] or every[:1]
+    places = [at for at in fits if room // 3 < at] or fits
 
     def rank(at: int) -> tuple[int, int]:
         return code.count("(", 0, at) - code.count(")", 0, at), -at
@@ -125,7 +160,7 @@ def _statement(s: n.Statement, depth: int) -> Lines:
                 yield Line(depth + text.startswith("\t"), text.lstrip(), s.span)
         case n.Block(body):
             yield Line(depth, "{", s.span)
-            yield from lines_of(body, depth + 1)
+            yield from _lines(body, depth + 1)
             yield Line(depth, "}", s.span)
         case n.AssumeNot(test):
             yield Line(depth, f"if (unlikely({text_of(test)}))", s.span)
@@ -169,9 +204,8 @@ def asks(body: n.Body) -> bool:
 def _step(s: n.StatementStart, depth: int) -> Lines:
     """What the following lines carry out, as the `.hp` file says it."""
     if s.span is not None:
-        first = s.span.text.split("\n")[0].rstrip(" {").replace("*/", "* /")
-        text = first if len(first) <= 60 else f"{first[:57]}..."
-        yield Line(depth, f"/* {s.span.source.file}:{s.span.line}: {text} */", s.span)
+        said = _quoted(s.span)
+        yield Line(depth, f"/* {s.span.source.file}:{s.span.line}: {said} */", s.span)
 
 
 def _if(s: n.If, depth: int) -> Lines:
@@ -180,7 +214,7 @@ def _if(s: n.If, depth: int) -> Lines:
     plain = all(len(body) == 1 and _is_single(body[0]) for _, body, _ in arms)
     for i, (head, body, span) in enumerate(arms):
         yield Line(depth, head if plain else f"{'} ' if i else ''}{head} {{", span)
-        yield from lines_of(body, depth + 1)
+        yield from _lines(body, depth + 1)
     if not plain:
         yield Line(depth, "}", s.span)
 
@@ -254,6 +288,8 @@ def _simple(s: n.Statement) -> str:
             return f"GOTO({label});" if leaves else f"goto {label};"
         case n.Barrier():
             return "barrier();"
+        case n.ForgetPlaces():
+            return "forget_places(st->scratch);"
         case n.Opaque(name, why):
             return f"barrier_var({name.name});" + (f" /* {why} */" if why else "")
         case n.Clear(pointer, count):
@@ -274,6 +310,8 @@ def _store(base: Expr, at: Expr, bits: int, value: Expr) -> str:
     place = f"{text_of(base)}, {text_of(at)}"
     if isinstance(value, Swap):
         return f"store_be{bits}({place}, {text_of(value.operand)});"
+    if isinstance(value, Number) and bits <= 64:
+        value = number(value.value)
     return f"store{bits}({place}, {text_of(value)});"
 
 

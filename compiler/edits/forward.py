@@ -71,12 +71,12 @@ def _forward(site: EditContext, statement: edits.Forward, front: str) -> None:
     w, pointer, version = site.writer, site.node(front), version_of(site, front)
     site.shape = replace(site.shape, fronts=(front,))
     if version is not None:
-        with w.block():
+        with w.block("may_leave"):
             _keep(site, version, pointer)
             with w.when(load(pointer, version.ttl, 8) <= 1):
                 hook(site, "ttl_expired", front)
     _next_hop(site, statement, front)
-    with w.block():
+    with w.block("leave"):
         _leave(site, front)
 
 

@@ -124,21 +124,25 @@ def _leads_back(site: EditContext, way: tuple[str, ...]) -> bool:
 
 
 def _answer_by(site: EditContext, version: Version, way: tuple[str, ...], quote: _Quote) -> None:
-    w, room = site.writer, Room(site.kept)
-    back = _back(site, way, room)
-    # bytes of the tunnel headers that go back
-    again = w.let(U32, "again", total(h.size() for h in back))
-    surplus = w.let(U32, "surplus", signed(quote.where + quote.octets) - signed(LENGTH))
+    w = site.writer
     link = w.let(U32, "link", site.state("link"))
     sizes = _at_once(sorted({size for _, size, _ in link_paths(site)}))
     for size in sizes:
         with w.block() if len(sizes) == 1 else w.when(link <= size):
-            saved = _saved(site, size, Room(site.kept, room.taken))
+            room = Room(site.kept)
+            with w.block("keep_link"):
+                saved = _saved(site, size, room)
+            back = _back(site, way, room)
+            # bytes of the tunnel headers that go back
+            again = w.let(U32, "again", total(h.size() for h in back))
+            surplus = signed(quote.where + quote.octets) - signed(LENGTH)
             start = signed(quote.where) - signed(link) - version.added - signed(again)
             w.assume_not(either((site.head.move_end(surplus), site.head.move(start))))
             let_edges(w)
-            w.assume_not(DATA + size > END)
-            put_saved(site, saved)
+            with w.block("put_link"):
+                w.assume_not(DATA + size > END)
+                put_saved(site, saved)
+                w.do("swap_macs", DATA)
             _write(site, version, back, link, again, quote)
 
 
@@ -173,8 +177,7 @@ def _write(
 ) -> None:
     """Tunnel headers and error, behind link headers of so many bytes that go back."""
     w, family = site.writer, "" if version.protocol == "ipv4" else "6"
-    w.do("swap_macs", DATA)
-    behind = version.added + quote.octets
+    behind = w.let(U32, "behind", version.added + quote.octets)
     if back:
         first = w.let(BYTES, "first", packet_at(DATA, link))
         w.assume_not(first + constant_size(back) > END)
@@ -193,7 +196,8 @@ def _back(site: EditContext, popped: tuple[str, ...], room: Room) -> tuple[Heade
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)
         edge = writable(site.graph, node, after)
-        given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()}, room)
+        with site.writer.block(f"keep_{node}"):
+            given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()}, room)
         if zero_checksum(header, [h.header for h in out]):
             given["checksum"] = constant(0, 16)
         written = HeaderOut(node, header, given, edge.writes or ())
@@ -205,7 +209,7 @@ def _exchanged(
     site: EditContext, node: str, header: Header, written: set[str], room: Room
 ) -> dict[str, Value]:
     """What the header's fields have to hold, taken from where they are written over."""
-    w, pointer = site.writer, site.removed(node)
+    pointer = site.removed(node)
     given: dict[str, Value] = {}
     follows = header.flags | computed_from(header)
     for f in header.fields:
@@ -217,7 +221,7 @@ def _exchanged(
         base, has = pointer, None
         if f.group is not None:
             base = group_pointer(site, header, f.group, pointer)
-            has = w.local(U8, "given", base.is_not(0))
+            has = Cast(U8, _put_aside(site, 1, base.is_not(0), room))
         v = field_value(base, header.opposite(f))
         read = v.expr if has is None else choose(has, v.expr, ZERO)
         kept = _put_aside(site, v.size, read, room)

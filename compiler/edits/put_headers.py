@@ -36,12 +36,13 @@ def put_headers(
     constant_so_far = True
     base: Expr = number(start)
     for i, out in enumerate(headers):
-        pointer = w.local(BYTES, out.node, begin + base)
-        if not constant_so_far:
-            w.assume_not(pointer + out.header.fixed // 8 > END)
-        constant_so_far = constant_so_far and not out.variable
-        payload = total([extent, *(h.size() for h in headers[i + 1 :])])
-        _put_header(w, out, pointer, payload, constant_so_far)
+        with w.block(f"put_{out.node}"):
+            pointer = w.local(BYTES, out.node, begin + base)
+            if not constant_so_far:
+                w.assume_not(pointer + out.header.fixed // 8 > END)
+            constant_so_far = constant_so_far and not out.variable
+            payload = total([extent, *(h.size() for h in headers[i + 1 :])])
+            _put_header(w, out, pointer, payload, constant_so_far)
         base = total([base, out.size()])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.builder import Builder
-from ..ir.expr import CTX, Call, Cast, Expr, Frame, Name
+from ..ir.expr import CTX, Call, Cast, Expr, Frame, Name, Number
 from ..ir.types import BYTES, U32, U64
 
 DATA, END = Name("data", BYTES), Name("end", BYTES)
@@ -23,4 +23,4 @@ def packet_at(base: Expr, at: Expr) -> Expr:
 
 def signed(octets: Expr) -> Expr:
     """A number of bytes as one that may be less than 0."""
-    return Cast(U32, octets, signed=True)
+    return octets if isinstance(octets, Number) else Cast(U32, octets, signed=True)

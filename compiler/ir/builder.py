@@ -120,10 +120,11 @@ class Builder:
     # ---- blocks
 
     @contextmanager
-    def block(self) -> Iterator[None]:
+    def block(self, does: str = "") -> Iterator[None]:
+        """`does`: what a function would be named after that is called for it."""
         with self._inner() as body:
             yield
-        self.put(Block(tuple(body)))
+        self.put(Block(tuple(body), does=c_name(does)))
 
     @contextmanager
     def when(self, test: Expr, unlikely: bool = False) -> Iterator[None]:

@@ -89,11 +89,12 @@ class If(Statement):
 
 class Block(Statement):
     """Statements with names of their own. With a `name`, C calls a function of that name for them,
-    with these variables of what is around them."""
+    with these variables of what is around them. `does`: what one would be named after."""
 
     body: Body
     name: str = ""
     reads: tuple[Name, ...] = ()
+    does: str = ""
     span: Span | None = None
 
 
@@ -191,6 +192,14 @@ class Stop(Jump):
 class Barrier(Statement):
     """A barrier: behind it nothing is known of what is in memory, for clang and the verifier."""
 
+    span: Span | None = None
+
+
+class ForgetPlaces(Statement):
+    """The scratch record says that the packet lacks these nodes, by the members for where they
+    start."""
+
+    members: tuple[str, ...]
     span: Span | None = None
 
 

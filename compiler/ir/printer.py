@@ -122,6 +122,8 @@ def _simple(s: n.Statement) -> str:
             return f"not null {_listed(places)}"
         case n.Barrier():
             return "barrier"
+        case n.ForgetPlaces(members):
+            return f"forget {', '.join(members)}"
         case n.Opaque(name):
             return f"opaque {name.name}"
         case n.Clear(pointer, count):

@@ -14,7 +14,6 @@ from ..ir.expr import (
     Expr,
     Name,
     State,
-    Symbol,
     both,
     either,
     load,
@@ -23,7 +22,17 @@ from ..ir.expr import (
     number,
 )
 from ..ir.names import c_name
-from ..ir.nodes import Barrier, Blank, Function, Goto, Label, Next, StatementStart, Stop
+from ..ir.nodes import (
+    Barrier,
+    Blank,
+    ForgetPlaces,
+    Function,
+    Goto,
+    Label,
+    Next,
+    StatementStart,
+    Stop,
+)
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
 from ..model.checksums import LAYER4
@@ -119,11 +128,11 @@ def _forget(site: LoweringContext, nodes: list[Node]) -> None:
     parts = walk(site.pipeline.stages)
     tested = {part.rule for part in parts if isinstance(part, Found)}
     slots = {f"{site.tables[rule].manifest.prefix}_slot" for rule in tested}
-    places = {place_of(n.name).member for n in nodes if not site.leads(n.name)}
+    places = sorted(place_of(n.name).member for n in nodes if not site.leads(n.name))
     for member in sorted({"l4", "link", *(["queue"] if site.steers else []), *slots}):
         site.writer.set(site.state(member), 0)
-    for member in sorted(places):
-        site.writer.set(site.state(member), Symbol("ABSENT"))
+    if places:
+        site.writer.put(ForgetPlaces(tuple(places)))
 
 
 def _stopped(site: LoweringContext, event: Event) -> None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..ir.expr import Expr, Name, State, members
-from ..ir.nodes import Block, Body, Function, If, Let, Set, Statement
+from ..ir.expr import Call, Expr, Name, State, members
+from ..ir.nodes import Block, Body, Do, Function, If, Let, Set, Statement
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import below, has_effects, own_expressions, statements
 
@@ -60,17 +60,20 @@ def _reads(s: Statement) -> Iterator[Expr]:
 
 
 def _sets(s: Statement) -> Place | None:
-    """The variable, or the member of the state, that a statement does nothing but set."""
+    """The variable, or the member of the state, that a statement does nothing but set, or set by
+    what a call returns."""
     match s:
         case Let(name, value) if value is None or not has_effects(value):
             return _place(name)
         case Set(State() | Name() as place, value) if not has_effects(value):
             return _place(place)
+        case Set(Name() as place, Call()):
+            return _place(place)
     return None
 
 
 def _without(body: Body, read: set[Place]) -> Body:
-    made = []
+    made: list[Statement] = []
     for s in body:
         match s:
             case If(test, then, otherwise):
@@ -80,6 +83,8 @@ def _without(body: Body, read: set[Place]) -> Body:
             case Block(inner):
                 s = replace(s, body=_without(inner, read))
         if (place := _sets(s)) and place not in read:
+            if isinstance(s, Set) and has_effects(s.value):
+                made.append(Do(s.value, s.span))
             continue
         made.append(s)
     return tuple(made)

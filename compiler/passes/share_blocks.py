@@ -33,13 +33,13 @@ from ..ir.nodes import (
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, Pointer
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import ends, own_expressions, statements
+from ..ir.walk import blocks, ends, may_end, own_expressions, statements
 
 #: Lines that a function takes beside its statements, and those of a call of one behind which a
 #: packet's way may go on.
 FRAME, CALL = 6, 3
 #: Statements that a block has at least.
-LEAST = 6
+LEAST = 4
 
 #: What a block does: itself, with names of its own, and the types of what it reads.
 Key = tuple[Body, tuple[Name, ...]]
@@ -51,7 +51,7 @@ def share_blocks(unit: Unit) -> Unit:
     sharer = _Sharer(Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)]))
     for f in unit.functions:
         sharer.count(f.body)
-    made = [replace(f, body=sharer.shared(f.body, f)) for f in unit.functions]
+    made = [replace(f, body=_dissolved(sharer.shared(f.body, f))) for f in unit.functions]
     return with_functions(unit, made)
 
 
@@ -94,19 +94,58 @@ class _Sharer:
         span = next((s.span for s in body if s.span), None)
         if key not in self.called:
             line = f"_{span.line}" if span else ""
-            self.called[key] = self.names.free(f"{f.stage or f.name}{line}")
-        return (Block(made, self.called[key], free_names(body), span),)
+            does = self._does(body if block is None else (block,)) or f"{f.stage or f.name}{line}"
+            self.called[key] = self.names.free(f"{does}_{f.role}")
+        return (Block(made, self.called[key], free_names(body), span=span),)
+
+    def _does(self, body: Body) -> str:
+        """What a body of one block does."""
+        return body[0].does if len(body) == 1 and isinstance(body[0], Block) else ""
 
     def _pays(self, key: Key) -> bool:
         """Whether the C is shorter with a function."""
         body, times = key[0], self.times[key]
-        lines, call = sum(1 for _ in statements(body)), 1 if ends(body) else CALL
+        lines = sum(1 for _ in statements(body))
+        call = CALL if may_end(body) and not ends(body) else 1
         return times * lines > times * call + lines + FRAME
 
     def _key(self, body: Body) -> Key | None:
         if id(body) not in self.keys:
             self.keys[id(body)] = _key_of(body)
         return self.keys[id(body)]
+
+
+def _dissolved(body: Body) -> Body:
+    """A function without blocks whose names nothing else in it bears."""
+    names = Counter(_declared(body))
+
+    def within(body: Body) -> Body:
+        made: list[Statement] = []
+        for s in body:
+            match s:
+                case If(_, then, otherwise):
+                    made.append(replace(s, then=within(then), otherwise=within(otherwise)))
+                case Block(inner, name) if name:
+                    made.append(replace(s, body=_dissolved(inner)))
+                case Block(inner):
+                    left = within(inner)
+                    alone = all(names[name] == 1 for name in _declared(inner, nested=False))
+                    made += left if alone else (replace(s, body=left),)
+                case _:
+                    made.append(s)
+        return tuple(made)
+
+    return within(body)
+
+
+def _declared(body: Body, nested: bool = True) -> Iterator[str]:
+    """The names that a function declares, but for those of functions that it calls."""
+    for s in body:
+        if isinstance(s, _DECLARES):
+            yield s.name.name
+        elif not (isinstance(s, Block) and s.name) and (nested or isinstance(s, Block)):
+            for inner in blocks(s):
+                yield from _declared(inner, nested)
 
 
 def _inner(s: Statement) -> tuple[Body, ...]:

@@ -27,6 +27,8 @@ def simpler(x: Expr) -> Expr:
             return operand if operand.type == x.type else x
         case Binary(operator, Number() as left, Number() as right):
             return binary(operator, left, right)
+        case Binary("+" | "-" | "|" | "<<" | ">>", left, Number(0)) if left.type == x.type:
+            return left
     return x
 
 

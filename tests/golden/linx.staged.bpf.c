@@ -157,7 +157,7 @@ struct scratch {
 	u64 epoch;
 	u16 link;
 	struct next_hop hop; /* as the FIB says, on the slow path */
-	u64 kept[6]; /* what pushes took in an earlier stage */
+	u64 kept[7]; /* what pushes took in an earlier stage */
 	u16 ethernet_at;
 	u16 vlan_at;
 	u16 outer_at;
@@ -176,6 +176,12 @@ static __always_inline struct scratch *scratch_of(void)
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+/* A packet has none of the nodes so far. */
+static __always_inline void forget_places(struct scratch *s)
+{
+	__builtin_memset(&s->ethernet_at, 0xff, 6 * sizeof(u16));
 }
 
 static __always_inline u32 forgotten(struct scratch *s, u32 at)
@@ -791,6 +797,7 @@ static __noinline int take_answer(void)
 __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
+
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
 	USED(b);
@@ -809,36 +816,30 @@ __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 		count_event(EVENT_DROP_ICMP_LIMIT);
 		return drop();
 	}
-	{
-		u32 surplus = (int)(where + quoted) - (int)frame_length(ctx);
-		u32 link = st->scratch->link;
-		{
-			void *start = (void *)(long)ctx->data;
-			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
-				return internal();
-			u64 link_1 = load64(start, 0);
-			u64 link_2 = load64(start, 8);
-			u16 link_3 = load16(start, 16);
-			store64(&st->scratch->kept[0], 0, link_1);
-			store64(&st->scratch->kept[1], 0, link_2);
-			store16(&st->scratch->kept[2], 0, link_3);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
-					bpf_xdp_adjust_head(ctx,
-					(int)where - (int)link - 28 - (int)0)))
-				return internal();
-			void *data = (void *)(long)ctx->data;
-			void *end = (void *)(long)ctx->data_end;
-			if (unlikely(data + 18 > end))
-				return internal();
-			store64(data, 0, load64(&st->scratch->kept[0], 0));
-			store64(data, 8, load64(&st->scratch->kept[1], 0));
-			store16(data, 16, load16(&st->scratch->kept[2], 0));
-			swap_macs(data);
-			if (unlikely(!put_icmp(ctx, link + 0, sender, quoted, a, b)))
-				return internal();
-			return send_back();
-		}
-	}
+	u32 link = st->scratch->link;
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_1 = load64(start, 0);
+	u64 link_2 = load64(start, 8);
+	u16 link_3 = load16(start, 16);
+	store64(&st->scratch->kept[0], 0, link_1);
+	store64(&st->scratch->kept[1], 0, link_2);
+	store16(&st->scratch->kept[2], 0, link_3);
+	if (unlikely(bpf_xdp_adjust_tail(ctx, (int)(where + quoted) - (int)frame_length(ctx)) ||
+			bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)0)))
+		return internal();
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 18 > end))
+		return internal();
+	store64(data, 0, load64(&st->scratch->kept[0], 0));
+	store64(data, 8, load64(&st->scratch->kept[1], 0));
+	store16(data, 16, load16(&st->scratch->kept[2], 0));
+	swap_macs(data);
+	if (unlikely(!put_icmp(ctx, link, sender, quoted, a, b)))
+		return internal();
+	return send_back();
 }
 
 static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
@@ -849,6 +850,7 @@ static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a
 __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
+
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
 	USED(b);
@@ -903,6 +905,7 @@ static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a
 __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
+
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
 	USED(b);
@@ -921,78 +924,74 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		count_event(EVENT_DROP_ICMP_LIMIT);
 		return drop();
 	}
-	{
-		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-		if (unlikely(!not_null(st->outer_h)))
+	u32 link = st->scratch->link;
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_1 = load64(start, 0);
+	u64 link_2 = load64(start, 8);
+	u16 link_3 = load16(start, 16);
+	store64(&st->scratch->kept[0], 0, link_1);
+	store64(&st->scratch->kept[1], 0, link_2);
+	store16(&st->scratch->kept[2], 0, link_3);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+	if (unlikely(!not_null(st->outer_h)))
+		return internal();
+	store32(&st->scratch->kept[3], 0, load32(st->outer_h, 16));
+	store32(&st->scratch->kept[4], 0, load32(st->outer_h, 12));
+	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
+	if (unlikely(!not_null(st->gre_h)))
+		return internal();
+	void *group_4 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+	if (!((load8(st->gre_h, 0) >> 5) & 1) || group_4 + 4 > limit_of(ctx))
+		group_4 = 0;
+	store8(&st->scratch->kept[5], 0, group_4 != 0);
+	store32(&st->scratch->kept[6], 0, load8(&st->scratch->kept[5], 0) ? load32(group_4, 0) : 0);
+	u32 again = 20 + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0));
+	if (unlikely(bpf_xdp_adjust_tail(ctx, (int)(where + quoted) - (int)frame_length(ctx)) ||
+			bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)again)))
+		return internal();
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 18 > end))
+		return internal();
+	store64(data, 0, load64(&st->scratch->kept[0], 0));
+	store64(data, 8, load64(&st->scratch->kept[1], 0));
+	store16(data, 16, load16(&st->scratch->kept[2], 0));
+	swap_macs(data);
+	u32 behind = 28 + quoted;
+	void *first = packet_at(data, link);
+	if (unlikely(first + 24 > end))
+		return internal();
+	void *outer_5 = first;
+	store8(outer_5, 0, 69);
+	store8(outer_5, 1, 0);
+	store_be16(outer_5, 2, (u16)(20 +
+			(behind + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0)))));
+	store_be16(outer_5, 4, 0);
+	store_be16(outer_5, 6, 0x4000);
+	store8(outer_5, 8, 64);
+	store8(outer_5, 9, 47);
+	store32(outer_5, 12, load32(&st->scratch->kept[3], 0));
+	store32(outer_5, 16, load32(&st->scratch->kept[4], 0));
+	store16(outer_5, 10, fold(69 +
+			(u64)bpf_htons((u16)(20 +
+			(behind + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0))))) +
+			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+			(u64)load32(&st->scratch->kept[3], 0) +
+			(u64)load32(&st->scratch->kept[4], 0)));
+	void *gre_6 = first + 20;
+	store_be16(gre_6, 0, (u16)((u64)load8(&st->scratch->kept[5], 0) << 13));
+	store_be16(gre_6, 2, 0x800);
+	if (load8(&st->scratch->kept[5], 0)) {
+		void *group_7 = gre_6 + 4;
+		if (unlikely(group_7 + 4 > end))
 			return internal();
-		store32(&st->scratch->kept[0], 0, load32(st->outer_h, 16));
-		store32(&st->scratch->kept[1], 0, load32(st->outer_h, 12));
-		st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-		if (unlikely(!not_null(st->gre_h)))
-			return internal();
-		void *group_1 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
-		if (!((load8(st->gre_h, 0) >> 5) & 1) || group_1 + 4 > limit_of(ctx))
-			group_1 = 0;
-		u8 given_2 = group_1 != 0;
-		store32(&st->scratch->kept[2], 0, given_2 ? load32(group_1, 0) : 0);
-		u32 again = 20 + (4 + (given_2 ? 4 : 0));
-		u32 surplus = (int)(where + quoted) - (int)frame_length(ctx);
-		u32 link = st->scratch->link;
-		{
-			void *start = (void *)(long)ctx->data;
-			if (unlikely(start + 18 > (void *)(long)ctx->data_end))
-				return internal();
-			u64 link_3 = load64(start, 0);
-			u64 link_4 = load64(start, 8);
-			u16 link_5 = load16(start, 16);
-			store64(&st->scratch->kept[3], 0, link_3);
-			store64(&st->scratch->kept[4], 0, link_4);
-			store16(&st->scratch->kept[5], 0, link_5);
-			if (unlikely(bpf_xdp_adjust_tail(ctx, surplus) ||
-					bpf_xdp_adjust_head(ctx,
-					(int)where - (int)link - 28 - (int)again)))
-				return internal();
-			void *data = (void *)(long)ctx->data;
-			void *end = (void *)(long)ctx->data_end;
-			if (unlikely(data + 18 > end))
-				return internal();
-			store64(data, 0, load64(&st->scratch->kept[3], 0));
-			store64(data, 8, load64(&st->scratch->kept[4], 0));
-			store16(data, 16, load16(&st->scratch->kept[5], 0));
-			swap_macs(data);
-			void *first = packet_at(data, link);
-			if (unlikely(first + 24 > end))
-				return internal();
-			void *outer_6 = first;
-			store8(outer_6, 0, 69);
-			store8(outer_6, 1, 0);
-			store_be16(outer_6, 2, (u16)(20 + (28 + quoted + (4 + (given_2 ? 4 : 0)))));
-			store_be16(outer_6, 4, 0);
-			store_be16(outer_6, 6, 0x4000);
-			store8(outer_6, 8, 64);
-			store8(outer_6, 9, 47);
-			store32(outer_6, 12, load32(&st->scratch->kept[0], 0));
-			store32(outer_6, 16, load32(&st->scratch->kept[1], 0));
-			store16(outer_6, 10, fold(69 +
-					(u64)bpf_htons((u16)(20 +
-					(28 + quoted + (4 + (given_2 ? 4 : 0))))) +
-					(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-					(u64)load32(&st->scratch->kept[0], 0) +
-					(u64)load32(&st->scratch->kept[1], 0)));
-			void *gre_7 = first + 20;
-			store_be16(gre_7, 0, (u16)((u64)given_2 << 13));
-			store_be16(gre_7, 2, 0x800);
-			if (given_2) {
-				void *group_8 = gre_7 + 4;
-				if (unlikely(group_8 + 4 > end))
-					return internal();
-				store32(group_8, 0, load32(&st->scratch->kept[2], 0));
-			}
-			if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
-				return internal();
-			return send_back();
-		}
+		store32(group_7, 0, load32(&st->scratch->kept[6], 0));
 	}
+	if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
+		return internal();
+	return send_back();
 	return internal();
 }
 
@@ -1016,9 +1015,7 @@ static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st
 	st->scratch->length = length;
 	st->scratch->l4 = 0;
 	st->scratch->link = 0;
-	st->scratch->tcp_at = ABSENT;
-	st->scratch->user_at = ABSENT;
-	st->scratch->vlan_at = ABSENT;
+	forget_places(st->scratch);
 	if (unlikely(p + 14 > end))
 		STOP(malformed, EVENT_MALFORMED_ETHERNET_TRUNCATED);
 	size = 14;
@@ -1115,7 +1112,7 @@ tiny: __attribute__((unused));
 	return drop();
 }
 
-static __always_inline int classifier_129(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_129_lan(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
 	u64 first_8 = 0;
@@ -1199,7 +1196,7 @@ static __always_inline int classifier_129(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_151_lan(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:151: find PDR(fragment = 1) else { default } */
 	u64 key_16[4] = {};
@@ -1223,17 +1220,16 @@ static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 	u32 slot_18 = found_17;
 	st->scratch->pdr_slot = slot_18;
 	st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
-	if (!st->pdr_rule) {
+	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
-		/* linx.hp:151: default */
-		return default_action();
-	} else {
+	else
 		count_rule(&pdr_counts, found_17 >> 32, st->scratch->length);
-	}
+	if (!st->pdr_rule)
+		return default_action();
 	return CONTINUE;
 }
 
-static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_153_lan(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:153: find PDR(fragment = 0) else { default } */
 	u64 key_19[4] = {};
@@ -1257,13 +1253,12 @@ static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
 	u32 slot_21 = found_20;
 	st->scratch->pdr_slot = slot_21;
 	st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
-	if (!st->pdr_rule) {
+	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
-		/* linx.hp:153: default */
-		return default_action();
-	} else {
+	else
 		count_rule(&pdr_counts, found_20 >> 32, st->scratch->length);
-	}
+	if (!st->pdr_rule)
+		return default_action();
 	return CONTINUE;
 }
 
@@ -1325,7 +1320,7 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 			/* linx.hp:128: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_129(ctx, st);
+			classifier_129_lan(ctx, st);
 		}
 		/* linx.hp:138: pass */
 		return pass();
@@ -1348,18 +1343,38 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		result = classifier_151(ctx, st);
+		result = classifier_151_lan(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	} else {
-		result = classifier_153(ctx, st);
+		result = classifier_153_lan(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	}
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
+static __always_inline int put_outer_lan(struct xdp_md *ctx, struct state *st, void *data,
+		u8 value_8, u32 extent, u8 given_10, u32 value_6, u32 value_7)
+{
+	void *outer_13 = data + 14;
+	store8(outer_13, 0, 69);
+	store8(outer_13, 1, value_8);
+	store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+	store_be16(outer_13, 4, 0);
+	store_be16(outer_13, 6, 0x4000);
+	store8(outer_13, 8, 64);
+	store8(outer_13, 9, 47);
+	store32(outer_13, 12, value_6);
+	store32(outer_13, 16, value_7);
+	store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
+			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
+			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 +
+			(u64)value_7));
+	return CONTINUE;
+}
+
+static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 value_8, u32 value_6,
 		u32 value_7, u32 value_9)
 {
@@ -1381,70 +1396,55 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
 			overlay_5->remote_ip, &st->scratch->hop, &own);
-	{
-		if (!hop) {
-			count_event(EVENT_HOOK_UNRESOLVED);
-			count_event(EVENT_DROP_IN_THE_CLEAR);
-			return drop();
-		}
-		u32 extent = load_be16(st->user_h, 2);
-		u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
-		u32 from = st->scratch->user_at;
-		u32 tcp_12 = 0;
-		u32 tcp_12_headers = 40;
-		st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-		if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-			tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
-		if (extent + pushed > hop->mtu) {
-			count_event(EVENT_HOOK_TOO_BIG);
-			return reply_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
-		}
-		if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-			count_event(EVENT_HOOK_NO_HEADROOM);
-			return drop();
-		}
-		void *data = (void *)(long)ctx->data;
-		void *end = (void *)(long)ctx->data_end;
-		if (unlikely(data + 38 > end))
-			return internal();
-		put_macs(data, hop);
-		store_be16(data, 12, 0x800);
-		void *outer_13 = data + 14;
-		store8(outer_13, 0, 69);
-		store8(outer_13, 1, value_8);
-		store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
-		store_be16(outer_13, 4, 0);
-		store_be16(outer_13, 6, 0x4000);
-		store8(outer_13, 8, 64);
-		store8(outer_13, 9, 47);
-		store32(outer_13, 12, value_6);
-		store32(outer_13, 16, value_7);
-		store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
-				(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
-				(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-				(u64)value_6 + (u64)value_7));
-		void *gre_14 = data + 34;
-		store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
-		store_be16(gre_14, 2, 0x800);
-		if (given_10) {
-			void *group_15 = gre_14 + 4;
-			if (unlikely(group_15 + 4 > end))
-				return internal();
-			store32(group_15, 0, value_9);
-		}
-		void *front = packet_at(data, 14 + pushed);
-		if (unlikely(front + 20 > end))
-			return internal();
-		decrement_ttl(front);
-		if (tcp_12)
-			clamp_mss(ctx, tcp_12, (u32)hop->mtu - pushed - tcp_12_headers);
-		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-			return internal();
-		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		count_event(EVENT_DROP_IN_THE_CLEAR);
+		return drop();
 	}
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+	u32 from = st->scratch->user_at;
+	u32 tcp_12 = 0;
+	u32 tcp_12_headers = 40;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 38 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	put_outer_lan(ctx, st, data, value_8, extent, given_10, value_6, value_7);
+	void *gre_14 = data + 34;
+	store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_14, 2, 0x800);
+	if (given_10) {
+		void *group_15 = gre_14 + 4;
+		if (unlikely(group_15 + 4 > end))
+			return internal();
+		store32(group_15, 0, value_9);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 20 > end))
+		return internal();
+	decrement_ttl(front);
+	if (tcp_12)
+		clamp_mss(ctx, tcp_12, (u32)hop->mtu - pushed - tcp_12_headers);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
-static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u32 referred_11)
+static __always_inline int forwarder_102_lan(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
@@ -1463,33 +1463,31 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
-	{
-		if (!hop) {
-			count_event(EVENT_HOOK_UNRESOLVED);
-			return pass();
-		}
-		u32 extent = load_be16(st->user_h, 2);
-		u32 from = st->scratch->user_at;
-		if (extent > hop->mtu) {
-			count_event(EVENT_HOOK_TOO_BIG);
-			return reply_lan(ctx, st, 0x304, (u32)hop->mtu) & 7;
-		}
-		if (!move_begin(ctx, (int)from - 14 - (int)0, hop->vlan)) {
-			count_event(EVENT_HOOK_NO_HEADROOM);
-			return drop();
-		}
-		void *data = (void *)(long)ctx->data;
-		void *end = (void *)(long)ctx->data_end;
-		if (unlikely(data + 34 > end))
-			return internal();
-		put_macs(data, hop);
-		store_be16(data, 12, 0x800);
-		void *front = data + 14;
-		decrement_ttl(front);
-		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-			return internal();
-		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return pass();
 	}
+	u32 extent = load_be16(st->user_h, 2);
+	u32 from = st->scratch->user_at;
+	if (extent > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_lan(ctx, st, 0x304, (u32)hop->mtu) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 34 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	void *front = data + 14;
+	decrement_ttl(front);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
 static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
@@ -1506,7 +1504,6 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 		if (unlikely(!far_2))
 			return internal();
 		count_rule(&far_counts, cell_1, st->scratch->length);
-		/* linx.hp:159: apply(FAR) */
 		/* linx.hp:93: match FAR.action */
 		u64 value_3 = far_2->action;
 		if (value_3 == IE_ACTION_DROP) {
@@ -1535,7 +1532,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100(ctx, st, overlay_5, given_10, value_8,
+				return forwarder_100_lan(ctx, st, overlay_5, given_10, value_8,
 						value_6, value_7, value_9);
 			} else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
@@ -1543,7 +1540,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
-				return forwarder_102(ctx, st, referred_11);
+				return forwarder_102_lan(ctx, st, referred_11);
 			} else {
 				count_event(EVENT_DROP_ABSENT_REFERENCE);
 				return drop();
@@ -1586,13 +1583,12 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		u32 slot_7 = far_slot_of(chosen_1, st->scratch->epoch);
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
-	if (!st->far_rule) {
+	if (!st->far_rule)
 		count_event(EVENT_MISS_LBR);
-		/* linx.hp:163: default */
-		return default_action();
-	} else {
+	else
 		count_rule(&far_counts, chosen_1, st->scratch->length);
-	}
+	if (!st->far_rule)
+		return default_action();
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
@@ -1622,7 +1618,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100(ctx, st, overlay_10, given_15, value_13, value_11,
+			return forwarder_100_lan(ctx, st, overlay_10, given_15, value_13, value_11,
 					value_12, value_14);
 		} else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
@@ -1630,7 +1626,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			return forwarder_102(ctx, st, referred_16);
+			return forwarder_102_lan(ctx, st, referred_16);
 		} else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
 			return drop();
@@ -1656,11 +1652,7 @@ static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st
 	st->scratch->length = length;
 	st->scratch->l4 = 0;
 	st->scratch->link = 0;
-	st->scratch->gre_at = ABSENT;
-	st->scratch->outer_at = ABSENT;
-	st->scratch->tcp_at = ABSENT;
-	st->scratch->user_at = ABSENT;
-	st->scratch->vlan_at = ABSENT;
+	forget_places(st->scratch);
 	if (unlikely(p + 14 > end))
 		STOP(malformed, EVENT_MALFORMED_ETHERNET_TRUNCATED);
 	size = 14;
@@ -1898,13 +1890,12 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			/* linx.hp:128: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_129(ctx, st);
+			classifier_129_lan(ctx, st);
 		}
 		/* linx.hp:138: pass */
 		return pass();
 	}
 	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
-	/* linx.hp:140: find OVERLAY else { pass } */
 	u64 key_20[2] = {};
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (not_null(st->gre_h)) {
@@ -1924,27 +1915,23 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	u64 found_22 = overlay_find(st->scratch->epoch, key_20[0], key_20[1]);
 	u32 slot_23 = found_22;
 	st->overlay_rule = slot_23 ? bpf_map_lookup_elem(&overlay_records, &slot_23) : 0;
-	if (!st->overlay_rule) {
+	if (!st->overlay_rule)
 		count_event(EVENT_MISS_OVERLAY);
-		/* linx.hp:140: pass */
-		return pass();
-	} else {
+	else
 		count_rule(&overlay_counts, found_22 >> 32, st->scratch->length);
-	}
+	if (!st->overlay_rule)
+		return pass();
 	/* linx.hp:142: if user.dst is local {                         // the hos... */
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: if port is wan { pop to user } */
-		/* linx.hp:143: pop to user */
-		{
-			u8 met_30 = load8(st->outer_h, 1) & 3;
-			if (met_30 & 1) {
-				if (met_30 == 3 && !(load8(st->user_h, 1) & 3)) {
-					count_event(EVENT_DROP_ECN);
-					return drop();
-				}
-				if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
-					set_ecn(st->user_h, met_30);
+		u8 met_30 = load8(st->outer_h, 1) & 3;
+		if (met_30 & 1) {
+			if (met_30 == 3 && !(load8(st->user_h, 1) & 3)) {
+				count_event(EVENT_DROP_ECN);
+				return drop();
 			}
+			if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_30);
 		}
 		/* linx.hp:144: pass */
 		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
@@ -1962,18 +1949,18 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		result = classifier_151(ctx, st);
+		result = classifier_151_lan(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	} else {
-		result = classifier_153(ctx, st);
+		result = classifier_153_lan(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	}
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 value_8, u32 value_6,
 		u32 value_7, u32 value_9)
 {
@@ -1995,70 +1982,55 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
 			overlay_5->remote_ip, &st->scratch->hop, &own);
-	{
-		if (!hop) {
-			count_event(EVENT_HOOK_UNRESOLVED);
-			count_event(EVENT_DROP_IN_THE_CLEAR);
-			return drop();
-		}
-		u32 extent = load_be16(st->user_h, 2);
-		u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
-		u32 from = st->scratch->user_at;
-		u32 tcp_13 = 0;
-		u32 tcp_13_headers = 40;
-		st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-		if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-			tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
-		if (extent + pushed > hop->mtu) {
-			count_event(EVENT_HOOK_TOO_BIG);
-			return reply_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
-		}
-		if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-			count_event(EVENT_HOOK_NO_HEADROOM);
-			return drop();
-		}
-		void *data = (void *)(long)ctx->data;
-		void *end = (void *)(long)ctx->data_end;
-		if (unlikely(data + 38 > end))
-			return internal();
-		put_macs(data, hop);
-		store_be16(data, 12, 0x800);
-		void *outer_14 = data + 14;
-		store8(outer_14, 0, 69);
-		store8(outer_14, 1, value_8);
-		store_be16(outer_14, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
-		store_be16(outer_14, 4, 0);
-		store_be16(outer_14, 6, 0x4000);
-		store8(outer_14, 8, 64);
-		store8(outer_14, 9, 47);
-		store32(outer_14, 12, value_6);
-		store32(outer_14, 16, value_7);
-		store16(outer_14, 10, fold(69 + ((u64)value_8 << 8) +
-				(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
-				(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-				(u64)value_6 + (u64)value_7));
-		void *gre_15 = data + 34;
-		store_be16(gre_15, 0, (u16)((u64)given_10 << 13));
-		store_be16(gre_15, 2, 0x800);
-		if (given_10) {
-			void *group_16 = gre_15 + 4;
-			if (unlikely(group_16 + 4 > end))
-				return internal();
-			store32(group_16, 0, value_9);
-		}
-		void *front = packet_at(data, 14 + pushed);
-		if (unlikely(front + 20 > end))
-			return internal();
-		decrement_ttl(front);
-		if (tcp_13)
-			clamp_mss(ctx, tcp_13, (u32)hop->mtu - pushed - tcp_13_headers);
-		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-			return internal();
-		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		count_event(EVENT_DROP_IN_THE_CLEAR);
+		return drop();
 	}
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
+	u32 from = st->scratch->user_at;
+	u32 tcp_13 = 0;
+	u32 tcp_13_headers = 40;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 38 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	put_outer_lan(ctx, st, data, value_8, extent, given_10, value_6, value_7);
+	void *gre_15 = data + 34;
+	store_be16(gre_15, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_15, 2, 0x800);
+	if (given_10) {
+		void *group_16 = gre_15 + 4;
+		if (unlikely(group_16 + 4 > end))
+			return internal();
+		store32(group_16, 0, value_9);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 20 > end))
+		return internal();
+	decrement_ttl(front);
+	if (tcp_13)
+		clamp_mss(ctx, tcp_13, (u32)hop->mtu - pushed - tcp_13_headers);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
-static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st, u32 referred_11)
+static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
@@ -2077,57 +2049,52 @@ static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st,
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
-	{
-		if (!hop) {
-			count_event(EVENT_HOOK_UNRESOLVED);
-			if (close_wan(ctx, st, 0, 0) != XDP_PASS)
-				return drop();
-			return pass();
-		}
-		u32 extent = load_be16(st->user_h, 2);
-		u32 from = st->scratch->user_at;
-		if (extent > hop->mtu) {
-			count_event(EVENT_HOOK_TOO_BIG);
-			return reply_wan(ctx, st, 0x304, (u32)hop->mtu) & 7;
-		}
-		if (!move_begin(ctx, (int)from - 14 - (int)0, hop->vlan)) {
-			count_event(EVENT_HOOK_NO_HEADROOM);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
-		}
-		void *data = (void *)(long)ctx->data;
-		void *end = (void *)(long)ctx->data_end;
-		if (unlikely(data + 34 > end))
-			return internal();
-		put_macs(data, hop);
-		store_be16(data, 12, 0x800);
-		void *front = data + 14;
-		decrement_ttl(front);
-		if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-			return internal();
-		return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+		return pass();
 	}
+	u32 extent = load_be16(st->user_h, 2);
+	u32 from = st->scratch->user_at;
+	if (extent > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_wan(ctx, st, 0x304, (u32)hop->mtu) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14, hop->vlan)) {
+		count_event(EVENT_HOOK_NO_HEADROOM);
+		return drop();
+	}
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 34 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	void *front = data + 14;
+	decrement_ttl(front);
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
 static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:158: if port is wan { pop to user } */
-	/* linx.hp:158: pop to user */
-	{
-		st->user_h = header_at(ctx, st->scratch->user_at, 20);
-		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-		if (unlikely(!not_null(st->user_h)))
-			return internal();
-		if (unlikely(!not_null(st->outer_h)))
-			return internal();
-		u8 met_12 = load8(st->outer_h, 1) & 3;
-		if (met_12 & 1) {
-			if (met_12 == 3 && !(load8(st->user_h, 1) & 3)) {
-				count_event(EVENT_DROP_ECN);
-				return drop();
-			}
-			if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
-				set_ecn(st->user_h, met_12);
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+	if (unlikely(!not_null(st->user_h)))
+		return internal();
+	if (unlikely(!not_null(st->outer_h)))
+		return internal();
+	u8 met_12 = load8(st->outer_h, 1) & 3;
+	if (met_12 & 1) {
+		if (met_12 == 3 && !(load8(st->user_h, 1) & 3)) {
+			count_event(EVENT_DROP_ECN);
+			return drop();
 		}
+		if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
+			set_ecn(st->user_h, met_12);
 	}
 	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
 	u32 kept_1 = st->scratch->pdr_slot;
@@ -2140,7 +2107,6 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		if (unlikely(!far_2))
 			return internal();
 		count_rule(&far_counts, cell_1, st->scratch->length);
-		/* linx.hp:159: apply(FAR) */
 		/* linx.hp:93: match FAR.action */
 		u64 value_3 = far_2->action;
 		if (value_3 == IE_ACTION_DROP) {
@@ -2168,12 +2134,12 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_2(ctx, st, overlay_5, given_10, value_8,
+				return forwarder_100_wan(ctx, st, overlay_5, given_10, value_8,
 						value_6, value_7, value_9);
 			} else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
-				return forwarder_102_2(ctx, st, referred_11);
+				return forwarder_102_wan(ctx, st, referred_11);
 			} else {
 				count_event(EVENT_DROP_ABSENT_REFERENCE);
 				return drop();
@@ -2216,16 +2182,16 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		u32 slot_7 = far_slot_of(chosen_1, st->scratch->epoch);
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
-	if (!st->far_rule) {
+	if (!st->far_rule)
 		count_event(EVENT_MISS_LBR);
-		/* linx.hp:163: default */
+	else
+		count_rule(&far_counts, chosen_1, st->scratch->length);
+	if (!st->far_rule) {
 		if (default_verdict() == XDP_DROP)
 			return drop();
 		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
-	} else {
-		count_rule(&far_counts, chosen_1, st->scratch->length);
 	}
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
@@ -2258,7 +2224,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_2(ctx, st, overlay_10, given_15, value_13, value_11,
+			return forwarder_100_wan(ctx, st, overlay_10, given_15, value_13, value_11,
 					value_12, value_14);
 		} else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
@@ -2266,7 +2232,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			return forwarder_102_2(ctx, st, referred_16);
+			return forwarder_102_wan(ctx, st, referred_16);
 		} else {
 			count_event(EVENT_DROP_ABSENT_REFERENCE);
 			return drop();
@@ -2282,7 +2248,7 @@ STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
 /* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
- * forwarder by a tail call. Some 1,725 instructions. */
+ * forwarder by a tail call. Some 1,714 instructions. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
@@ -2302,7 +2268,7 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 979
+/* Port role lan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 976
  * instructions. */
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
@@ -2337,7 +2303,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 }
 
 /* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. Some 2,545 instructions. */
+ * with forwarder by a tail call. Some 2,526 instructions. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -2357,7 +2323,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,069
+/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,065
  * instructions. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)

@@ -202,6 +202,9 @@ class Execution(Expressions):
             case _:
                 raise Fault(f"no place to set: {place}")
 
+    def _forget_places(self, s: n.ForgetPlaces) -> None:
+        self.packet.scratch.update(dict.fromkeys(s.members, CONSTANTS["ABSENT"]))
+
     def _store(self, s: n.Store) -> None:
         self.pointer(s.base).store(s.bits, self.number(s.value), self.number(s.at))
 
@@ -258,7 +261,8 @@ _STATEMENTS: dict[type[n.Statement], Callable[[Any, Any], _End]] = {
     n.TraceRule: Execution._trace_rule, n.TraceNode: Execution._trace_node,
     n.TraceParsed: Execution._nothing, n.Only: Execution._only,
     n.MakePointer: Execution._make_pointer, n.KnownNotNull: Execution._unplaced,
-    n.Label: Execution._nothing, n.Barrier: Execution._nothing, n.Opaque: Execution._nothing,
+    n.ForgetPlaces: Execution._forget_places, n.Label: Execution._nothing,
+    n.Barrier: Execution._nothing, n.Opaque: Execution._nothing,
     n.StatementStart: Execution._nothing, n.Blank: Execution._nothing,
 }  # fmt: skip
 
