@@ -167,28 +167,6 @@ struct {
 	__type(value, u32);
 } egress SEC(".maps"); /* by port number */
 
-/* ---- cells: which record a packet of this epoch sees ------------------------------------------ */
-
-/* A packet's epoch as cells are compared with it: in the upper 16 bits, with ones below, so that the sign
- * of a difference is that of the epochs', modulo 2^16. */
-static __always_inline u64 epoch_of(u64 committed)
-{
-	return committed << 48 | 0xffffffffffffULL;
-}
-
-/* A cell: old slot (24 bits), new slot (24), the epoch from which the new one holds (16). */
-static __always_inline u32 cell_slot(u64 cell, u64 epoch)
-{
-	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
-}
-
-/* ---- Bloom filters: see lang/contract/manifest/manifest.py ---------------------------------------------- */
-
-static __always_inline u64 filter_hash(u64 sum)
-{
-	return (sum ^ sum >> 32) * 0x9e3779b97f4a7c15ULL;
-}
-
 #endif /* HELIO_CARD */
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -313,6 +291,251 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 #define barrier() asm volatile("" ::: "memory")
 #endif
 
+#ifndef HELIO_CARD
+/* ---- rules: see lang/contract/manifest/manifest.py --------------------------------------------
+ *
+ * Given a kind's maps and sizes as constants, clang makes code of its own for it. `words`: how many
+ * a key has; `by_priority`: the kind's rules have priorities, which come before their ranks.
+ */
+
+/* The maps of every rule kind. */
+#define RULE_MAPS(kind, cells_, records_, image_size)                                              \
+	struct kind##_image {                                                                      \
+		u8 bytes[image_size];                                                              \
+	};                                                                                         \
+	ARRAY_MAP(kind##_cells, u64, cells_, BPF_F_MMAPABLE);                                      \
+	ARRAY_MAP(kind##_records, struct kind##_record, records_, BPF_F_MMAPABLE);                 \
+	ARRAY_MAP(kind##_images, struct kind##_image, records_, BPF_F_MMAPABLE)
+
+/* And of a kind that is looked up by a key. A directory has tuples in falling order of their best
+ * priority and rank. */
+#define KEY_MAPS(kind, words, size, entries_, tuples_, versions)                                   \
+	struct kind##_directory {                                                                  \
+		u32 count;                                                                         \
+		u32 reserved;                                                                      \
+		struct {                                                                           \
+			u64 priority;                                                              \
+			u64 rank;                                                                  \
+			u64 mask[words];                                                           \
+			u64 tag; /* the tuple's number, where it stands in the key's last word */ \
+		} tuple[tuples_];                                                                  \
+	};                                                                                         \
+	struct kind##_key {                                                                        \
+		u8 bytes[size];                                                                    \
+	};                                                                                         \
+	ARRAY_MAP(kind##_tuples, struct kind##_directory, versions, BPF_F_MMAPABLE);               \
+	HASH_MAP(kind##_entries, struct kind##_key, struct entry, entries_)
+
+#define FILTER_MAP(kind, words)                                                                    \
+	struct kind##_filter {                                                                     \
+		u64 word[words];                                                                   \
+	};                                                                                         \
+	ARRAY_MAP(kind##_filter, struct kind##_filter, 1, BPF_F_MMAPABLE)
+
+/* What all directories have in common, and each tuple in one. */
+struct directory {
+	u32 count;
+	u32 reserved;
+	u64 tuple[];
+};
+
+struct tuple {
+	u64 priority;
+	u64 rank;
+	u64 mask[]; /* of each word, and then the tag */
+};
+
+/* The best entry so far; in a search its rule is there. */
+struct best {
+	u32 slot;
+	u32 cell;
+	u64 priority;
+	u64 rank;
+};
+
+/* A packet's epoch as cells are compared with it: in the upper 16 bits, with ones below, so that
+ * the sign of a difference is that of the epochs', modulo 2^16. */
+static __always_inline u64 epoch_of(u64 committed)
+{
+	return committed << 48 | 0xffffffffffffULL;
+}
+
+/* A cell: old slot (24 bits), new slot (24), the epoch from which the new one holds (16). */
+static __always_inline u32 cell_slot(u64 cell, u64 epoch)
+{
+	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
+}
+
+/* The record slot of the rule in a cell; 0 if none is there at this epoch. */
+static __always_inline u32 slot_in(void *cells, u32 cell, u64 epoch)
+{
+	u64 *c = bpf_map_lookup_elem(cells, &cell);
+
+	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
+}
+
+static __always_inline void *record_in(void *cells, void *records, u32 cell, u64 epoch)
+{
+	u32 slot = slot_in(cells, cell, epoch);
+
+	return slot ? bpf_map_lookup_elem(records, &slot) : 0;
+}
+
+/* What a look-up gives. */
+static __always_inline u64 cell_and_slot(u64 cell, u32 slot)
+{
+	return slot ? cell << 32 | slot : 0;
+}
+
+static __always_inline void *first_of(void *map)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(map, &zero);
+}
+
+/* The directory of an epoch: cell 0 leads to it. */
+static __always_inline void *directory_at(void *cells, void *tuples, u64 epoch)
+{
+	u32 version = slot_in(cells, 0, epoch);
+
+	return bpf_map_lookup_elem(tuples, &version);
+}
+
+/* Whether a kind of fixed masks has equal matches, which only the directory leads to. */
+static __always_inline int crowded(void *cells)
+{
+	u64 *c = first_of(cells);
+
+	return !c || *(volatile u64 *)c >> 48;
+}
+
+static __always_inline int beats(u64 priority, u64 rank, u64 other_priority, u64 other_rank,
+				 int by_priority)
+{
+	if (!by_priority)
+		return BEATS(rank, other_rank);
+	return BEATS(priority, other_priority) ||
+	       (priority == other_priority && BEATS(rank, other_rank));
+}
+
+static __always_inline const struct tuple *tuple_at(const struct directory *directory, u32 i,
+						    u32 words)
+{
+	return (const struct tuple *)&directory->tuple[(u64)i * (words + 3)];
+}
+
+/* Whether there is a tuple `i`, and its best entry may be better than the best so far. */
+static __always_inline int may_beat(const struct directory *directory, u32 i, u32 words,
+				    const struct best *best, int by_priority)
+{
+	const struct tuple *t = tuple_at(directory, i, words);
+
+	return i < directory->count &&
+	       !beats(best->priority, best->rank, t->priority, t->rank, by_priority);
+}
+
+/* The key under which tuple `i` would have an entry for `key`. */
+static __always_inline void mask_key(u64 *masked, const u64 *key,
+				     const struct directory *directory, u32 i, u32 words)
+{
+	const struct tuple *t = tuple_at(directory, i, words);
+
+#pragma clang loop unroll(full)
+	for (u32 word = 0; word < words; word++)
+		masked[word] = key[word] & t->mask[word];
+	masked[words - 1] |= t->mask[words];
+}
+
+#define FILTER_FACTOR 0x9e3779b97f4a7c15ULL
+
+/* Whether there may be an entry of that key: what a Bloom filter of `1 << bits` bits says. */
+static __always_inline int may_hold(const u64 *filter, const u64 *masked, u32 words, u32 bits)
+{
+	u64 sum = 0, power = 1, hash;
+
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < words; i++) {
+		power *= FILTER_FACTOR;
+		sum += masked[i] * power;
+	}
+	hash = (sum ^ sum >> 32) * FILTER_FACTOR;
+	return filter[hash >> (70 - bits)] >> (hash >> (64 - bits) & 63) & 1;
+}
+
+/* The cell of the best entry for a key, whether or not a rule is there; 0 if none matches. `bits`:
+ * log2 of the filter's, 0 without one. No branch but one in the loop, and the cell looked at behind
+ * it: for the verifier, as in a search. */
+static __always_inline u64 best_cell(void *entries, const struct directory *directory,
+				     const u64 *filter, const u64 *key, u64 *masked, u32 words,
+				     u32 tuples, u32 bits, int by_priority)
+{
+	struct best best = {};
+	u64 cell = 0;
+
+	if (!directory || (bits && !filter))
+		return 0;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < tuples && may_beat(directory, i, words, &best, by_priority); i++) {
+		struct entry *entry;
+
+		mask_key(masked, key, directory, i, words);
+		/* in one tuple most packets are there to be found */
+		if (bits && directory->count > 1 && !may_hold(filter, masked, words, bits))
+			continue;
+		entry = bpf_map_lookup_elem(entries, masked);
+		if (entry) {
+			u64 rank = entry->rank, better = (long)(best.rank - rank) >> 63;
+
+			if (by_priority) {
+				u64 priority = entry->priority;
+				u64 same = (long)((best.priority ^ priority) - 1) >> 63;
+
+				better &= same;
+				better |= (u64)((long)(best.priority - priority) >> 63);
+			}
+			barrier_var(better); /* all ones or 0: a choice without a branch */
+			best.rank ^= (best.rank ^ rank) & better;
+			if (by_priority)
+				best.priority ^= (best.priority ^ entry->priority) & better;
+			cell ^= (cell ^ entry->cell) & better;
+		}
+	}
+	return cell;
+}
+
+/* The entry of a key is the best so far, if it has the higher rank. */
+static __always_inline void take_better(void *entries, const u64 *masked, struct best *best)
+{
+	struct entry *entry = bpf_map_lookup_elem(entries, masked);
+
+	if (entry && BEATS(entry->rank, best->rank)) {
+		best->rank = entry->rank;
+		best->cell = entry->cell;
+	}
+}
+
+/* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
+ * this epoch (then the next best may be there). */
+static __always_inline int consider(struct best *best, void *cells, u32 cell, u64 priority,
+				    u64 rank, u64 epoch, int by_priority)
+{
+	u32 slot;
+
+	if (!beats(priority, rank, best->priority, best->rank, by_priority))
+		return 0;
+	slot = slot_in(cells, cell, epoch);
+	if (!slot)
+		return 0;
+	best->slot = slot;
+	best->cell = cell;
+	best->rank = rank;
+	if (by_priority)
+		best->priority = priority;
+	return 0;
+}
+
+#endif /* HELIO_CARD */
 /* ---- checksums (RFC 1071, RFC 1624) ----------------------------------------------------------- */
 
 static __always_inline u16 fold(u64 sum)

@@ -221,6 +221,18 @@ __noinline int trace_parsed(struct xdp_md *ctx)
 	return 0;
 }
 
+/* Tells of the rule that a cell leads to: its sequence, its id and its priority stand in its image, see
+ * runtime/rules/images.py. */
+static __always_inline int trace_rule(void *cells, void *images, u32 point, u32 cell, u64 epoch)
+{
+	u32 slot = slot_in(cells, cell, epoch);
+	void *image = bpf_map_lookup_elem(images, &slot);
+
+	if (image)
+		trace_step(4, point, load64(image, 0), load64(image, 16), slot);
+	return 0;
+}
+
 /* The packet has its verdict. */
 __noinline int trace_end(u32 action)
 {

@@ -8,7 +8,6 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...lang.contract.manifest.manifest import (
-    FILTER_FACTOR,
     ICMP_BURST,
     ICMP_RATE,
     LOCAL_ADDRESSES,
@@ -18,12 +17,13 @@ from ...lang.contract.manifest.manifest import (
     State,
 )
 from ...lang.contract.trace import schema as trace
+from ..ir.expr import TableCall
 from ..ir.names import symbols
 from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import ends, looked_up_in, operations
+from ..ir.walk import ends, expressions, looked_up_in, operations
 from ..lower.lookup import ARGUMENTS_MOST
-from ..tables.fixed import fixed_tuples
+from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import member_name
 from ..targets.targets import TARGETS
 from .c import asks, comment, folded, lines_of, prototype, shared
@@ -60,15 +60,15 @@ def emit(unit: Unit, lines: bool) -> str:
             nodes={f"{n.name}_at": n for n in unit.nodes},
             arguments=arguments,
             fixed=fixed_tuples,
-            filter_sum=filter_sum,
-            key_word=key_word,
+            asked=asked_of(unit),
+            key_words=key_words,
             log2=lambda number: number.bit_length() - 1,
             arguments_most=ARGUMENTS_MOST,
-            masked=masked,
             queues=QUEUES,
             locals=LOCAL_ADDRESSES,
             icmp=(ICMP_RATE, ICMP_BURST),
             place=place_in_key,
+            word_under=word_under,
             words=max([t.key.words for t in unit.tables if t.key] or [1]),
             stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
         )
@@ -124,9 +124,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters["hex"] = lambda number: f"{number:#x}ULL"
     environment.filters["has_bits"] = _has_bits
-    environment.filters["card_bits"] = partial(_has_bits, words=0)
     return environment
 
 
@@ -154,21 +152,30 @@ def arguments(words: int) -> str:
     return "".join(f", u64 k{i}" for i in range(words)) if words <= ARGUMENTS_MOST else ""
 
 
-def masked(words: int) -> str:
-    """Where a look-up masks its key: on the stack, if that holds it beside what callers need."""
-    return f"masked[{words}]" if words <= ARGUMENTS_MOST else "*masked = (u64 *)s->masked"
+def key_words(words: int) -> str:
+    """The same as they are given."""
+    return ", ".join(f"k{i}" for i in range(words))
 
 
-def key_word(word: int, words: int) -> str:
-    """A word of the key as a look-up function has it."""
-    return f"k{word}" if words <= ARGUMENTS_MOST else f"s->key[{word}]"
+def asked_of(unit: Unit) -> set[tuple[str, str]]:
+    """Which functions of which rule kinds' tables are called: see `TableCall`."""
+    every = (x for f in unit.functions for x in expressions(f.body))
+    return {(x.table, x.what) for x in every if isinstance(x, TableCall)}
 
 
-def _has_bits(pair: tuple[int, int], words: int) -> str:
-    """Whether a word of the key has all of some bits; without `words` the key is an array."""
+def _has_bits(pair: tuple[int, int], key: str) -> str:
+    """Whether a word of the key has all of some bits."""
     word, bits = pair
-    text = key_word(word, words) if words else f"key[{word}]"
-    return f"({text} & {bits:#x}ULL) == {bits:#x}ULL"
+    return f"({key}[{word}] & {bits:#x}ULL) == {bits:#x}ULL"
+
+
+def word_under(tuple_: FixedTuple, key: str, word: int) -> str:
+    """A word of the key as a tuple's entry has it."""
+    mask, last = tuple_.mask[word], word == len(tuple_.mask) - 1
+    under = f"{key}[{word}] & {mask:#x}ULL"
+    if not last:
+        return under if mask else "0"
+    return f"({under}) | {tuple_.tag:#x}ULL" if mask else f"{tuple_.tag:#x}ULL"
 
 
 def place_in_key(kind: RuleKind) -> tuple[int, int, int]:
@@ -177,12 +184,6 @@ def place_in_key(kind: RuleKind) -> tuple[int, int, int]:
     (match,) = kind.match
     quad = (kind.key_size * 8 - match.position - match.width) // 32
     return quad // 2, quad % 2 * 32, match.position % 32
-
-
-def filter_sum(words: int) -> str:
-    """The masked key's words, each times a power of the filter's factor."""
-    powers = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(words)]
-    return " + ".join(f"masked[{i}] * {power:#x}ULL" for i, power in enumerate(powers))
 
 
 def _numbered(text: str, name: str) -> str:

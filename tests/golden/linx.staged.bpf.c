@@ -147,10 +147,7 @@ static __always_inline void count_rule(void *map, u32 cell, u64 length)
 struct scratch {
 	u32 egress;
 	u32 at; /* through here the verifier forgets what it knew of a place in the packet */
-	u32 best; /* the look-up under way: slot, cell and rank of the best entry so far. Here, not in */
-	u32 best_cell; /* registers, so that the verifier need not follow them round the loop */
-	u64 best_priority;
-	u64 best_rank;
+	struct best best; /* of the look-up under way */
 	u64 key[4];
 	u32 length;
 	u32 l4;
@@ -190,7 +187,38 @@ static __always_inline u32 forgotten(struct scratch *s, u32 at)
 	return *(volatile u32 *)&s->at & MAX_OFFSET;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+/* Of a kind that is looked up by a key: KIND_find gives cell (upper half) and record slot of the
+ * best rule for a key; 0 if none matches. Where that rule is not there yet, or not any more, it
+ * asks KIND_search for the best of those that are: the slow way. Global functions, what a search
+ * found so far in memory, and one branch in its loop: so the verifier walks the loop once, not once
+ * for each way that leads to it. */
+
+/* Where a search takes the key from. 0: there is no scratch record. */
+static __always_inline int keep_key(const u64 *key, u32 words)
+{
+	struct scratch *s = scratch_of();
+
+	if (!s)
+		return 0;
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < words; i++)
+		s->key[i] = key[i];
+	return 1;
+}
+
+/* Forget what an earlier search found. Behind the barrier clang no longer knows that this is 0: or
+ * the verifier would walk the loop's first round apart from the others. */
+static __always_inline struct scratch *begin_search(void)
+{
+	struct scratch *s = scratch_of();
+
+	if (s)
+		s->best = (struct best){};
+	barrier();
+	return s;
+}
 
 struct overlay_record {
 	struct next_hop next_hop;
@@ -203,154 +231,66 @@ struct overlay_record {
 	u8 pad[6];
 };
 
-ARRAY_MAP(overlay_cells, u64, 513, BPF_F_MMAPABLE);
-ARRAY_MAP(overlay_records, struct overlay_record, 513, BPF_F_MMAPABLE);
-struct overlay_image {
-	u8 bytes[136];
-};
-ARRAY_MAP(overlay_images, struct overlay_image, 513, BPF_F_MMAPABLE);
+RULE_MAPS(overlay, 513, 513, 136);
 PERCPU_MAP(overlay_counts, struct counts, 513);
-static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
-{
-	u64 *c = bpf_map_lookup_elem(&overlay_cells, &cell);
-
-	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
-}
+KEY_MAPS(overlay, 2, 16, 1024, 8, 8);
 
 static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
-	u32 slot = overlay_slot_of(cell, epoch);
-
-	return slot ? bpf_map_lookup_elem(&overlay_records, &slot) : 0;
+	return record_in(&overlay_cells, &overlay_records, cell, epoch);
 }
-/* Tuples in falling order of their best priority and rank. */
-struct overlay_directory {
-	u32 count;
-	u32 reserved;
-	struct {
-		u64 priority;
-		u64 rank;
-		u64 mask[2];
-		u64 tag; /* the tuple's number, where it stands in the key's last word */
-	} tuple[8];
-};
 
-ARRAY_MAP(overlay_tuples, struct overlay_directory, 8, BPF_F_MMAPABLE);
-struct overlay_key {
-	u8 bytes[16];
-};
-HASH_MAP(overlay_entries, struct overlay_key, struct entry, 1024);
-/* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
- * this epoch (then the next best may be there). */
 __noinline int overlay_consider(u32 cell, u64 rank, u64 epoch)
 {
 	struct scratch *s = scratch_of();
-	u32 slot;
 
-	if (!s || !BEATS(rank, s->best_rank))
-		return 0;
-	slot = overlay_slot_of(cell, epoch);
-	if (!slot)
-		return 0;
-	s->best = slot;
-	s->best_cell = cell;
-	s->best_rank = rank;
-	return 0;
+	return s ? consider(&s->best, &overlay_cells, cell, 0, rank, epoch, 0) : 0;
 }
 
-/* The record slot of the best rule for the key in the scratch record that is there at this epoch; 0 if
- * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
- * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
- * each way that leads to it. */
-__noinline u32 overlay_search(u64 epoch)
+__noinline u64 overlay_search(u64 epoch)
 {
-	u32 version = overlay_slot_of(0, epoch);
-	struct overlay_directory *directory;
-	u64 key[2];
-	volatile struct scratch *s = scratch_of();
+	struct scratch *s = begin_search();
+	void *directory = directory_at(&overlay_cells, &overlay_tuples, epoch);
+	struct entry *entry;
+	u64 masked[2];
 
-	if (!s)
-		return 0;
-	key[0] = s->key[0];
-	key[1] = s->key[1];
-	s->best = 0;
-	s->best_rank = 0;
-	directory = bpf_map_lookup_elem(&overlay_tuples, &version);
-	if (!directory)
+	if (!s || !directory)
 		return 0;
 #pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 8; i++) {
-		u64 masked[2];
-		struct entry *entry;
-
-		if (i >= directory->count)
-			break;
-		if (BEATS(s->best_rank, directory->tuple[i].rank))
-			break;
-		masked[0] = key[0] & directory->tuple[i].mask[0];
-		masked[1] = key[1] & directory->tuple[i].mask[1];
-		masked[1] |= directory->tuple[i].tag;
+	for (u32 i = 0; i < 8 && may_beat(directory, i, 2, &s->best, 0); i++) {
+		mask_key(masked, s->key, directory, i, 2);
 		entry = bpf_map_lookup_elem(&overlay_entries, masked);
 		if (entry)
 			overlay_consider(entry->cell, entry->rank, epoch);
 	}
-	return s->best;
+	return cell_and_slot(s->best.cell, s->best.slot);
 }
 
-/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. Under each mask
- * that there can be, most specific first: only while equal matches lie in tuples of their own, or
- * where the best rule is not there yet or not any more, overlay_search has to ask the directory. */
 __noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
-	u32 zero = 0, slot = 0;
-	u64 *crowded = bpf_map_lookup_elem(&overlay_cells, &zero);
-	u64 best = 0, cell = 0;
-	struct entry *entry;
-	struct scratch *s;
+	u64 key[] = { k0, k1 }, masked[2], found;
+	struct best best = {};
 
-	if (!crowded)
-		return 0;
-	u64 masked[2];
-
-	if (*(volatile u64 *)crowded >> 48)
+	if (crowded(&overlay_cells))
 		goto search;
-	if ((k1 & 0x100000000ULL) == 0x100000000ULL) {
-		masked[0] = k0 & 0xffffffffffffffffULL;
-		masked[1] = k1 & 0x1ffffffffULL;
-		masked[1] |= 0x100000000000000ULL;
-		entry = bpf_map_lookup_elem(&overlay_entries, masked);
-		if (entry && BEATS(entry->rank, best)) {
-			best = entry->rank;
-			cell = entry->cell;
-		}
+	if ((key[1] & 0x100000000ULL) == 0x100000000ULL) {
+		masked[0] = key[0] & 0xffffffffffffffffULL;
+		masked[1] = (key[1] & 0x1ffffffffULL) | 0x100000000000000ULL;
+		take_better(&overlay_entries, masked, &best);
 	}
-	if (cell)
+	if (best.cell)
 		goto found;
-	if (1) {
-		masked[0] = k0 & 0xffffffff00000000ULL;
-		masked[1] = k1 & 0xffffffffULL;
-		masked[1] |= 0x200000000000000ULL;
-		entry = bpf_map_lookup_elem(&overlay_entries, masked);
-		if (entry && BEATS(entry->rank, best)) {
-			best = entry->rank;
-			cell = entry->cell;
-		}
-	}
-	if (!cell)
+	masked[0] = key[0] & 0xffffffff00000000ULL;
+	masked[1] = (key[1] & 0xffffffffULL) | 0x200000000000000ULL;
+	take_better(&overlay_entries, masked, &best);
+	if (!best.cell)
 		return 0;
 found:
-	slot = overlay_slot_of(cell, epoch);
-	if (slot)
-		return cell << 32 | slot;
+	found = cell_and_slot(best.cell, slot_in(&overlay_cells, best.cell, epoch));
+	if (found)
+		return found;
 search:
-	s = scratch_of();
-	if (!s)
-		return 0;
-	s->key[0] = k0;
-	s->key[1] = k1;
-	slot = overlay_search(epoch);
-	cell = s->best_cell;
-	return slot ? cell << 32 | slot : 0;
+	return keep_key(key, 2) ? overlay_search(epoch) : 0;
 }
 
 struct pdr_record {
@@ -359,178 +299,50 @@ struct pdr_record {
 	u8 pad[3];
 };
 
-ARRAY_MAP(pdr_cells, u64, 131073, BPF_F_MMAPABLE);
-ARRAY_MAP(pdr_records, struct pdr_record, 131073, BPF_F_MMAPABLE);
-struct pdr_image {
-	u8 bytes[104];
-};
-ARRAY_MAP(pdr_images, struct pdr_image, 131073, BPF_F_MMAPABLE);
+RULE_MAPS(pdr, 131073, 131073, 104);
 PERCPU_MAP(pdr_counts, struct counts, 131073);
-static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
-{
-	u64 *c = bpf_map_lookup_elem(&pdr_cells, &cell);
+KEY_MAPS(pdr, 4, 28, 131072, 256, 8);
+FILTER_MAP(pdr, 8192);
 
-	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
-}
-
-static __always_inline struct pdr_record *pdr_at(u32 cell, u64 epoch)
-{
-	u32 slot = pdr_slot_of(cell, epoch);
-
-	return slot ? bpf_map_lookup_elem(&pdr_records, &slot) : 0;
-}
-/* Tuples in falling order of their best priority and rank. */
-struct pdr_directory {
-	u32 count;
-	u32 reserved;
-	struct {
-		u64 priority;
-		u64 rank;
-		u64 mask[4];
-		u64 tag; /* the tuple's number, where it stands in the key's last word */
-	} tuple[256];
-};
-
-ARRAY_MAP(pdr_tuples, struct pdr_directory, 8, BPF_F_MMAPABLE);
-struct pdr_key {
-	u8 bytes[28];
-};
-HASH_MAP(pdr_entries, struct pdr_key, struct entry, 131072);
-struct pdr_filter {
-	u64 word[8192];
-};
-ARRAY_MAP(pdr_filter, struct pdr_filter, 1, BPF_F_MMAPABLE);
-/* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
- * this epoch (then the next best may be there). */
 __noinline int pdr_consider(u32 cell, u64 rank, u64 epoch, u32 priority)
 {
 	struct scratch *s = scratch_of();
-	u32 slot;
 
-	if (!s || BEATS(s->best_priority, (u64)priority) ||
-	    (s->best_priority == priority && !BEATS(rank, s->best_rank)))
-		return 0;
-	slot = pdr_slot_of(cell, epoch);
-	if (!slot)
-		return 0;
-	s->best = slot;
-	s->best_cell = cell;
-	s->best_rank = rank;
-	s->best_priority = priority;
-	return 0;
+	return s ? consider(&s->best, &pdr_cells, cell, priority, rank, epoch, 1) : 0;
 }
 
-/* The record slot of the best rule for the key in the scratch record that is there at this epoch; 0 if
- * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
- * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
- * each way that leads to it. */
-__noinline u32 pdr_search(u64 epoch)
+__noinline u64 pdr_search(u64 epoch)
 {
-	u32 version = pdr_slot_of(0, epoch);
-	struct pdr_directory *directory;
-	u64 key[4];
-	volatile struct scratch *s = scratch_of();
+	struct scratch *s = begin_search();
+	void *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
+	struct entry *entry;
+	u64 masked[4];
 
-	if (!s)
-		return 0;
-	key[0] = s->key[0];
-	key[1] = s->key[1];
-	key[2] = s->key[2];
-	key[3] = s->key[3];
-	s->best = 0;
-	s->best_priority = 0;
-	s->best_rank = 0;
-	directory = bpf_map_lookup_elem(&pdr_tuples, &version);
-	if (!directory)
+	if (!s || !directory)
 		return 0;
 #pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 256; i++) {
-		u64 masked[4];
-		struct entry *entry;
-
-		if (i >= directory->count)
-			break;
-		if (BEATS(s->best_priority, directory->tuple[i].priority) ||
-		    (s->best_priority == directory->tuple[i].priority &&
-		     BEATS(s->best_rank, directory->tuple[i].rank)))
-			break;
-		masked[0] = key[0] & directory->tuple[i].mask[0];
-		masked[1] = key[1] & directory->tuple[i].mask[1];
-		masked[2] = key[2] & directory->tuple[i].mask[2];
-		masked[3] = key[3] & directory->tuple[i].mask[3];
-		masked[3] |= directory->tuple[i].tag;
+	for (u32 i = 0; i < 256 && may_beat(directory, i, 4, &s->best, 1); i++) {
+		mask_key(masked, s->key, directory, i, 4);
 		entry = bpf_map_lookup_elem(&pdr_entries, masked);
 		if (entry)
 			pdr_consider(entry->cell, entry->rank, epoch, entry->priority);
 	}
-	return s->best;
+	return cell_and_slot(s->best.cell, s->best.slot);
 }
 
-/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
- * in the loop, and the cell looked at behind it: see pdr_search, which also knows what to do where
- * the best rule is not there yet, or not any more. */
 __noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
-	u32 version = pdr_slot_of(0, epoch), slot;
-	struct pdr_directory *directory = bpf_map_lookup_elem(&pdr_tuples, &version);
-	u64 best = 0, best_priority = 0, cell = 0;
-	u32 zero = 0;
-	struct pdr_filter *filter = bpf_map_lookup_elem(&pdr_filter, &zero);
-	struct scratch *s;
+	u64 key[] = { k0, k1, k2, k3 }, masked[4], cell, found;
+	void *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
 
-	if (!directory || !filter)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 256; i++) {
-		u64 masked[4];
-		struct entry *entry;
-
-		if (i >= directory->count)
-			break;
-		if (BEATS(best_priority, directory->tuple[i].priority) ||
-		    (best_priority == directory->tuple[i].priority &&
-		     BEATS(best, directory->tuple[i].rank)))
-			break;
-		masked[0] = k0 & directory->tuple[i].mask[0];
-		masked[1] = k1 & directory->tuple[i].mask[1];
-		masked[2] = k2 & directory->tuple[i].mask[2];
-		masked[3] = k3 & directory->tuple[i].mask[3];
-		masked[3] |= directory->tuple[i].tag;
-		if (directory->count > 1) { /* or most packets are there to be found */
-			u64 hash = filter_hash(masked[0] * 0x9e3779b97f4a7c15ULL + masked[1] * 0xdf442d22ce4859b9ULL + masked[2] * 0x604a5ce3addef82dULL + masked[3] * 0xd94363fc538227b1ULL);
-
-			if (!(filter->word[hash >> 51] >> (hash >> 45 & 63) & 1))
-				continue;
-		}
-		entry = bpf_map_lookup_elem(&pdr_entries, masked);
-		if (entry) {
-			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
-
-			u64 priority = entry->priority;
-			u64 same = (long)((best_priority ^ priority) - 1) >> 63;
-
-			better = (better & same) | (u64)((long)(best_priority - priority) >> 63);
-			barrier_var(better); /* all ones or 0: a choice without a branch */
-			best ^= (best ^ rank) & better;
-			best_priority ^= (best_priority ^ priority) & better;
-			cell ^= (cell ^ entry->cell) & better;
-		}
-	}
+	cell = best_cell(&pdr_entries, directory, first_of(&pdr_filter),
+			 key, masked, 4, 256, 19, 1);
 	if (!cell)
 		return 0;
-	slot = pdr_slot_of(cell, epoch);
-	if (!slot) {
-		s = scratch_of();
-		if (!s)
-			return 0;
-		s->key[0] = k0;
-		s->key[1] = k1;
-		s->key[2] = k2;
-		s->key[3] = k3;
-		slot = pdr_search(epoch);
-		cell = s->best_cell;
-	}
-	return cell << 32 | slot;
+	found = cell_and_slot(cell, slot_in(&pdr_cells, cell, epoch));
+	if (found)
+		return found;
+	return keep_key(key, 4) ? pdr_search(epoch) : 0;
 }
 
 struct far_record {
@@ -540,179 +352,68 @@ struct far_record {
 	u8 pad[2];
 };
 
-ARRAY_MAP(far_cells, u64, 8193, BPF_F_MMAPABLE);
-ARRAY_MAP(far_records, struct far_record, 8193, BPF_F_MMAPABLE);
-struct far_image {
-	u8 bytes[56];
-};
-ARRAY_MAP(far_images, struct far_image, 8193, BPF_F_MMAPABLE);
+RULE_MAPS(far, 8193, 8193, 56);
 PERCPU_MAP(far_counts, struct counts, 8193);
+
 static __always_inline u32 far_slot_of(u32 cell, u64 epoch)
 {
-	u64 *c = bpf_map_lookup_elem(&far_cells, &cell);
-
-	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
+	return slot_in(&far_cells, cell, epoch);
 }
 
 static __always_inline struct far_record *far_at(u32 cell, u64 epoch)
 {
-	u32 slot = far_slot_of(cell, epoch);
-
-	return slot ? bpf_map_lookup_elem(&far_records, &slot) : 0;
+	return record_in(&far_cells, &far_records, cell, epoch);
 }
 
 struct lbr_record {
 	u32 slots[256];
 };
 
-ARRAY_MAP(lbr_cells, u64, 2049, BPF_F_MMAPABLE);
-ARRAY_MAP(lbr_records, struct lbr_record, 2049, BPF_F_MMAPABLE);
-struct lbr_image {
-	u8 bytes[168];
-};
-ARRAY_MAP(lbr_images, struct lbr_image, 2049, BPF_F_MMAPABLE);
-static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
-{
-	u64 *c = bpf_map_lookup_elem(&lbr_cells, &cell);
+RULE_MAPS(lbr, 2049, 2049, 168);
+KEY_MAPS(lbr, 1, 8, 4096, 64, 8);
+FILTER_MAP(lbr, 256);
 
-	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
-}
-
-static __always_inline struct lbr_record *lbr_at(u32 cell, u64 epoch)
-{
-	u32 slot = lbr_slot_of(cell, epoch);
-
-	return slot ? bpf_map_lookup_elem(&lbr_records, &slot) : 0;
-}
-/* Tuples in falling order of their best priority and rank. */
-struct lbr_directory {
-	u32 count;
-	u32 reserved;
-	struct {
-		u64 priority;
-		u64 rank;
-		u64 mask[1];
-		u64 tag; /* the tuple's number, where it stands in the key's last word */
-	} tuple[64];
-};
-
-ARRAY_MAP(lbr_tuples, struct lbr_directory, 8, BPF_F_MMAPABLE);
-struct lbr_key {
-	u8 bytes[8];
-};
-HASH_MAP(lbr_entries, struct lbr_key, struct entry, 4096);
-struct lbr_filter {
-	u64 word[256];
-};
-ARRAY_MAP(lbr_filter, struct lbr_filter, 1, BPF_F_MMAPABLE);
-/* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
- * this epoch (then the next best may be there). */
 __noinline int lbr_consider(u32 cell, u64 rank, u64 epoch)
 {
 	struct scratch *s = scratch_of();
-	u32 slot;
 
-	if (!s || !BEATS(rank, s->best_rank))
-		return 0;
-	slot = lbr_slot_of(cell, epoch);
-	if (!slot)
-		return 0;
-	s->best = slot;
-	s->best_cell = cell;
-	s->best_rank = rank;
-	return 0;
+	return s ? consider(&s->best, &lbr_cells, cell, 0, rank, epoch, 0) : 0;
 }
 
-/* The record slot of the best rule for the key in the scratch record that is there at this epoch; 0 if
- * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
- * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
- * each way that leads to it. */
-__noinline u32 lbr_search(u64 epoch)
+__noinline u64 lbr_search(u64 epoch)
 {
-	u32 version = lbr_slot_of(0, epoch);
-	struct lbr_directory *directory;
-	u64 key[1];
-	volatile struct scratch *s = scratch_of();
+	struct scratch *s = begin_search();
+	void *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
+	struct entry *entry;
+	u64 masked[1];
 
-	if (!s)
-		return 0;
-	key[0] = s->key[0];
-	s->best = 0;
-	s->best_rank = 0;
-	directory = bpf_map_lookup_elem(&lbr_tuples, &version);
-	if (!directory)
+	if (!s || !directory)
 		return 0;
 #pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 64; i++) {
-		u64 masked[1];
-		struct entry *entry;
-
-		if (i >= directory->count)
-			break;
-		if (BEATS(s->best_rank, directory->tuple[i].rank))
-			break;
-		masked[0] = key[0] & directory->tuple[i].mask[0];
-		masked[0] |= directory->tuple[i].tag;
+	for (u32 i = 0; i < 64 && may_beat(directory, i, 1, &s->best, 0); i++) {
+		mask_key(masked, s->key, directory, i, 1);
 		entry = bpf_map_lookup_elem(&lbr_entries, masked);
 		if (entry)
 			lbr_consider(entry->cell, entry->rank, epoch);
 	}
-	return s->best;
+	return cell_and_slot(s->best.cell, s->best.slot);
 }
 
-/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
- * in the loop, and the cell looked at behind it: see lbr_search, which also knows what to do where
- * the best rule is not there yet, or not any more. */
 __noinline u64 lbr_find(u64 epoch, u64 k0)
 {
-	u32 version = lbr_slot_of(0, epoch), slot;
-	struct lbr_directory *directory = bpf_map_lookup_elem(&lbr_tuples, &version);
-	u64 best = 0, cell = 0;
-	u32 zero = 0;
-	struct lbr_filter *filter = bpf_map_lookup_elem(&lbr_filter, &zero);
-	struct scratch *s;
+	u64 key[] = { k0 }, masked[1], cell, found;
+	void *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
 
-	if (!directory || !filter)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 64; i++) {
-		u64 masked[1];
-		struct entry *entry;
-
-		if (i >= directory->count)
-			break;
-		if (BEATS(best, directory->tuple[i].rank))
-			break;
-		masked[0] = k0 & directory->tuple[i].mask[0];
-		masked[0] |= directory->tuple[i].tag;
-		if (directory->count > 1) { /* or most packets are there to be found */
-			u64 hash = filter_hash(masked[0] * 0x9e3779b97f4a7c15ULL);
-
-			if (!(filter->word[hash >> 56] >> (hash >> 50 & 63) & 1))
-				continue;
-		}
-		entry = bpf_map_lookup_elem(&lbr_entries, masked);
-		if (entry) {
-			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
-
-			barrier_var(better); /* all ones or 0: a choice without a branch */
-			best ^= (best ^ rank) & better;
-			cell ^= (cell ^ entry->cell) & better;
-		}
-	}
+	cell = best_cell(&lbr_entries, directory, first_of(&lbr_filter),
+			 key, masked, 1, 64, 14, 0);
 	if (!cell)
 		return 0;
-	slot = lbr_slot_of(cell, epoch);
-	if (!slot) {
-		s = scratch_of();
-		if (!s)
-			return 0;
-		s->key[0] = k0;
-		slot = lbr_search(epoch);
-		cell = s->best_cell;
-	}
-	return cell << 32 | slot;
+	found = cell_and_slot(cell, slot_in(&lbr_cells, cell, epoch));
+	if (found)
+		return found;
+	return keep_key(key, 1) ? lbr_search(epoch) : 0;
 }
+
 /* ---- a packet's state ------------------------------------------------------------------------- */
 
 /* Pointers are made where a way needs them; the numbers are those of programs that do without memory. */
