@@ -115,8 +115,9 @@ def _leave(site: EditContext, front: str) -> None:
     else:
         assert not site.shape.clamp, "H0344"
     seal_headers(w, site.shape.pushed, ETHERNET, extent)
-    w.assume_not(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
-    w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
+    with w.block("leave_by"):
+        w.assume_not(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
+        w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
 
 
 def _spend(site: EditContext, version: Version, node: str, front: Name, sure: bool) -> None:

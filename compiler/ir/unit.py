@@ -15,8 +15,8 @@ from .nodes import Function
 
 
 class NodeState(Frozen):
-    """A node that stages look at: `struct state` has a pointer and an offset for it (a card's only
-    where `placed`)."""
+    """A node that stages look at: `struct state` has a pointer for it, and an offset where
+    `placed`."""
 
     name: str
     placed: bool = False

@@ -15,11 +15,12 @@ _NUMBERS = {"length", "l4", "link", "queue"}
 
 def lay_out_state(unit: Unit) -> Unit:
     """`unit.nodes` has all nodes before, those that are looked at after."""
-    used = {
-        x.member for f in unit.functions for x in expressions(f.body) if isinstance(x, State)
-    } | {member for f in unit.functions for member in f.takes}
+    every = [x for f in unit.functions for x in expressions(f.body) if isinstance(x, State)]
+    taken = {member for f in unit.functions for member in f.takes}
+    used = {x.member for x in every} | taken
+    placed = {x.member for x in every if not x.scratch} | taken
     nodes = tuple(
-        NodeState(n.name, f"{n.name}_at" in used)
+        NodeState(n.name, f"{n.name}_at" in placed)
         for n in unit.nodes
         if {f"{n.name}_h", f"{n.name}_at"} & used
     )

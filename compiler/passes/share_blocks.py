@@ -39,7 +39,7 @@ from ..ir.walk import blocks, ends, may_end, own_expressions, statements
 #: packet's way may go on.
 FRAME, CALL = 6, 3
 #: Statements that a block has at least.
-LEAST = 4
+LEAST = 2
 
 #: What a block does: itself, with names of its own, and the types of what it reads.
 Key = tuple[Body, tuple[Name, ...]]
