@@ -26,6 +26,12 @@ class Statement(Frozen):
         self.__dict__["span"] = span
         return self
 
+    def nowhere(self) -> Self:
+        """The same statement, without the text that it carries out."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, span=None)
+        return made
+
 
 class Let(Statement):
     """A local variable, known to the end of its block; without a value it is undefined."""

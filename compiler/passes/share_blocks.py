@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
 
-from ..ir.expr import CTX, ST, Expr, Name
+from ...lang.text.source import Span
+from ..ir.expr import CTX, ST, Event, Expr, Name
 from ..ir.names import Names
 from ..ir.nodes import (
     Block,
     Body,
+    Count,
+    Do,
     Function,
     If,
     Jump,
@@ -29,6 +31,7 @@ from ..ir.nodes import (
     Set,
     Statement,
     StatementStart,
+    Store,
 )
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, Pointer
@@ -50,6 +53,8 @@ def share_blocks(unit: Unit) -> Unit:
         return unit  # a card's program is one function
     sharer = _Sharer(Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)]))
     for f in unit.functions:
+        sharer.look_at(f.body)
+    for f in unit.functions:
         sharer.count(f.body)
     made = [replace(f, body=_dissolved(sharer.shared(f.body, f))) for f in unit.functions]
     return with_functions(unit, made)
@@ -57,13 +62,23 @@ def share_blocks(unit: Unit) -> Unit:
 
 @dataclass
 class _Sharer:
-    """`times`: how often a block would be written if all equal ones were one. `keys` by the
-    identity of a body, None for one that cannot be a function."""
+    """`times`: how often a block would be written if all equal ones were one. `keys`, `forms`: by
+    the identity of a body; no key for one that cannot be a function, or is the only one of its
+    form: of the same kinds of statements within each other."""
 
     names: Names
+    forms: dict[int, int] = field(default_factory=dict)
+    alike: Counter[int] = field(default_factory=Counter)
     times: Counter[Key] = field(default_factory=Counter)
     keys: dict[int, Key | None] = field(default_factory=dict)
     called: dict[Key, str] = field(default_factory=dict)
+
+    def look_at(self, body: Body) -> int:
+        """Note the form of a body, and of all in it: to compare these is quick."""
+        form = hash(tuple((*_mark(s), *map(self.look_at, blocks(s))) for s in body))
+        self.alike[form] += 1
+        self.forms[id(body)] = form
+        return form
 
     def count(self, body: Body) -> None:
         for s in body:
@@ -111,8 +126,25 @@ class _Sharer:
 
     def _key(self, body: Body) -> Key | None:
         if id(body) not in self.keys:
-            self.keys[id(body)] = _key_of(body)
+            alone = self.alike[self.forms[id(body)]] < 2
+            self.keys[id(body)] = None if alone else _key_of(body)
         return self.keys[id(body)]
+
+
+def _mark(s: Statement) -> tuple[object, ...]:
+    """What equal statements have alike, whatever their variables are called."""
+    match s:
+        case StatementStart(Span() as span):
+            return StatementStart, span.start
+        case Store(_, _, bits, value):
+            return Store, bits, type(value)
+        case Count(Event(index)):
+            return Count, index
+        case Do(call):
+            return Do, getattr(call, "function", "")
+        case Let(name, value):
+            return Let, name.type, type(value)
+    return (type(s),)
 
 
 def _dissolved(body: Body) -> Body:
@@ -194,8 +226,7 @@ def _placeless(s: Statement) -> Statement:
             return If(test, _anywhere(then), _anywhere(otherwise), unlikely)
         case Block(inner):
             return Block(_anywhere(inner))
-    whole: Any = s
-    return cast(Statement, replace(whole, span=None))
+    return s.nowhere()
 
 
 _DECLARES = Let | LetArray | LetStruct
