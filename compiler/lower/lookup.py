@@ -53,27 +53,27 @@ def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
         record = site.rule_record(statement.rule)
         w.set(record, Cast(record.type, entry))
         cell: Expr = Member(entry, "cell")
-        _count(site, statement.rule, statement.rule, cell)
-    else:
-        with w.block(f"find_{name}"):
-            slot, cell = _look_up(site, table, None, statement.given)
-            _found(site, statement.rule, slot)
-            _count(site, statement.rule, statement.rule, cell)
-    _missed(site, statement.rule, miss)
+        _whether_found(site, statement.rule, statement.rule, cell, miss)
+        return
+    with w.block(f"find_{name}"):  # the same wherever such a packet is looked up
+        slot, cell = _look_up(site, table, None, statement.given)
+        _found(site, statement.rule, slot)
+        _whether_found(site, statement.rule, statement.rule, cell)
+    with w.unless(site.rule_record(statement.rule)):
+        miss(site)
 
 
-def _count(site: LoweringContext, asked: str, rule: str, cell: Expr) -> None:
-    """Whether the rule was found; a miss is counted by the kind that was asked."""
+def _whether_found(
+    site: LoweringContext, asked: str, rule: str, cell: Expr, miss: Fill | None = None
+) -> None:
+    """A miss is counted by the kind that was asked."""
     w, record = site.writer, site.rule_record(rule)
     with w.unless(record):
         w.count(site.events("miss", asked))
+        if miss is not None:
+            miss(site)
     with w.otherwise():
         bind(site, rule, record, cell)
-
-
-def _missed(site: LoweringContext, rule: str, miss: Fill) -> None:
-    with site.writer.unless(site.rule_record(rule)):
-        miss(site)
 
 
 def _found(site: LoweringContext, rule: str, slot: Name) -> None:
@@ -285,8 +285,7 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
         _found(site, statement.rule, slot)
-    _count(site, statement.group, statement.rule, chosen)
-    _missed(site, statement.rule, otherwise)
+    _whether_found(site, statement.group, statement.rule, chosen, otherwise)
 
 
 def _choose_member(site: LoweringContext, group: Table, id_: Expr, chosen: Name) -> None:
