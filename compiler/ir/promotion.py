@@ -18,7 +18,7 @@ _SHIFTS = ("<<", ">>")
 _TAKE_INT = {"bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin"}
 
 
-def misread(s: n.Statement, own: list[Expr]) -> Iterator[Expr]:
+def misread(s: n.Statement, own: tuple[Expr, ...]) -> Iterator[Expr]:
     """Values of a statement, of which `own` are all expressions, that are perhaps negative in C
     where that matters. Who reads the words of a trace cuts them off."""
     if isinstance(s, n.Trace):

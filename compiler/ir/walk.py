@@ -57,9 +57,14 @@ def may_end(body: Body) -> bool:
     return any(isinstance(s, Verdict | Return | Internal | AssumeNot) for s in statements(body))
 
 
-def own_expressions(s: Statement) -> list[Expr]:
-    """All of a statement, but of statements within it."""
-    return _all_of([part for name in holding(type(s)) for part in _parts(getattr(s, name))])
+def own_expressions(s: Statement) -> tuple[Expr, ...]:
+    """All of a statement, but of statements within it. The statement keeps them: passes and
+    analyses ask again and again, and most statements stay what they are."""
+    found: tuple[Expr, ...] | None = s.__dict__.get("_own")
+    if found is None:
+        parts = [part for name in holding(type(s)) for part in _parts(getattr(s, name))]
+        found = s.__dict__["_own"] = tuple(_all_of(parts))
+    return found
 
 
 def _parts(value: object) -> Sequence[Expr]:

@@ -21,14 +21,25 @@ JOINS: tuple[Join, ...] = ("staged", "fused")
 
 
 def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pipeline:
-    """Check, compile, load; rules and packets of that seed. Raises `Disagreement`."""
+    """Check, compile, load; rules and packets of that seed. Raises `Disagreement`, which names the
+    pass that is wrong: then all of it runs once more, with what each pass made."""
     pipeline = checked(text)
-    chance = Chance(f"run {seed}")
-    environment = world(chance, pipeline)
-    traced = Chance(f"traced {seed}").maybe(0.4)
-    bundle = compiled(pipeline, chance.one(JOINS), traced)
-    _run(pipeline, environment, bundle, bool(bundle.traced), chance, tally, packets)
-    return pipeline
+    bundle: Bundle | None = None
+    wrong: Disagreement | None = None
+    for every in (False, True):
+        chance = Chance(f"run {seed}")
+        environment = world(chance, pipeline)
+        join = chance.one(JOINS)
+        if bundle is None:
+            bundle = compiled(pipeline, join, Chance(f"traced {seed}").maybe(0.4))
+        try:
+            _run(pipeline, environment, bundle, bool(bundle.traced), chance, tally, packets, every)
+        except Disagreement as error:
+            wrong = error
+        if wrong is None:
+            return pipeline
+    assert wrong is not None
+    raise wrong
 
 
 def try_forms(text: str, seed: int | str, tally: Tally, packets: int = 240) -> Pipeline:
@@ -57,9 +68,10 @@ def _run(
     chance: Chance,
     tally: Tally,
     packets: int,
+    every: bool = True,
 ) -> None:
     with loaded(bundle, traced) as run:
-        three = Three(pipeline, environment, run)
+        three = Three(pipeline, environment, run, every)
         rules = RequestMaker(chance, pipeline, environment)
         maker = PacketMaker(chance, pipeline, environment, rules.liked)
         three.run_all(maker.frames(packets // 8), tally)

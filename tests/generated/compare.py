@@ -136,24 +136,26 @@ def _said(refused: Refused) -> str:
     )
 
 
-def stages_of(pipeline: Pipeline, run: PrivateRun) -> list[Stage]:
-    """What was compiled to a build that is loaded, as lowered and as each pass left it. Raises
-    `Disagreement` where one is not well-formed."""
+def stages_of(pipeline: Pipeline, run: PrivateRun, every: bool) -> list[Stage]:
+    """What was compiled to a build that is loaded, as lowered and as each pass left it; unless
+    `every`, the first of them and the last. Raises `Disagreement` where one is not well-formed."""
     found = stages(pipeline, join_of(run), run.traced)
     for stage in found:
         if wrong := problems(stage.unit, stage.placed):
             raise Disagreement(f"not well-formed, by {stage.made_by}: {wrong[0]}")
-    return found
+    return found if every else [found[0], *found[1:][-1:]]
 
 
 class Three:
-    """Interpreter, intermediate representation (before and after each pass) and kernel under the
-    same rules."""
+    """Interpreter, intermediate representation (as lowered and as it is emitted, or after `every`
+    pass) and kernel under the same rules."""
 
-    def __init__(self, pipeline: Pipeline, environment: Environment, run: PrivateRun) -> None:
+    def __init__(
+        self, pipeline: Pipeline, environment: Environment, run: PrivateRun, every: bool = False
+    ) -> None:
         self.interpreter = Interpreter(pipeline, environment)
         manifest = run.manifest if run.traced else None
-        self.lowered = Stages(pipeline, stages_of(pipeline, run), environment, manifest)
+        self.lowered = Stages(pipeline, stages_of(pipeline, run, every), environment, manifest)
         self.run = run
         run.set_environment(environment)
         self.book = RuleBook(
