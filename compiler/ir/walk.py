@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...lang.text.frozen import kept
 from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall, children, holding
 from .nodes import (
     AssumeNot,
@@ -57,14 +58,11 @@ def may_end(body: Body) -> bool:
     return any(isinstance(s, Verdict | Return | Internal | AssumeNot) for s in statements(body))
 
 
+@kept
 def own_expressions(s: Statement) -> tuple[Expr, ...]:
-    """All of a statement, but of statements within it. The statement keeps them: passes and
-    analyses ask again and again, and most statements stay what they are."""
-    found: tuple[Expr, ...] | None = s.__dict__.get("_own")
-    if found is None:
-        parts = [part for name in holding(type(s)) for part in _parts(getattr(s, name))]
-        found = s.__dict__["_own"] = tuple(_all_of(parts))
-    return found
+    """All of a statement, but of statements within it: asked by passes and analyses again and
+    again, while most statements stay what they are."""
+    return tuple(_all_of([x for name in holding(type(s)) for x in _parts(getattr(s, name))]))
 
 
 def _parts(value: object) -> Sequence[Expr]:

@@ -6,10 +6,12 @@ needs some 180 classes before it reads a line. Here all classes share one of eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from functools import wraps
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True)
@@ -59,3 +61,21 @@ class Frozen:
 
     def __delattr__(self, name: str) -> None:
         raise FrozenInstanceError(f"cannot delete field `{name}`")
+
+
+T = TypeVar("T", bound=Frozen)
+R = TypeVar("R")
+
+
+def kept(function: Callable[[T], R]) -> Callable[[T], R]:
+    """A function of frozen data, computed once: what is found is kept with the data."""
+    name = f"_{function.__qualname__}"
+
+    @wraps(function)
+    def found(of: T) -> R:
+        if name not in of.__dict__:
+            of.__dict__[name] = function(of)
+        known: R = of.__dict__[name]
+        return known
+
+    return found

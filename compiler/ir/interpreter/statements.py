@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ....lang.text.frozen import kept
 from .. import expr as e
 from .. import nodes as n
 from ..expr import Expr
@@ -280,6 +281,7 @@ def knows(unit: Unit) -> bool:
     )
 
 
+@kept
 def is_unplaced(unit: Unit) -> bool:
     """Whether `place_state` is still to come."""
     every = (s for f in unit.functions for s in statements(f.body))
