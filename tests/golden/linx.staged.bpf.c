@@ -424,17 +424,11 @@ struct state {
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
 	void *ethernet_h;
-	u32 ethernet_at;
 	void *vlan_h;
-	u32 vlan_at;
 	void *outer_h;
-	u32 outer_at;
 	void *gre_h;
-	u32 gre_at;
 	void *user_h;
-	u32 user_at;
 	void *tcp_h;
-	u32 tcp_at;
 	struct overlay_record *overlay_rule;
 	u32 overlay_slot;
 	struct pdr_record *pdr_rule;
@@ -1284,12 +1278,12 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		u32 slot_7 = far_slot_of(chosen_1, st->scratch->epoch);
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
-	if (!st->far_rule)
+	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
-	else
-		count_rule(&far_counts, chosen_1, st->scratch->length);
-	if (!st->far_rule)
 		return default_action();
+	} else {
+		count_rule(&far_counts, chosen_1, st->scratch->length);
+	}
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
@@ -1883,16 +1877,15 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		u32 slot_7 = far_slot_of(chosen_1, st->scratch->epoch);
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
-	if (!st->far_rule)
-		count_event(EVENT_MISS_LBR);
-	else
-		count_rule(&far_counts, chosen_1, st->scratch->length);
 	if (!st->far_rule) {
+		count_event(EVENT_MISS_LBR);
 		if (default_verdict() == XDP_DROP)
 			return drop();
 		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
 			return drop();
 		return pass();
+	} else {
+		count_rule(&far_counts, chosen_1, st->scratch->length);
 	}
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
@@ -1987,7 +1980,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: balancer (linx.hp:162). Looks in LBR. Some 1,153 instructions. */
+/* Port role lan: balancer (linx.hp:162). Looks in LBR. Some 1,149 instructions. */
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
 {
@@ -2042,7 +2035,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,198 instructions. */
+/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,194 instructions. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {
