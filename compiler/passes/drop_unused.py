@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...lang.text.frozen import kept
 from ..ir.expr import Call, Expr, Name, State, members
 from ..ir.nodes import Block, Body, Do, Function, If, Let, Set, Statement
 from ..ir.unit import Unit, with_functions
@@ -41,8 +42,12 @@ def _members_read(unit: Unit, role: str) -> set[Place]:
 
 def _places(function: Function, kind: type[State] | type[Name]) -> set[Place]:
     """What a function reads of a kind."""
-    read = (x for s in statements(function.body) for x in _reads(s))
-    return {_place(x) for x in read if isinstance(x, kind)}
+    return {p for s in statements(function.body) for p in _places_read(s) if p[0] is kind}
+
+
+@kept
+def _places_read(s: Statement) -> frozenset[Place]:
+    return frozenset(_place(x) for x in _reads(s) if isinstance(x, State | Name))
 
 
 def _place(x: State | Name) -> Place:
