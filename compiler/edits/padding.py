@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.text.frozen import Frozen
 from ..headers.fields import pieces
-from ..headers.frame import END
+from ..headers.frame import END, place_behind
 from ..ir.builder import Builder
 from ..ir.expr import ZERO, Cast, Expr, choose, low_bits, number
 from ..ir.types import BYTES, U32
@@ -75,7 +75,7 @@ def _by(size: Expr, values: dict[int, int]) -> Expr:
 def put_padding(w: Builder, out: HeaderOut, pointer: Expr, at: Expr) -> Expr:
     """Zeros up to the size that the header says, in front of its tail. Returns where they end."""
     if out.padded is not None and out.padded.most:
-        where = w.local(BYTES, "padding", pointer + at)
+        where = w.local(BYTES, "padding", place_behind(pointer, at))
         for i in range(out.padded.most):
             with w.when(out.padded.octets > i):
                 w.assume_not(where + (i + 1) > END)
@@ -83,7 +83,7 @@ def put_padding(w: Builder, out: HeaderOut, pointer: Expr, at: Expr) -> Expr:
         return at + out.padded.octets
     if not out.padding:
         return at
-    where = w.local(BYTES, "padding", pointer + at)
+    where = w.local(BYTES, "padding", place_behind(pointer, at))
     w.assume_not(where + out.padding > END)
     for done, size in pieces(out.padding, most=16):
         w.store(where, done, size * 8, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..headers.frame import DATA, END
+from ..headers.frame import DATA, END, place_behind
 from ..ir.builder import Builder
 from ..ir.expr import (
     CTX,
@@ -37,7 +37,7 @@ def put_headers(
     base: Expr = number(start)
     for i, out in enumerate(headers):
         with w.block(f"put_{out.node}"):
-            pointer = w.local(BYTES, out.node, begin + base)
+            pointer = w.local(BYTES, out.node, place_behind(begin, base))
             if not constant_so_far:
                 w.assume_not(pointer + out.header.fixed // 8 > END)
             constant_so_far = constant_so_far and not out.variable
@@ -64,11 +64,11 @@ def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr, checke
             at = put_padding(w, out, pointer, at)
         octets = group.width // 8
         if out.array is not None and group.count is not None:
-            put_array(w, out.array, w.local(BYTES, "group", pointer + at), octets)
+            put_array(w, out.array, w.local(BYTES, "group", place_behind(pointer, at)), octets)
             at = at + out.array.count * octets
             continue
         with w.block() if condition == ONE else w.when(condition):
-            where = pointer + at
+            where = place_behind(pointer, at)
             if not checked:
                 where = w.local(BYTES, "group", where)
                 w.assume_not(where + octets > END)

@@ -21,6 +21,12 @@ def packet_at(base: Expr, at: Expr) -> Expr:
     return Call("packet_at", (base, at), BYTES)
 
 
+def place_behind(begin: Expr, at: Expr) -> Expr:
+    """The same so many bytes behind a pointer. Of a number that was in memory clang may know a
+    bound, and drops what shows it to the verifier."""
+    return begin + at if isinstance(at, Number) else packet_at(begin, at)
+
+
 def signed(octets: Expr) -> Expr:
     """A number of bytes as one that may be less than 0."""
     return octets if isinstance(octets, Number) else Cast(U32, octets, signed=True)

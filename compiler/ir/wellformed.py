@@ -25,7 +25,7 @@ from .expr import Expr
 from .flow import Ways, moving
 from .printer import print_expr, print_type
 from .promotion import misread
-from .types import Array, Int, Type, is_network
+from .types import Array, Int, Struct, Type, is_network
 from .unit import Unit
 from .walk import blocks, own_expressions, statements
 
@@ -196,6 +196,8 @@ def _typed(s: n.Statement) -> Iterator[str]:
     match s:
         case n.Let(name, value) if value is not None:
             yield from _assigned(name, value, "")
+        case n.LetStruct(name) if not isinstance(name.type, Struct):
+            yield f"no structure: {_said(name)}"
         case n.LetArray(name, values):
             assert isinstance(name.type, Array)
             for value in values:

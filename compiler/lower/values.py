@@ -141,7 +141,7 @@ def _or_zero(site: LoweringContext, node: str, field: Field) -> Value:
     if not site.may_have(node):
         return constant(0, field.width)
     if node in site.known or field.group is not None:
-        return _packet_field(site, node, field, sure=False)
+        return _packet_field(site, node, field, sure=node in site.known)
     pointer = site.pointer(node)
     return _where_there(site, pointer, field_value(pointer, field))
 
@@ -170,9 +170,9 @@ def _first(site: LoweringContext, expr: First) -> Value:
 def _option(site: LoweringContext, option: Packet) -> tuple[Made | None, Made]:
     """What tests whether a field of the packet is there (None: it surely is), and its value."""
     header = site.header(option.node)
-    pointer: Made = site.pointer(option.node)
     field = header.field(option.field)
     known = option.node in site.known
+    pointer: Made = site.node(option.node) if known else site.pointer(option.node)
     if field.group is not None:
         pointer = group_pointer(site, header, field.group, pointer, sure=known)
     sure = known and field.group is None

@@ -78,6 +78,8 @@ class _Spilled:
             value = rebuilt(s.value, self._read)
             yield from _stored(self.words[s.place.name], value, s.operator, s.span)
             return
+        if isinstance(s, LetArray | LetStruct):  # another one of that name may be elsewhere
+            self.places.pop(s.name.name, None)
         s = with_expressions(s, self._read)
         match s:
             case StatementStart():
