@@ -88,13 +88,13 @@ class Build:
         (unit, plain), *others = map(_result, self._built)
         manifest = manifest_of(self._pipeline, unit, _digest(plain))
         tracing = None
-        for traced, octets in others:
-            told = traced.traced
-            assert told is not None
+        for traced, data in others:
+            trace = traced.traced
+            assert trace is not None
             of = Schema(
-                FORMAT, unit.name, _digest(octets), manifest.digest, told.nodes, told.points
+                FORMAT, unit.name, _digest(data), manifest.digest, trace.nodes, trace.points
             )
-            tracing = TracedBuild(octets, of)
+            tracing = TracedBuild(data, of)
         c = self._c if unit is self._unit else emit(unit, lines=False)
         return Bundle(manifest, c, plain, tracing, warnings=self._warnings)
 
@@ -163,8 +163,8 @@ def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
 
     unit = edited(lowered(pipeline, join, target="tc"))
     spilled = partial(run, pipeline, unit, spilled=True)
-    unit, octets = built(pipeline, placed(pipeline, unit), spilled)
-    return Bundle(manifest_of(pipeline, unit, _digest(octets)), emit(unit, lines=False), octets)
+    unit, data = built(pipeline, placed(pipeline, unit), spilled)
+    return Bundle(manifest_of(pipeline, unit, _digest(data)), emit(unit, lines=False), data)
 
 
 def _digest(built: bytes) -> str:

@@ -34,7 +34,7 @@ from ..model import Derived, Field, Header
 from ..model.checksums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
 from ..model.parse_graph import surely_present
 from .context import EditContext
-from .put_headers import put_headers, seal_headers, told_network
+from .put_headers import network_place, put_headers, seal_headers
 from .shape import constant_size
 
 BEGIN, TOTAL = Name("begin", BYTES), Name("total")
@@ -152,17 +152,17 @@ def _write(site: EditContext, front: _Front, writes: tuple[tuple[str, int], ...]
         with front.where_there(site), w.block():
             _put_all(site, front, _begin(site, front.node, front.at, header.fixed // 8), new)
     for field, _ in sealed:
-        octets = (header.fixed if field.group is None else header.group(field.group).width) // 8
+        size = (header.fixed if field.group is None else header.group(field.group).width) // 8
         with _where_there(site, front, field):
-            pointer, at = _begin(site, front.node, front.place(field), octets), field.offset // 8
+            pointer, at = _begin(site, front.node, front.place(field), size), field.offset // 8
             w.set(_had(front, field), load(pointer, at, 16))
             w.store(pointer, at, 16, 0)
 
 
-def _begin(site: EditContext, node: str, at: Expr, octets: int) -> Name:
+def _begin(site: EditContext, node: str, at: Expr, size: int) -> Name:
     """A pointer to so many bytes of the frame."""
     pointer = site.writer.local(BYTES, node, packet_at(BEGIN, at))
-    site.writer.assume_not(pointer + octets > END)
+    site.writer.assume_not(pointer + size > END)
     return pointer
 
 
@@ -227,7 +227,7 @@ def _network(outer: list[_Front]) -> Expr:
             routing.append(front)
         if front.header.protocol in NETWORK:
             routed = first_of([(each.at, each.at - front.at) for each in routing])
-            at = told_network(front.header, front.at, routed if routing else None)
+            at = network_place(front.header, front.at, routed if routing else None)
             found.append((None if front.sure else front.at, at))
             if front.sure:
                 break

@@ -33,13 +33,13 @@ def _change_element(site: EditContext, target: SetField, index: Expr) -> None:
     field = header.field(target.field)
     array = header.array(field)
     assert array is not None and array.count is not None
-    octets = array.width // 8
+    size = array.width // 8
     at = w.local(U64, "index", index)
     first = group_pointer(site, header, array.name, pointer)
     count = clause(site, array.count, pointer, header).host()
     with w.when(both((first, at < count))):
-        w.add(first, low_bits(at, array.most.bit_length()) * octets)
-        with w.when(first + octets <= packet_end()):
+        w.add(first, low_bits(at, array.most.bit_length()) * size)
+        with w.when(first + size <= packet_end()):
             _change_at(site.branch(), target, first, at)
 
 

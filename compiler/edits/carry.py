@@ -23,10 +23,10 @@ class Room:
     kept: ScratchWords
     taken: int = 0
 
-    def take(self, octets: int) -> int:
+    def take(self, size: int) -> int:
         """The first word of so many bytes."""
         first = self.taken
-        self.taken += (octets + 7) // 8
+        self.taken += (size + 7) // 8
         self.kept.count = max(self.kept.count, self.taken)
         return first
 
@@ -68,24 +68,24 @@ def _keep(site: EditContext, room: Room, kept: Expr) -> Expr:
 def _list_kept(site: EditContext, header: HeaderOut, room: Room) -> HeaderOut:
     if header.array is None:
         return header
-    octets = next(g.width for g in header.header.groups if g.count is not None) // 8
-    return replace(header, array=_list_carried(site, header.array, octets, room))
+    size = next(g.width for g in header.header.groups if g.count is not None) // 8
+    return replace(header, array=_list_carried(site, header.array, size, room))
 
 
-def _list_carried(site: EditContext, array: ArrayValues, octets: int, room: Room) -> ArrayValues:
+def _list_carried(site: EditContext, array: ArrayValues, size: int, room: Room) -> ArrayValues:
     """The same list as later stages find it, in the scratch record: how many values of so many
     bytes, then these."""
-    w, at = site.writer, room.take(8 + array.most * octets)
+    w, at = site.writer, room.take(8 + array.most * size)
     w.set(element(site.words, at), array.count)
     elements = w.local(BYTES, "list", Address(element(site.words, at + 1)))
-    for start in range(0, array.most * octets, octets):
-        _copy(site, array.first, elements, start, octets)
+    for start in range(0, array.most * size, size):
+        _copy(site, array.first, elements, start, size)
     # with a bound that the verifier sees
     count = low_bits(Cast(U32, element(site.words, at)), array.most.bit_length())
     first = Cast(BYTES, Address(element(site.words, at + 1)))
     return ArrayValues(count, first, array.most, array.backwards)
 
 
-def _copy(site: EditContext, source: Expr, target: Expr, at: int, octets: int) -> None:
-    for done, size in pieces(octets, most=16):
-        site.writer.store(target, at + done, size * 8, load(source, at + done, size * 8))
+def _copy(site: EditContext, source: Expr, target: Expr, at: int, size: int) -> None:
+    for done, piece in pieces(size, most=16):
+        site.writer.store(target, at + done, piece * 8, load(source, at + done, piece * 8))

@@ -47,7 +47,7 @@ class HeaderOut(Frozen):
         return self.array is not None or not all(isinstance(c, Number) for c in conditions)
 
     @property
-    def octets(self) -> int:
+    def known_size(self) -> int:
         """Of a header that is not variable."""
         return self.plain + self.padding
 
@@ -75,11 +75,11 @@ class HeaderOut(Frozen):
         """How many bytes it may have without padding, and numbers between them."""
         found = {self.header.fixed // 8}
         for group in self.header.groups:
-            octets, condition = group.width // 8, self.condition(group.name)
+            size, condition = group.width // 8, self.condition(group.name)
             most = self.array.most if self.array and self._is_array(group) else 1
             counts = range(condition == ONE and not self._is_array(group), most + 1)
             if condition != ZERO:
-                found = {n + octets * count for n in found for count in counts}
+                found = {n + size * count for n in found for count in counts}
         return found
 
     @property
@@ -99,13 +99,13 @@ class HeaderOut(Frozen):
         """Its bytes."""
         parts: list[Operand] = [self.header.fixed // 8 + self.padding]
         for group in self.header.groups:
-            octets = group.width // 8
+            size = group.width // 8
             if self.array is not None and group.count is not None:
-                parts.append(self.array.count * octets)
+                parts.append(self.array.count * size)
             else:
-                parts.append(choose(self.condition(group.name), octets, 0))
+                parts.append(choose(self.condition(group.name), size, 0))
         if self.padded is not None and self.padded.most:
-            parts.append(self.padded.octets)
+            parts.append(self.padded.count)
         return total(parts)
 
     def condition(self, name: str) -> Expr:
@@ -124,12 +124,12 @@ class HeaderOut(Frozen):
         if name in self.given:
             said = self.given[name]
             return said.expr if said.given is None else choose(said.given, said.expr, fallback)
-        told = self._told(self.header.group_of_flag(name))
-        if None in told or (told and fallback == ONE):
+        given = self._given_flags(self.header.group_of_flag(name))
+        if None in given or (given and fallback == ONE):
             return ONE
-        return bits_joined(each for each in told if each is not None) if told else fallback
+        return bits_joined(each for each in given if each is not None) if given else fallback
 
-    def _told(self, group: str | None) -> list[Expr | None]:
+    def _given_flags(self, group: str | None) -> list[Expr | None]:
         """When the fields of a group are given values; None is always."""
         fields = [f.name for f in self.header.fields if f.group == group and group is not None]
         if self.computed.intersection(fields):
@@ -153,7 +153,7 @@ class HeaderOut(Frozen):
             return None
         if isinstance(f.default, Derived):
             return constant(0, f.width)  # until it is summed up
-        return constant(self.untold(f), f.width)
+        return constant(self.fallback_of(f), f.width)
 
     def part(self, name: str) -> Value:
         """The value of a part of a divided field, where that may be given as a whole."""
@@ -171,14 +171,14 @@ class HeaderOut(Frozen):
         said = self.given[f.name]
         if said.given is None or (f.group is not None and self.condition(f.group) == said.given):
             return said
-        otherwise: Expr = number(self.untold(f))
+        otherwise: Expr = number(self.fallback_of(f))
         if f.part_of in self.given:
             whole = self.header.field(f.part_of)
             shift = whole.offset + whole.width - f.offset - f.width
             otherwise = low_bits(self._given(whole).host() >> shift, f.width)
         return Value(choose(said.given, said.host(), otherwise), f.width)
 
-    def untold(self, f: Field) -> int:
+    def fallback_of(self, f: Field) -> int:
         """The value of a field of which the push says nothing."""
         written = dict(self.writes)
         if f.name in written:
@@ -189,10 +189,10 @@ class HeaderOut(Frozen):
             parts = (p for p in self.header.fields if p.part_of == f.name)
             known = (p for p in parts if p.name in written or isinstance(p.default, int))
             end = f.offset + f.width
-            return sum(self.untold(p) << end - p.offset - p.width for p in known)
+            return sum(self.fallback_of(p) << end - p.offset - p.width for p in known)
         whole = self.header.field(f.part_of)
         shift = whole.offset + whole.width - f.offset - f.width
-        return self.untold(whole) >> shift & (1 << f.width) - 1
+        return self.fallback_of(whole) >> shift & (1 << f.width) - 1
 
     def _follows(self, name: str) -> list[int] | None:
         """The values of a field that follows from how many elements the array has, by that; None of
@@ -231,7 +231,7 @@ class HeaderOut(Frozen):
             and (f.group is None or self.condition(f.group) != ZERO)
         ]
 
-    def octet_of(self, f: Field) -> Expr:
+    def offset_of(self, f: Field) -> Expr:
         """Where a field starts, counted from the header."""
         parts: list[Operand] = [f.offset // 8]
         if f.group is None:
@@ -240,12 +240,12 @@ class HeaderOut(Frozen):
         for group in self.header.groups:
             if group.name == f.group:
                 break
-            octets = group.width // 8
+            size = group.width // 8
             if self._is_array(group):
                 assert self.array is not None
-                parts.append(self.array.count * octets)
+                parts.append(self.array.count * size)
             else:
-                parts.append(choose(self.condition(group.name), octets, 0))
+                parts.append(choose(self.condition(group.name), size, 0))
         if f.group == TAIL:
-            parts.append(self.padding if self.padded is None else self.padded.octets)
+            parts.append(self.padding if self.padded is None else self.padded.count)
         return total(parts)

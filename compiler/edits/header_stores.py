@@ -14,10 +14,10 @@ def stores(out: HeaderOut, group: str | None, payload: Expr) -> list[Store]:
     """The stores of the fixed part (`group` None) or of an optional group, but for a checksum that
     `put_headers` sums up. `payload`: the bytes behind the header."""
     found = []
-    for at, octets, fields in _units(out, group):
+    for at, size, fields in _units(out, group):
         if any(out.own_sum(f) for f in fields):
             continue
-        found += _unit(out, at, octets, fields, payload)
+        found += _unit(out, at, size, fields, payload)
     return found
 
 
@@ -35,20 +35,20 @@ def _units(out: HeaderOut, group: str | None) -> list[tuple[int, int, list[Field
     return units
 
 
-def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: Expr) -> list[Store]:
+def _unit(out: HeaderOut, at: int, size: int, fields: list[Field], payload: Expr) -> list[Store]:
     only = fields[0] if len(fields) == 1 else None
-    if only is not None and not _told_parts(out, only):
+    if only is not None and not _own_parts(out, only):
         value = _value(out, only, payload)
-        if value.raw and value.width == only.width == octets * 8:
-            return [Store(at, octets, value.expr)]
-    bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
-    return joined_stores(at, octets, bits)
+        if value.raw and value.width == only.width == size * 8:
+            return [Store(at, size, value.expr)]
+    bits = [bit for f in fields for bit in _bits(out, f, (at + size) * 8, payload)]
+    return joined_stores(at, size, bits)
 
 
 def _bits(out: HeaderOut, f: Field, end: int, payload: Expr) -> list[tuple[Value, int, int]]:
-    """(value, mask, shift) of a field and of its parts that are told, `end` being the bit behind
-    the unit."""
-    parts = _told_parts(out, f)
+    """(value, mask, shift) of a field and of its parts with a value of their own, `end`
+    being the bit behind the unit."""
+    parts = _own_parts(out, f)
     shift = end - f.offset - f.width
     kept = (1 << f.width) - 1
     found = []
@@ -62,14 +62,14 @@ def _bits(out: HeaderOut, f: Field, end: int, payload: Expr) -> list[tuple[Value
     return found
 
 
-def _told_parts(out: HeaderOut, f: Field) -> list[Field]:
+def _own_parts(out: HeaderOut, f: Field) -> list[Field]:
     """Parts of a divided field that have a value of their own: by default where the whole has none
-    that was told."""
-    told = out.given.keys() | {name for name, _ in out.writes} | out.header.flags
+    that was given."""
+    named = out.given.keys() | {name for name, _ in out.writes} | out.header.flags
     parts = (p for p in out.header.fields if p.part_of == f.name)
     return [
         p for p in parts
-        if p.name in told or (f.name not in told and p.default is not None)
+        if p.name in named or (f.name not in named and p.default is not None)
     ]  # fmt: skip
 
 

@@ -91,7 +91,7 @@ class _Quote:
     """Who sent the packet, how many bytes of it are quoted, and where its IP header starts."""
 
     sender: Name
-    octets: Name
+    size: Name
     where: Name
 
 
@@ -135,7 +135,7 @@ def _answer_by(site: EditContext, version: Version, way: tuple[str, ...], quote:
             back = _back(site, way, room)
             # bytes of the tunnel headers that go back
             again = w.let(U32, "again", total(h.size() for h in back))
-            surplus = signed(quote.where + quote.octets) - signed(LENGTH)
+            surplus = signed(quote.where + quote.size) - signed(LENGTH)
             start = signed(quote.where) - signed(link) - version.added - signed(again)
             w.assume_not(either((site.head.move_end(surplus), site.head.move(start))))
             let_edges(w)
@@ -163,7 +163,7 @@ def _at_once(sizes: list[int]) -> list[int]:
 def _saved(site: EditContext, size: int, room: Room) -> Saved:
     """The frame's link headers, kept elsewhere than on the stack."""
     return [
-        (at, octets, _put_aside(site, octets, kept, room)) for at, octets, kept in save(site, size)
+        (at, piece, _put_aside(site, piece, kept, room)) for at, piece, kept in save(site, size)
     ]
 
 
@@ -177,12 +177,12 @@ def _write(
 ) -> None:
     """Tunnel headers and error, behind link headers of so many bytes that go back."""
     w, family = site.writer, "" if version.protocol == "ipv4" else "6"
-    behind = w.let(U32, "behind", version.added + quote.octets)
+    behind = w.let(U32, "behind", version.added + quote.size)
     if back:
         first = w.let(BYTES, "first", packet_at(DATA, link))
         w.assume_not(first + constant_size(back) > END)
         put_headers(w, back, 0, behind, first)
-    arguments = CTX, link + again, quote.sender, quote.octets, TYPE_CODE, MTU
+    arguments = CTX, link + again, quote.sender, quote.size, TYPE_CODE, MTU
     w.assume_not(not_(Call(f"put_icmp{family}", arguments)))
     seal_headers(w, back, link, behind)
     site.end("tx")
@@ -229,9 +229,9 @@ def _exchanged(
     return given
 
 
-def _put_aside(site: EditContext, octets: int, value: Expr, room: Room) -> Expr:
+def _put_aside(site: EditContext, size: int, value: Expr, room: Room) -> Expr:
     """Where a number is found afterwards: not on the stack, which has few bytes left."""
-    place, bits = Address(element(site.words, room.take(octets))), octets * 8
+    place, bits = Address(element(site.words, room.take(size))), size * 8
     if bits > 8 and not is_network(value.type):  # its bytes, as they stand in memory
         value = Cast(raw(bits), Cast(Int(bits), value))
     site.writer.store(place, 0, bits, value)

@@ -37,8 +37,8 @@ class Version(Frozen):
 
     def ecn(self, pointer: Expr) -> Expr:
         """The ECN field."""
-        octet = load(pointer, 1, 8)
-        return octet & 3 if self.protocol == "ipv4" else octet >> 4 & 3
+        byte = load(pointer, 1, 8)
+        return byte & 3 if self.protocol == "ipv4" else byte >> 4 & 3
 
 
 VERSIONS = {

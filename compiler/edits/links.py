@@ -26,15 +26,15 @@ def pop_link(site: EditContext, node: str) -> Shape:
     assert not site.card, "H0360"
     ways = _ways(site, node)
     _write_in_front(site, node, ways)
-    start, octets = site.offset(own_link(site)), site.header(node).fixed // 8
+    start, by = site.offset(own_link(site)), site.header(node).fixed // 8
     sizes = dict.fromkeys(sum(site.header(n).fixed // 8 for n in way) for way in ways)
     for size in sizes:
         alone = len(sizes) == 1
         with w.block() if alone else w.when(site.offset(node).is_(start + size)):
-            _move(site, start, size, octets)
+            _move(site, start, size, by)
     site.shape = without_link(site.shape, node)
     for front in dict.fromkeys(n for way in ways for n in way):
-        _find_again(site, front, octets)
+        _find_again(site, front, by)
     return site.shape
 
 
@@ -78,21 +78,21 @@ def _write(site: EditContext, front: str, node: str) -> None:
         set_field(site, SetField(front, name, value))
 
 
-def _move(site: EditContext, start: Expr, size: int, octets: int) -> None:
-    """The first `size` bytes, by `octets`."""
+def _move(site: EditContext, start: Expr, size: int, by: int) -> None:
+    """Move the first `size` bytes by `by` bytes."""
     w = site.writer
     first = w.let(BYTES, "first", packet_at(Frame("data"), start))
-    w.assume_not(first + (size + octets) > Frame("data_end"))
+    w.assume_not(first + (size + by) > Frame("data_end"))
     moved = [
         (at, piece, w.local(raw(piece * 8), "link", load(first, at, piece * 8)))
         for at, piece in pieces(size)
     ]
     for at, piece, kept in moved:
-        w.store(first, at + octets, piece * 8, kept)
+        w.store(first, at + by, piece * 8, kept)
 
 
-def _find_again(site: EditContext, node: str, octets: int) -> None:
+def _find_again(site: EditContext, node: str, by: int) -> None:
     """The pointer to a header that was moved, where it is kept."""
     w, pointer = site.writer, pointer_to(node)
     with w.only(memory=False), w.when(NotNull(pointer)):
-        w.add(pointer, octets)
+        w.add(pointer, by)

@@ -25,7 +25,7 @@ class Padding(Frozen):
     """How many bytes of zeros stand in front of the tail (`most` at most), and the value of the
     field that says the size."""
 
-    octets: Expr
+    count: Expr
     field: str
     number: Expr
     most: int
@@ -40,27 +40,27 @@ def padded(w: Builder, out: HeaderOut) -> HeaderOut:
     if out.exact and all(whole == n for n, (_, _, whole) in sizes.items()):
         return out  # its array says it all
     field = first_field(header.size)
-    unsaid = out.untold(header.field(field)) if field else 0
+    unsaid = out.fallback_of(header.field(field)) if field else 0
     size = w.capture(U32, "size", out.size())
-    octets = w.capture(U32, "padding", 0)
+    count = w.capture(U32, "padding", 0)
     more = {n: whole - n if name else 0 for n, (name, _, whole) in sizes.items()}
     said = {n: value if name else unsaid for n, (name, value, _) in sizes.items()}
     most = max(more.values())
     if most:
-        w.set(octets, _by(size, more))
+        w.set(count, _by(size, more))
     w.set(size, _by(size, said))
-    return replace(out, padded=Padding(_bounded(octets, most), field, size, most))
+    return replace(out, padded=Padding(_bounded(count, most), field, size, most))
 
 
 def kept_padding(said: Padding, keep: Callable[[Expr], Expr]) -> Padding:
     """The same where later stages find it."""
-    octets = _bounded(keep(said.octets), said.most)
-    return replace(said, octets=octets, number=keep(said.number))
+    count = _bounded(keep(said.count), said.most)
+    return replace(said, count=count, number=keep(said.number))
 
 
-def _bounded(octets: Expr, most: int) -> Expr:
+def _bounded(count: Expr, most: int) -> Expr:
     """So that the verifier sees it."""
-    return low_bits(Cast(U32, octets), most.bit_length()) if most else ZERO
+    return low_bits(Cast(U32, count), most.bit_length()) if most else ZERO
 
 
 def _by(size: Expr, values: dict[int, int]) -> Expr:
@@ -77,10 +77,10 @@ def put_padding(w: Builder, out: HeaderOut, pointer: Expr, at: Expr) -> Expr:
     if out.padded is not None and out.padded.most:
         where = w.local(BYTES, "padding", place_behind(pointer, at))
         for i in range(out.padded.most):
-            with w.when(out.padded.octets > i):
+            with w.when(out.padded.count > i):
                 w.assume_not(where + (i + 1) > END)
                 w.store(where, i, 8, 0)
-        return at + out.padded.octets
+        return at + out.padded.count
     if not out.padding:
         return at
     where = w.local(BYTES, "padding", place_behind(pointer, at))

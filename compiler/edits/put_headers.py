@@ -62,19 +62,19 @@ def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr, checke
             continue
         if group.name == TAIL:
             at = put_padding(w, out, pointer, at)
-        octets = group.width // 8
+        size = group.width // 8
         if out.array is not None and group.count is not None:
-            put_array(w, out.array, w.local(BYTES, "group", place_behind(pointer, at)), octets)
-            at = at + out.array.count * octets
+            put_array(w, out.array, w.local(BYTES, "group", place_behind(pointer, at)), size)
+            at = at + out.array.count * size
             continue
         with w.block() if condition == ONE else w.when(condition):
             where = place_behind(pointer, at)
             if not checked:
                 where = w.local(BYTES, "group", where)
-                w.assume_not(where + octets > END)
+                w.assume_not(where + size > END)
             for s in stores(out, group.name, payload):
                 s.put(w, where)
-        at = at + choose(condition, octets, 0)
+        at = at + choose(condition, size, 0)
     if not out.header.tail:
         put_padding(w, out, pointer, at)
 
@@ -82,7 +82,7 @@ def _put_header(w: Builder, out: HeaderOut, pointer: Expr, payload: Expr, checke
 OF_IPV6 = Symbol("OF_IPV6")
 
 
-def told_network(header: Header, at: Expr, routed: Expr | None = None) -> Expr:
+def network_place(header: Header, at: Expr, routed: Expr | None = None) -> Expr:
     """Where an IP header starts, as `seal` asks. `routed`: of how many bytes behind that a segment
     routing header does."""
     if header.protocol != "ipv6":
@@ -110,7 +110,7 @@ def seal_headers(
             pseudo: Expr = ZERO
             if "pseudo" in over and network is not None:
                 pseudo = _pseudo(headers, places, sizes, network, i)
-            field = total([places[i], out.octet_of(f)])
+            field = total([places[i], out.offset_of(f)])
             sealed = Call("seal", (CTX, pseudo, at, total(covered), field))
             present = ONE if f.group is None else out.condition(f.group)
             w.assume_not(not_(sealed) if present == ONE else both((present, not_(sealed))))
@@ -124,4 +124,4 @@ def _pseudo(
     between = [h.header.protocol for h in headers[network:i]]
     routing = between.index("srh") if "srh" in between else 0
     routed = total(sizes[network : network + routing]) if routing else None
-    return told_network(headers[network].header, places[network], routed) | upper << 16
+    return network_place(headers[network].header, places[network], routed) | upper << 16

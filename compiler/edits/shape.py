@@ -47,7 +47,7 @@ def constant_size(headers: tuple[HeaderOut, ...]) -> int:
     for h in headers:
         if h.variable:
             return size + h.header.fixed // 8
-        size += h.octets
+        size += h.known_size
     return size
 
 

@@ -218,12 +218,12 @@ def save(site: EditContext, size: int, start: Expr = ZERO) -> Saved:
         w.set(begin, packet_at(begin, start))
     w.assume_not(begin + size > Frame("data_end"))
     return [
-        (at, octets, w.local(raw(octets * 8), "link", load(begin, at, octets * 8)))
-        for at, octets in pieces(size)
+        (at, piece, w.local(raw(piece * 8), "link", load(begin, at, piece * 8)))
+        for at, piece in pieces(size)
     ]
 
 
 def put_saved(site: EditContext, saved: Saved) -> None:
     """Write them at DATA."""
-    for at, octets, kept in saved:
-        site.writer.store(DATA, at, octets * 8, kept)
+    for at, piece, kept in saved:
+        site.writer.store(DATA, at, piece * 8, kept)

@@ -45,8 +45,8 @@ class Drawn:
     damage: tuple[tuple[int, int], ...] = ()
 
     def __repr__(self) -> str:
-        octets = self.frame.hex()
-        shown = octets if len(octets) <= 300 else f"{octets[:300]}… ({len(octets) // 2} bytes)"
+        digits = self.frame.hex()
+        shown = digits if len(digits) <= 300 else f"{digits[:300]}… ({len(digits) // 2} bytes)"
         return f"port {self.port}: {shown}"
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
@@ -57,9 +57,9 @@ class Drawn:
     def frame(self) -> bytes:
         headings = [Heading(h.node.name, h.node.header, h.values) for h in self.headers]
         whole = bytearray(build(headings, self.payload) + self.payload + self.padding)
-        for at, octet in self.damage:
+        for at, byte in self.damage:
             if at < len(whole):
-                whole[at] = octet
+                whole[at] = byte
         drawn = LONGEST if self.headers else None  # what a test hands over stays as it is
         return bytes(whole[:drawn][: self.cut])
 

@@ -26,12 +26,12 @@ def field_value(pointer: Expr, f: Field, base: int = 0) -> Value:
     return Value(low_bits(whole >> shift, f.width), f.width)
 
 
-def pieces(octets: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]:
+def pieces(count: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]:
     """(byte, bytes) of the integers that so many bytes are moved by: none has more than `most`,
     or lies across such a word of an array in which they start at byte `at`."""
     done = 0
-    while done < octets:
-        left, room = octets - done, most - (at + done) % most
+    while done < count:
+        left, room = count - done, most - (at + done) % most
         size = next(n for n in (16, 8, 4, 2, 1) if n <= min(left, room))
         yield done, size
         done += size

@@ -27,6 +27,6 @@ def place_behind(begin: Expr, at: Expr) -> Expr:
     return begin + at if isinstance(at, Number) else packet_at(begin, at)
 
 
-def signed(octets: Expr) -> Expr:
+def signed(size: Expr) -> Expr:
     """A number of bytes as one that may be less than 0."""
-    return octets if isinstance(octets, Number) else Cast(U32, octets, signed=True)
+    return size if isinstance(size, Number) else Cast(U32, size, signed=True)

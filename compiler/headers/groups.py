@@ -16,7 +16,7 @@ def present(header: Header, group: Group, pointer: Expr) -> Expr:
     return either(flags) if flags else ONE
 
 
-def octets(context: Context, header: Header, group: Group, pointer: Expr) -> Expr:
+def group_size(context: Context, header: Header, group: Group, pointer: Expr) -> Expr:
     """How many bytes of the header at `pointer` the group takes."""
     there, each = present(header, group, pointer), group.width // 8
     if group.count is None:
@@ -30,7 +30,7 @@ def parts(context: Context, header: Header, pointer: Expr, before: str = "") -> 
     for group in header.groups:
         if group.name == before:
             break
-        found.append(octets(context, header, group, pointer))
+        found.append(group_size(context, header, group, pointer))
     return total(found)
 
 

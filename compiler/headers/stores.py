@@ -23,44 +23,44 @@ from .fields import container, pieces
 
 
 class Store(Frozen):
-    """`octets` (1, 2, 4, 8 or 16) at byte `at`, as they stand in the packet."""
+    """`size` bytes (1, 2, 4, 8 or 16) at byte `at`, as they stand in the packet."""
 
     at: int
-    octets: int
+    size: int
     value: Expr
 
     def words(self) -> list[Expr]:
         """Its 16-bit words, for a checksum over the header."""
         odd = 8 if self.at % 2 else 0
-        if self.octets > 4:
-            parts = range(0, self.octets * 8, 32)
+        if self.size > 4:
+            parts = range(0, self.size * 8, 32)
             return [Cast(U64, Cast(U32, as_bytes(self.value) >> shift)) << odd for shift in parts]
-        return [Cast(U64, Cast(Int(self.octets * 8), self.value)) << odd]
+        return [Cast(U64, Cast(Int(self.size * 8), self.value)) << odd]
 
     def put(self, w: Builder, pointer: Expr) -> None:
         """Store it behind a pointer."""
-        w.store(pointer, self.at, self.octets * 8, self.value)
+        w.store(pointer, self.at, self.size * 8, self.value)
 
     def into(self, w: Builder, key: Expr) -> None:
         """Put it into an array of 64-bit words, where there is 0 so far."""
         w.join(element(key, self.at // 8), Cast(U64, self.value) << self.at % 8 * 8)
 
 
-def _split(at: int, octets: int, value: Expr) -> list[Store]:
+def _split(at: int, size: int, value: Expr) -> list[Store]:
     """A number of up to 64 bits in host order as stores, its most significant bytes first."""
-    return joined_stores(at, octets, [(Value(value, octets * 8), (1 << octets * 8) - 1, 0)])
+    return joined_stores(at, size, [(Value(value, size * 8), (1 << size * 8) - 1, 0)])
 
 
-def joined_stores(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
+def joined_stores(at: int, size: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
     """Stores of bytes that no integer of C has, each of the bits that lie in it."""
     found = []
-    for done, size in pieces(octets, most=16 if octets == 16 else 8):
-        low, full = (octets - done - size) * 8, (1 << size * 8) - 1
-        here = [(v, m, s - low) for v, m, s in bits if _meets(m, s - low, size * 8)]
+    for done, piece in pieces(size, most=16 if size == 16 else 8):
+        low, full = (size - done - piece) * 8, (1 << piece * 8) - 1
+        here = [(v, m, s - low) for v, m, s in bits if _meets(m, s - low, piece * 8)]
         joined = _joined(here, full)
-        if size < octets and not isinstance(joined, Number):
-            joined = Cast(Int(size * 8), joined)
-        found.append(Store(at + done, size, to_network(joined, size * 8)))
+        if piece < size and not isinstance(joined, Number):
+            joined = Cast(Int(piece * 8), joined)
+        found.append(Store(at + done, piece, to_network(joined, piece * 8)))
     return found
 
 
@@ -83,17 +83,17 @@ def _joined(bits: list[tuple[Value, int, int]], full: int) -> Expr:
 def put_value(w: Builder, pointer: Expr, f: Field, value: Value) -> None:
     """Write a field of the fixed part of a header that is there; its neighbours stay."""
     first, last = f.offset // 8, (f.offset + f.width - 1) // 8
-    octets, end = last + 1 - first, (last + 1) * 8
-    if f.width == octets * 8 == value.width and value.raw:
-        stored = [Store(first, octets, value.expr)]
-    elif f.width == octets * 8:
-        stored = _split(first, octets, value.host())
+    size, end = last + 1 - first, (last + 1) * 8
+    if f.width == size * 8 == value.width and value.raw:
+        stored = [Store(first, size, value.expr)]
+    elif f.width == size * 8:
+        stored = _split(first, size, value.host())
     else:
         shift, ones = end - f.offset - f.width, (1 << f.width) - 1
-        mask = ((1 << octets * 8) - 1) & ~(ones << shift)
-        kept = Cast(U64, container(pointer, first, octets)) & mask
+        mask = ((1 << size * 8) - 1) & ~(ones << shift)
+        kept = Cast(U64, container(pointer, first, size)) & mask
         new = Cast(U64, value.host() & ones) << shift
-        stored = _split(first, octets, w.local(U64, "octets", kept | new))
+        stored = _split(first, size, w.local(U64, "joined", kept | new))
     for s in stored:
         s.put(w, pointer)
 
@@ -124,22 +124,22 @@ def words_of(header: Header, field: Field) -> list[tuple[int, int]]:
 def sum_of(pointer: Expr, pieces: list[tuple[int, int]], complement: bool = False) -> Expr:
     """A sum of words, or of their complements."""
 
-    def word(at: int, octets: int) -> Expr:
-        read = load(pointer, at, octets * 8)
-        return Cast(U64, Cast(U16 if octets < 4 else U32, ~read if complement else read))
+    def word(at: int, size: int) -> Expr:
+        read = load(pointer, at, size * 8)
+        return Cast(U64, Cast(U16 if size < 4 else U32, ~read if complement else read))
 
-    return total(word(at, octets) for at, octets in pieces)
+    return total(word(at, size) for at, size in pieces)
 
 
-def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
-    """A value as stores into a key's `octets` bytes from `at` on, its lowest bit at bit `shift` of
+def placed(value: Value, at: int, size: int, shift: int) -> list[Store]:
+    """A value as stores into a key's `size` bytes from `at` on, its lowest bit at bit `shift` of
     them; none of the stores across a 64-bit word."""
-    if value.raw and shift == 0 and value.width == octets * 8 and at % 8 + octets <= 8:
-        return [Store(at, octets, value.expr)]
+    if value.raw and shift == 0 and value.width == size * 8 and at % 8 + size <= 8:
+        return [Store(at, size, value.expr)]
     whole = Cast(U128 if value.width > 64 else U64, value.host()) << shift
     found = []
-    for done, piece in pieces(octets, at):
-        part = Cast(Int(piece * 8), whole >> (octets - done - piece) * 8)
+    for done, piece in pieces(size, at):
+        part = Cast(Int(piece * 8), whole >> (size - done - piece) * 8)
         found.append(Store(at + done, piece, to_network(part, piece * 8)))
     return found
 

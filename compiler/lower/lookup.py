@@ -186,8 +186,8 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
 
 def _present(w: Builder, key: Key, words: Name, bit: int) -> None:
     """Set a presence bit: `bit` counts from the key's least significant (last) byte."""
-    octet = key.size - 1 - bit // 8
-    w.join(element(words, octet // 8), 1 << (octet % 8 * 8 + bit % 8))
+    byte = key.size - 1 - bit // 8
+    w.join(element(words, byte // 8), 1 << (byte % 8 * 8 + bit % 8))
 
 
 def _copy(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:

@@ -237,8 +237,8 @@ def _leave(site: LoweringContext, node: Node, parts: frozenset[str]) -> None:
     for group in dict.fromkeys(header.field(t.field).group for t in tests if not t.ahead):
         if group is not None:
             bases[group] = groups.group_pointer(site, header, group, P, END)
-    for octets in sorted({_octets_ahead(t) for t in tests if t.ahead}):
-        bases[octets] = _behind(site, header, octets)
+    for count in sorted({_bytes_ahead(t) for t in tests if t.ahead}):
+        bases[count] = _behind(site, header, count)
     for edge in edges:
         _edge(site, edge, header, bases, parts)
     w.put(Goto("done", leaves=True))
@@ -255,15 +255,15 @@ def _begun(site: LoweringContext, node: Node) -> None:
             site.writer.put(Goto("tiny", leaves=True))
 
 
-def _octets_ahead(test: Test) -> int:
+def _bytes_ahead(test: Test) -> int:
     return (test.ahead + 7) // 8
 
 
-def _behind(site: LoweringContext, header: Header, octets: int) -> Expr:
+def _behind(site: LoweringContext, header: Header, count: int) -> Expr:
     """A pointer to so many bytes behind the header; null if there are fewer."""
     w = site.writer
     ahead = w.local(BYTES, "ahead", P + (_bounded(header) or low_bits(SIZE, _ones(header))))
-    with w.when(either((ahead + octets > END, AT + SIZE + octets > LIMIT))):
+    with w.when(either((ahead + count > END, AT + SIZE + count > LIMIT))):
         w.set(ahead, 0)
     return ahead
 
@@ -309,7 +309,7 @@ def _test(test: Test, header: Header, bases: Bases) -> Expr:
     """`bases`: pointers to the fixed part, to groups and to so many bytes behind the header: null
     where these are absent."""
     if test.ahead:
-        base, found = bases[_octets_ahead(test)], Field(test.field, 0, test.ahead, "uint")
+        base, found = bases[_bytes_ahead(test)], Field(test.field, 0, test.ahead, "uint")
     else:
         found = header.field(test.field)
         base = bases[found.group]

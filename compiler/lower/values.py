@@ -90,11 +90,11 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
 
 def _recalled(site: LoweringContext, expr: Recalled) -> Value:
     """A slot of the entry that was found."""
-    octets = next(n for n in SIZES if n * 8 >= expr.width)
+    size = next(n for n in SIZES if n * 8 >= expr.width)
     prefix = site.states[expr.state].prefix
     got = State(f"{prefix}_got", Struct(f"{prefix}_entry"), scratch=True)
-    type_ = Int(32) if expr.port else raw(octets * 8)
-    return Value(Member(got, member_name(expr.slot), type_), octets * 8)
+    type_ = Int(32) if expr.port else raw(size * 8)
+    return Value(Member(got, member_name(expr.slot), type_), size * 8)
 
 
 def _packet_field(site: LoweringContext, node: str, f: Field, sure: bool = True) -> Value:
@@ -123,15 +123,15 @@ def _item(site: LoweringContext, node: str, f: Field, index: Value) -> Value:
     w, header, pointer = site.writer, site.header(node), site.node(node)
     array = header.array(f)
     assert array is not None and array.count is not None
-    octets = f.width // 8
+    size = f.width // 8
     first = group_pointer(site, header, array.name, pointer)
     count = clause(site, array.count, pointer, header).host()
     read = field_value(first, f)
     at = w.local(U64, "index", index.host())
     found = w.local(read.stored, "element", 0)
     with w.when(both((first, at < count))):
-        w.add(first, low_bits(at, array.most.bit_length()) * octets)
-        with w.when(first + octets <= packet_end()):
+        w.add(first, low_bits(at, array.most.bit_length()) * size)
+        with w.when(first + size <= packet_end()):
             w.set(found, read.expr)
     return read.holding(found)
 
@@ -183,8 +183,8 @@ def _option(site: LoweringContext, option: Packet) -> tuple[Made | None, Made]:
 def attribute(site: LoweringContext, expr: Attribute) -> Value:
     record = site.record(expr.binding)
     given = Member(record, f"has_{expr.element}", U8) if expr.optional else None
-    octets = bytes_of(expr.width)
-    return Value(Member(record, member_name(expr.element), raw(octets * 8)), octets * 8, given)
+    size = bytes_of(expr.width)
+    return Value(Member(record, member_name(expr.element), raw(size * 8)), size * 8, given)
 
 
 def list_of(site: LoweringContext, source: Attribute) -> Made:
@@ -195,34 +195,34 @@ def list_of(site: LoweringContext, source: Attribute) -> Made:
 
 def _listed(site: LoweringContext, source: Attribute, index: Value, most: int) -> Value:
     """One of the values in a record; those behind the last are 0."""
-    octets, values = bytes_of(source.width), list_of(site, source)
-    width = octets * 8
+    size, values = bytes_of(source.width), list_of(site, source)
+    width = size * 8
     if isinstance(index.expr, Number):
-        return Value(load(values, index.expr.value * octets, width), width)
+        return Value(load(values, index.expr.value * size, width), width)
     w = site.writer
     at = w.local(U64, "index", index.host())
     found = w.local(raw(width), "listed", 0)
     w.put(Opaque(at, "tested as it is, and not by what it was made of"))
     with w.when(at < most):
         w.put(Opaque(at, "computed with only here, where it is bounded"))
-        w.set(found, load(values, at * octets, width))
+        w.set(found, load(values, at * size, width))
     return Value(found, width)
 
 
 def _hash(site: LoweringContext, arguments: tuple[Expr, ...]) -> Value:
     """The arguments' bytes packed into words of a local array, then jhash."""
     w = site.writer
-    octets: list[tuple[int, Value]] = []
+    placed: list[tuple[int, Value]] = []
     at = 0
     for argument in arguments:
         v, width = value(site, argument), getattr(argument, "width", 64)
         if width < v.width:  # what a record or an entry holds in more bytes than the type has
             v = Value(v.host(), width)
-        octets.append((at, v))
+        placed.append((at, v))
         at += (v.width + 7) // 8
     count = (at + 3) // 4
     parts: list[list[Made]] = [[] for _ in range(count)]
-    for start, v in octets:
+    for start, v in placed:
         _pack(parts, start, v)
     words = tuple(bits_joined(each) for each in parts)
     name = w.array(Array(U32, count), "word", words)
@@ -239,6 +239,6 @@ def _pack(words: list[list[Made]], start: int, v: Value) -> None:
         words[start // 4].append(Cast(U32, bytes_) << start % 4 * 8)
         return
     for i in range(size):  # straddles words: byte by byte
-        octet = Cast(U32, Cast(U8, as_bytes(bytes_) >> i * 8))
+        byte = Cast(U32, Cast(U8, as_bytes(bytes_) >> i * 8))
         at = start + i
-        words[at // 4].append(octet << at % 4 * 8)
+        words[at // 4].append(byte << at % 4 * 8)

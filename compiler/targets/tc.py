@@ -67,7 +67,11 @@ class SkbHead(Head):
     def room(self, begins: Expr, pushed: Expr, headers: Headers, tag: Expr) -> Expr:
         protocols = tuple(h.header.protocol for h in headers)
         known = all(not h.sealed() and "sequence" not in h.given for h in headers)
-        if protocols not in _ENCAPSULATED or not known or (headers and headers[0].octets != _IPV4):
+        if (
+            protocols not in _ENCAPSULATED
+            or not known
+            or (headers and headers[0].known_size != _IPV4)
+        ):
             raise Unsupported(f"pushing {' / '.join(h.node for h in headers)}, at tc")
         return Call("make_room", (CTX, begins, pushed, _ENCAPSULATED[protocols]))
 

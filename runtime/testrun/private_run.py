@@ -252,7 +252,7 @@ class PrivateRun:
                 packets, octets = more[cell].tolist()
                 counted += [(name, sequences.get(cell, 0))] * packets
                 if octets != packets * length:
-                    wrong.append(("octets", name))
+                    wrong.append(("bytes", name))
         return counted, wrong
 
 

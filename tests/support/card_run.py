@@ -106,7 +106,7 @@ class CardRun:
             more = packets - counts[which][0]
             counted += [which] * more
             if octets - counts[which][1] != more * len(frame):
-                told.append(("octets", which[0]))
+                told.append(("bytes", which[0]))
         return Outcome(
             verdict,
             result.data if verdict in ("pass", "tx") else None,

@@ -70,8 +70,8 @@ def insert_vlan(host: Host, _: int, tag: int) -> Value:
 
 @known
 def swap_macs(_: Host, frame: Pointer) -> Value:
-    octets = frame.read(12)
-    frame.put(octets[6:] + octets[:6])
+    macs = frame.read(12)
+    frame.put(macs[6:] + macs[:6])
     return 0
 
 

@@ -164,8 +164,8 @@ def _port(port: Port) -> bytes:
 
     head = little(port.ifindex, 4) + little(port.mtu, 2) + little(port.vlan, 2) + port.mac
     address = port.address.to_bytes(4, "big")
-    octets = head + b"\x00\x01" + address + little(port.ifindex, 4)
-    return octets + port.address6.to_bytes(16, "big")
+    data = head + b"\x00\x01" + address + little(port.ifindex, 4)
+    return data + port.address6.to_bytes(16, "big")
 
 
 # ---- addresses ------------------------------------------------------------------------------

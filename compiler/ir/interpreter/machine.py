@@ -84,7 +84,7 @@ class Machine:
 class _Packet:
     """One packet's way."""
 
-    def __init__(self, machine: Machine, tables: Tables, arrival: Port, octets: bytes) -> None:
+    def __init__(self, machine: Machine, tables: Tables, arrival: Port, data: bytes) -> None:
         self._machine, self._tables = machine, tables
         self.environment, self.arrival = machine.environment, arrival
         self.layout, self.scratch, self.decode_probe = (
@@ -94,14 +94,14 @@ class _Packet:
         )
         self.unplaced, self.in_memory = machine.unplaced, machine.in_memory
         self.masks, self.behind = machine.masks, machine.behind
-        self.frame = Frame(octets)
+        self.frame = Frame(data)
         self._words: list[int] = []  # of the trace
         self._found: dict[int, int] = {}  # nodes, and one more than where they start
         self._events: list[tuple[str, str]] = []
         self._counted: list[tuple[str, int]] = []
         self._egress = 0
         self._queue: int | None = None
-        self._length = len(octets)
+        self._length = len(data)
 
     def outcome(self, result: int) -> Outcome:
         fate = cast("Fate", _FATES.get(result, f"verdict {result}"))
@@ -109,7 +109,7 @@ class _Packet:
         path, steps = traces.read(self._found, self._words, self._tables) if traces else ((), ())
         return Outcome(
             fate,
-            self.frame.octets if fate in ("pass", "tx", "redirect") else None,
+            self.frame.content if fate in ("pass", "tx", "redirect") else None,
             {"redirect": self._egress, "tx": self.arrival.number}.get(fate),
             tuple(self._events),
             tuple(self._counted),
@@ -135,7 +135,7 @@ class _Packet:
         if rule is None:
             raise Fault(f"{table}: a packet is counted for no rule, of cell {cell}")
         if length != self._length:
-            self._events.append(("octets", rule.kind))
+            self._events.append(("bytes", rule.kind))
         self._counted.append((rule.kind, rule.sequence))
 
     def internal(self) -> int:
@@ -219,14 +219,14 @@ class _Packet:
         place = state, key.read(of.key_size)
         now = int(self._machine.states.now * _SECOND)
         if what == "remember":
-            octets = bytearray(entry[0].read(of.entry_size))
-            octets[:8] = now.to_bytes(8, "little")
-            self._machine.entries[place] = Region(f"entry of {state}", octets)
+            content = bytearray(entry[0].read(of.entry_size))
+            content[:8] = now.to_bytes(8, "little")
+            self._machine.entries[place] = Region(f"entry of {state}", content)
             return 0
         found = self._machine.entries.get(place)
         if found is None:
             return 0
-        seen = int.from_bytes(found.octets[:8], "little")
+        seen = int.from_bytes(found.content[:8], "little")
         return 0 if of.ages and now - seen > of.ages * _SECOND else Pointer(found)
 
     # ---- the host ---------------------------------------------------------------------------

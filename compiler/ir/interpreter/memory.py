@@ -22,12 +22,12 @@ class Region:
     """So many bytes, known to a person by a name."""
 
     name: str
-    octets: bytearray
+    content: bytearray
 
     def within(self, at: int, size: int) -> None:
         """Raises `Fault` where some of the bytes are outside."""
-        if not (at >= 0 and at + size <= len(self.octets)):
-            raise Fault(f"{self.name}: {size} bytes at {at} of {len(self.octets)}")
+        if not (at >= 0 and at + size <= len(self.content)):
+            raise Fault(f"{self.name}: {size} bytes at {at} of {len(self.content)}")
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Pointer:
     region: Region
     at: int = 0
 
-    def __add__(self, octets: int) -> Pointer:
-        return Pointer(self.region, self.at + octets)
+    def __add__(self, offset: int) -> Pointer:
+        return Pointer(self.region, self.at + offset)
 
     def read(self, size: int) -> bytes:
         self.region.within(self.at, size)
-        return bytes(self.region.octets[self.at : self.at + size])
+        return bytes(self.region.content[self.at : self.at + size])
 
-    def put(self, octets: bytes) -> None:
-        self.region.within(self.at, len(octets))
-        self.region.octets[self.at : self.at + len(octets)] = octets
+    def put(self, data: bytes) -> None:
+        self.region.within(self.at, len(data))
+        self.region.content[self.at : self.at + len(data)] = data
 
     def load(self, bits: int, at: int = 0) -> int:
         return int.from_bytes((self + at).read(bits // 8), "little")
@@ -81,9 +81,9 @@ class Frame:
 
     window: _Window = field(init=False)
 
-    def __init__(self, octets: bytes) -> None:
-        memory = bytearray(HEADROOM) + octets + bytes(TAILROOM)
-        self.window = _Window("frame", memory, HEADROOM, HEADROOM + len(octets))
+    def __init__(self, content: bytes) -> None:
+        memory = bytearray(HEADROOM) + content + bytes(TAILROOM)
+        self.window = _Window("frame", memory, HEADROOM, HEADROOM + len(content))
 
     @property
     def data(self) -> Pointer:
@@ -98,7 +98,7 @@ class Frame:
         return self.window.end - self.window.start
 
     @property
-    def octets(self) -> bytes:
+    def content(self) -> bytes:
         return self.data.read(self.length)
 
     def at(self, offset: int, size: int) -> Pointer | None:
@@ -110,13 +110,13 @@ class Frame:
         more, whether they could or not."""
         w, self.window.good = self.window, False
         first, last = w.start + start, w.end + end
-        if first >= 0 and first + SHORTEST <= last <= len(w.octets):
-            w = _Window(w.name, w.octets, first, last)
+        if first >= 0 and first + SHORTEST <= last <= len(w.content):
+            w = _Window(w.name, w.content, first, last)
         else:
-            w = _Window(w.name, w.octets, w.start, w.end)
+            w = _Window(w.name, w.content, w.start, w.end)
         self.window, fits = w, (w.start, w.end) == (first, last)
         if fits and end > 0:
-            w.octets[last - end : last] = bytes(end)
+            w.content[last - end : last] = bytes(end)
         return fits
 
 

@@ -170,7 +170,7 @@ class Execution(Expressions):
     def _assign(self, s: n.Set) -> None:
         place = s.place
         if isinstance(place.type, Struct):
-            self.place(place).put(bytes(self.copied(s.value).region.octets))
+            self.place(place).put(bytes(self.copied(s.value).region.content))
             return
         found = self.value(s.value)
         if s.operator:

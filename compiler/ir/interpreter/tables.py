@@ -40,8 +40,8 @@ class Tables:
             return None
         key = table, cell
         if key not in self._records:
-            octets = bytearray(self._record(self.tables[table], rule))
-            self._records[key] = Region(f"record of {table}", octets)
+            content = bytearray(self._record(self.tables[table], rule))
+            self._records[key] = Region(f"record of {table}", content)
         return self._records[key]
 
     def find(self, table: str, words: list[int]) -> int:
@@ -64,11 +64,11 @@ class Tables:
     # ---- records ----------------------------------------------------------------------------
 
     def _record(self, table: Table, rule: Rule) -> bytes:
-        octets = bytearray(table.manifest.record_size)
+        content = bytearray(table.manifest.record_size)
         for member in table.manifest.record:
             part = self._member(table, rule, member)
-            octets[member.offset : member.offset + len(part)] = part
-        return bytes(octets) + self._behind_record(table, rule)
+            content[member.offset : member.offset + len(part)] = part
+        return bytes(content) + self._behind_record(table, rule)
 
     def _behind_record(self, table: Table, rule: Rule) -> bytes:
         """What a card's entry has besides: of that programs read the cell alone."""
