@@ -78,9 +78,9 @@ class Block:
             _image(image, field, column, at)
         if self.priorities is not None:
             end = size - kind.priority_shift // 8
-            image[:, end - 8 : end] = _octets(self.priorities[at], 8)
-        octets = image.tobytes()
-        return [octets[i : i + size] for i in range(0, len(octets), size)]
+            image[:, end - 8 : end] = _big_endian(self.priorities[at], 8)
+        data = image.tobytes()
+        return [data[i : i + size] for i in range(0, len(data), size)]
 
     def hashes(self, kind: Kind) -> Array:
         """Of the match images, a row each."""
@@ -125,17 +125,17 @@ class Block:
                     into[reference.id] = into.get(reference.id, 0) + count
 
 
-def _octets(values: Array, size: int) -> Array:
+def _big_endian(values: Array, size: int) -> Array:
     wide = values.astype(">u8").view(np.uint8).reshape(len(values), 8)
     return wide[:, 8 - size :]
 
 
 def _image(image: Array, field: Field, column: Column, at: Array | slice) -> None:
-    size = field.codec.octets
+    size = field.codec.size
     end = image.shape[1] - field.shift // 8
     assert column.forms is not None and column.others is not None
-    image[:, end - size : end] = _octets(column.others[at], size)
-    image[:, end - 2 * size : end - size] = _octets(column.values[at], size)
+    image[:, end - size : end] = _big_endian(column.others[at], size)
+    image[:, end - 2 * size : end - size] = _big_endian(column.values[at], size)
     image[:, end - 2 * size - 1] = column.forms[at]
 
 

@@ -17,18 +17,18 @@ _WIDE = 64
 
 
 class Cells:
-    """One column: `octets` (rows x width, 0 behind a cell's end) and `lengths`."""
+    """One column: `content` (rows x width, 0 behind a cell's end) and `lengths`."""
 
-    def __init__(self, octets: Array, lengths: Array) -> None:
-        self.octets, self.lengths = octets, lengths
+    def __init__(self, content: Array, lengths: Array) -> None:
+        self.content, self.lengths = content, lengths
 
     def texts(self, rows: Array | None = None) -> list[bytes]:
         """The cells, of those rows."""
-        octets = self.octets if rows is None else self.octets[rows]
-        width = octets.shape[1]
+        content = self.content if rows is None else self.content[rows]
+        width = content.shape[1]
         if not width:
-            return [b""] * len(octets)
-        found: list[bytes] = np.ascontiguousarray(octets).view(f"S{width}").ravel().tolist()
+            return [b""] * len(content)
+        found: list[bytes] = np.ascontiguousarray(content).view(f"S{width}").ravel().tolist()
         return found
 
 
@@ -43,9 +43,9 @@ def split(source: Source) -> tuple[list[str], list[Cells]]:
     header = [name.strip() for name in first.split(",")]
     if not rest.strip():
         raise _empty(source)
-    octets = np.frombuffer(rest.encode("utf-8", "replace"), np.uint8)
-    breaks = octets == ord("\n")
-    ends = np.flatnonzero(breaks | (octets == ord(",")))
+    data = np.frombuffer(rest.encode("utf-8", "replace"), np.uint8)
+    breaks = data == ord("\n")
+    ends = np.flatnonzero(breaks | (data == ord(",")))
     widths = np.diff(np.flatnonzero(breaks[ends]), prepend=-1)
     wrong = np.flatnonzero(widths != len(header))
     if len(wrong):
@@ -53,30 +53,30 @@ def split(source: Source) -> tuple[list[str], list[Cells]]:
     starts = np.empty_like(ends)
     starts[0], starts[1:] = 0, ends[:-1] + 1
     n = len(header)
-    return header, [_gather(octets, starts[i::n], ends[i::n]) for i in range(n)]
+    return header, [_gather(data, starts[i::n], ends[i::n]) for i in range(n)]
 
 
-def _gather(octets: Array, starts: Array, ends: Array) -> Cells:
+def _gather(data: Array, starts: Array, ends: Array) -> Cells:
     lengths = ends - starts
     width = int(lengths.max(initial=0))
     if width > _WIDE:
-        raw = octets.tobytes()
+        raw = data.tobytes()
         return _of([raw[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
     columns = np.zeros((width, len(starts)), np.uint8)  # transposed: each read is of one position
-    last, least = len(octets) - 1, int(lengths.min())
+    last, least = len(data) - 1, int(lengths.min())
     for j in range(width):
         if j < least:
-            columns[j] = octets[starts + j]
+            columns[j] = data[starts + j]
         else:
-            columns[j] = np.where(lengths > j, octets[np.minimum(starts + j, last)], 0)
+            columns[j] = np.where(lengths > j, data[np.minimum(starts + j, last)], 0)
     return Cells(columns.T, lengths)
 
 
 def _of(cells: Sequence[bytes]) -> Cells:
     lengths = np.array([len(c) for c in cells])
     width = max(1, int(lengths.max(initial=1)))
-    octets = np.array(cells, f"S{width}").view(np.uint8).reshape(len(cells), width)
-    return Cells(octets, lengths)
+    content = np.array(cells, f"S{width}").view(np.uint8).reshape(len(cells), width)
+    return Cells(content, lengths)
 
 
 def _quoted(source: Source, text: str) -> tuple[list[str], list[Cells]]:
@@ -113,31 +113,31 @@ def _uneven(source: Source, row: int, width: int, wanted: int) -> Refused:
 
 def decimals(cells: Cells, most: int) -> tuple[Array, Array]:
     """(which cells are plain decimals up to `most`, their values)."""
-    octets, lengths = cells.octets, cells.lengths
+    content, lengths = cells.content, cells.lengths
     value = np.zeros(len(lengths), np.uint64)
     good = (lengths > 0) & (lengths <= 18)
-    for j in range(min(octets.shape[1], 18)):
-        digit = octets[:, j] - np.uint8(48)
+    for j in range(min(content.shape[1], 18)):
+        digit = content[:, j] - np.uint8(48)
         inside = lengths > j
         good &= ~inside | (digit < 10)
         value = np.where(inside, value * np.uint64(10) + digit, value)
-    if octets.shape[1]:
-        good &= (octets[:, 0] != 48) | (lengths == 1)
+    if content.shape[1]:
+        good &= (content[:, 0] != 48) | (lengths == 1)
     return good & (value <= most), value
 
 
 def prefixes(cells: Cells) -> tuple[Array, Array, Array]:
     """(which cells are IPv4 addresses or prefixes 1 to 32 without host bits, values, lengths)."""
-    octets, lengths = cells.octets, cells.lengths
+    content, lengths = cells.content, cells.lengths
     n = len(lengths)
     value, number = np.zeros(n, np.uint32), np.zeros(n, np.uint32)
     digits, part = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
     bad = (lengths == 0) | (lengths > 18)
-    for j in range(min(octets.shape[1], 18)):
-        octet = octets[:, j]
-        digit = octet - np.uint8(48)
+    for j in range(min(content.shape[1], 18)):
+        byte = content[:, j]
+        digit = byte - np.uint8(48)
         is_digit, inside = digit < 10, lengths > j
-        dot, slash = octet == ord("."), octet == ord("/")
+        dot, slash = byte == ord("."), byte == ord("/")
         # A leading zero, an empty or too large byte, a dot too many, a slash too early.
         bad |= is_digit & (digits > 0) & (number == 0)
         bad |= inside & ~(is_digit | dot | slash)

@@ -91,16 +91,16 @@ class _Reader(dict[bytes, int]):
         self.faults: dict[bytes, Fault] = {}
         self.warnings: dict[bytes, Fault] = {}
 
-    def __missing__(self, octets: bytes) -> int:
-        text = octets.decode("utf-8", "replace").strip()
+    def __missing__(self, raw: bytes) -> int:
+        text = raw.decode("utf-8", "replace").strip()
         try:
             index = self.read(text) if text else 0
             if text and (warning := self.ignored(text)) is not None:
-                self.warnings[octets] = warning
+                self.warnings[raw] = warning
         except Fault as fault:
-            self.faults[octets] = fault
+            self.faults[raw] = fault
             index = 0
-        self[octets] = index
+        self[raw] = index
         return index
 
     def read(self, text: str) -> int:
@@ -146,7 +146,7 @@ class _Values(_Reader):
     def __init__(self, field: Field) -> None:
         super().__init__(field.codec.name)
         self.codec: Codec = field.codec
-        self.dtype = _DTYPES[1 << (field.codec.octets - 1).bit_length()]
+        self.dtype = _DTYPES[1 << (field.codec.size - 1).bit_length()]
         self.read_values = [0]
 
     def read(self, text: str) -> int:

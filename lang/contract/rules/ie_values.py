@@ -104,7 +104,7 @@ class Codec:
         self._prefixes = _prefixes_of(self.width)
 
     @property
-    def octets(self) -> int:
+    def size(self) -> int:
         """Of a value on the wire and in images."""
         return LENGTHS[self.lengths[0]] // 8
 

@@ -119,7 +119,7 @@ class Kind:
             codec = self.codecs[match.element]
             if codec.element.references:  # a port: its names are what symbols are to a number
                 codec = Codec(replace(codec.element, symbols=dict(ports or {})))
-            field = Field(MATCH, i, codec, match, 8 * codec.octets, shift)
+            field = Field(MATCH, i, codec, match, 8 * codec.size, shift)
             self._add(field)
             self.match.append(field)
             shift += 8 + 2 * field.wide

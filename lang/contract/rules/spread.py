@@ -37,10 +37,10 @@ def jhash2(words: Sequence[int], initial: int = 0) -> int:
     return _final((a + tail[0]) & _WORD, (b + tail[1]) & _WORD, (c + tail[2]) & _WORD)
 
 
-def jhash(octets: bytes, initial: int = 0) -> int:
+def jhash(data: bytes, initial: int = 0) -> int:
     """jhash2 over the bytes, padded with zeros to whole words, each read little-endian."""
-    octets += bytes(-len(octets) % 4)
-    return jhash2(struct.unpack(f"<{len(octets) // 4}I", octets), initial)
+    data += bytes(-len(data) % 4)
+    return jhash2(struct.unpack(f"<{len(data) // 4}I", data), initial)
 
 
 def slot(value: int) -> int:

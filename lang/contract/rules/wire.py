@@ -127,8 +127,8 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
     size = LENGTHS[ie.length.lower() or codec.lengths[0]] // 8
     value = codec.number(ie.value, enumerated=ie.form == "value")
     if isinstance(codec, ListCodec):
-        octets = b"".join(each.to_bytes(size, "big") for each in codec.values_of(value))
-        out += _IE.pack(1, number, 0, len(octets)) + octets
+        data = b"".join(each.to_bytes(size, "big") for each in codec.values_of(value))
+        out += _IE.pack(1, number, 0, len(data)) + data
         return
     out += _IE.pack(1, number, _FORMS.index(ie.form), size) + value.to_bytes(size, "big")
     if ie.form == "prefix":
@@ -305,7 +305,7 @@ class _Reader:
 
     def listed(self, codec: ListCodec, form: int, size: int) -> IE:
         """The values of an element that holds several."""
-        each = codec.octets
+        each = codec.size
         if form or not size or size % each or size // each > codec.most:
             raise _Bad(self.at - 1, f"`{codec.name}` takes 1 to {codec.most} values")
         at = self.at
