@@ -75,7 +75,7 @@ class Tested:
         return self._fuzzed.world.environment
 
     def packets(self) -> SearchStrategy[Drawn]:
-        """Packets for the pipeline: `frame` are its octets, `port` the number of the port that it
+        """Packets for the pipeline: `frame` are its bytes, `port` the number of the port that it
         arrives by. Most are whole; some are cut off, damaged or padded."""
         return self._fuzzed.packets()
 
@@ -107,7 +107,7 @@ class Tested:
         return parse_request(Source("request", text))
 
     def agree(self, scenario: Scenario) -> list[Outcome]:
-        """What becomes of the scenario's packets (those of 14 octets and more). Raises
+        """What becomes of the scenario's packets (those of 14 bytes and more). Raises
         `AssertionError` where interpreter, intermediate representation and kernel differ, with a
         packet test that shows it."""
         outcomes = []

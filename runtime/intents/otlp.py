@@ -49,7 +49,7 @@ def _intents(found: Reports) -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     yield _sum(
         "helio.intent.io", "By", "Bytes of these.",
-        [{**_whole(r.octets, of), **times} for (r, of), times in zip(each, since, strict=True)],
+        [{**_whole(r.byte_count, of), **times} for (r, of), times in zip(each, since, strict=True)],
     )  # fmt: skip
     yield _gauge(
         "helio.intent.active", "1", "1 while the intent's rules are in force.",

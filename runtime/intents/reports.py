@@ -23,17 +23,17 @@ Counts = Mapping[Reference, Count]
 
 @dataclass(frozen=True)
 class Report:
-    """Of one intent: `packets` and `octets` since it began, `new_…` since the last report. `cpu`:
-    of one CPU's time, 0 to 1, what programs took for its packets, were each of them average.
+    """Of one intent: `packets` and `byte_count` since it began, `new_…` since the last report.
+    `cpu`: of one CPU's time, 0 to 1, what programs took for its packets, were each of them average.
     `new_lost`: frames that the queues of the CPUs which it steers to dropped since the last report,
     whose ever they were: it lost no more there. None if its rules name no queue or nobody sees.
     `sizes`: packets by size, as `moment.Counted` has them."""
 
     intent: Intent
     packets: int
-    octets: int
+    byte_count: int
     new_packets: int
-    new_octets: int
+    new_byte_count: int
     cpu: float | None
     new_lost: int | None
     sizes: Sequence[int]
@@ -126,11 +126,11 @@ class Reporter:
         if intent.state == "active" and found:
             now = tuple(map(sum, zip(*found, strict=False)))
         self._known[intent.serial] = now
-        packets, octets = (max(0, now[i] - before[i]) if seconds else 0 for i in range(2))
+        packets, byte_count = (max(0, now[i] - before[i]) if seconds else 0 for i in range(2))
         cpu = None
         if nanoseconds is not None and seconds:
             cpu = packets * nanoseconds / 1e9 / seconds
-        return Report(intent, now[0], now[1], packets, octets, cpu, lost, now[2:])
+        return Report(intent, now[0], now[1], packets, byte_count, cpu, lost, now[2:])
 
     def _nanoseconds(self) -> float | None:
         """Of a packet on average, since this was last asked."""

@@ -35,7 +35,7 @@ def read_bundle(directory: Path) -> Bundle:
         raise errors.refused(errors.no_bundle(directory, why))
     text = _text(directory / "manifest.json", directory)
     traced = _traced(directory)
-    return make_bundle(text, lambda file: _octets(file, directory), directory, traced)
+    return make_bundle(text, lambda file: _content(file, directory), directory, traced)
 
 
 def make_bundle(
@@ -87,17 +87,17 @@ def _traced(directory: Path) -> TracedBuild | None:
         raise errors.refused(_bad_manifest(path, str(error))) from None
     if not schema.pipeline.isidentifier():
         raise errors.refused(_bad_manifest(path, "it names no pipeline"))
-    return TracedBuild(_octets(directory / traced_file(schema.pipeline), directory), schema)
+    return TracedBuild(_content(directory / traced_file(schema.pipeline), directory), schema)
 
 
 def _text(path: Path, directory: Path) -> str:
     try:
-        return _octets(path, directory).decode()
+        return _content(path, directory).decode()
     except UnicodeDecodeError:
         raise errors.refused(_bad_manifest(path, "not UTF-8")) from None
 
 
-def _octets(path: Path, directory: Path) -> bytes:
+def _content(path: Path, directory: Path) -> bytes:
     try:
         if path.stat().st_size > _LARGEST:
             raise errors.refused(errors.no_bundle(directory, f"`{path.name}` is too large"))

@@ -51,7 +51,7 @@ class KindImages:
         self, manifest: Manifest, kind: RuleKind, images: memoryview, words: memoryview
     ) -> None:
         self.kind, self.codec = kind, ImageCodec(manifest, kind)
-        self._octets, self._words = images, words
+        self._raw, self._words = images, words
         self._stride = stride_of(kind)
 
     @property
@@ -60,7 +60,7 @@ class KindImages:
 
     @property
     def images(self) -> Array:
-        rows: Array = np.frombuffer(self._octets, np.uint8)
+        rows: Array = np.frombuffer(self._raw, np.uint8)
         return rows.reshape(-1, self._stride)
 
     def stage(self, cell: int, revision: int, rule: Rule | None, match: bytes = b"") -> None:
@@ -69,9 +69,9 @@ class KindImages:
         words = self._words.cast("Q")
         which = words[cell] & 1 ^ 1
         at = (2 * cell + which) * self._stride
-        self._octets[at : at + self._stride] = bytes(self._stride)
+        self._raw[at : at + self._stride] = bytes(self._stride)
         if rule is not None:
-            self.codec.write(self._octets, at, rule, cell, match)
+            self.codec.write(self._raw, at, rule, cell, match)
         words[cell] = revision << 1 | which
 
     def staged(self, revision: int) -> bool:
@@ -89,7 +89,7 @@ class KindImages:
         slots = slots_at(self.kind, self.words, self.images, revision)
         for cell in np.flatnonzero(slots).tolist():
             at = int(slots[cell]) * self._stride
-            yield cell, self.codec.rule_of(self._octets[at : at + self._stride])[0]
+            yield cell, self.codec.rule_of(self._raw[at : at + self._stride])[0]
 
     def put(self, cells: Array, images: Array, revision: int) -> None:
         """Fill fresh images with rules that are in force at a revision."""

@@ -267,7 +267,7 @@ class Reader:
             slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
             seen = int.from_bytes(entry[:SEEN], "little")
             values = tuple(
-                (s.name, self._shown(s, octets, host_order)) for s, octets, host_order in slots
+                (s.name, self._shown(s, data, host_order)) for s, data, host_order in slots
             )
             found.append(Entry(values, (now - seen) / 1e9 if state.ages else None))
         return sorted(found)

@@ -217,9 +217,9 @@ def _kind(found: _Families, now: KindSample, labels: dict[str, str], total: _Tot
         found.gauge("masks", "Masks under which rules are looked for.", labels, now.masks)
         found.gauge("masks_capacity", "Masks that there can be.", labels, kind.tuples)
     if kind.counts:
-        packets, octets = total.add(now)
+        packets, byte_count = total.add(now)
         found.counter("rule_packets", "Packets that rules counted.", labels, packets)
-        found.counter("rule_bytes", "Bytes on arrival that rules counted.", labels, octets)
+        found.counter("rule_bytes", "Bytes on arrival that rules counted.", labels, byte_count)
 
 
 def _rules(found: _Families, reader: Reader, now: KindSample, of: dict[str, str]) -> None:
@@ -232,9 +232,9 @@ def _rules(found: _Families, reader: Reader, now: KindSample, of: dict[str, str]
         # rules of a group share an id: what tells them apart is their age
         labels = {**of, "kind": rule.kind, "id": str(rule.id), "name": rule.name,
                   "sequence": str(rule.sequence)}  # fmt: skip
-        packets, octets = now.counts[row].tolist()
+        packets, byte_count = now.counts[row].tolist()
         found.counter("single_rule_packets", "Packets that a rule counted.", labels, packets)
-        found.counter("single_rule_bytes", "Bytes that a rule counted.", labels, octets)
+        found.counter("single_rule_bytes", "Bytes that a rule counted.", labels, byte_count)
 
 
 def _ports(found: _Families, now: Sample, of: dict[str, str]) -> None:
@@ -303,8 +303,8 @@ class _Total:
         """Packets and bytes up to now."""
         self._sum += gained(self._last, now).sum(axis=0, dtype=np.uint64)
         self._last = now
-        packets, octets = self._sum.tolist()
-        return packets, octets
+        packets, byte_count = self._sum.tolist()
+        return packets, byte_count
 
 
 def gained(last: KindSample | None, now: KindSample) -> Array:

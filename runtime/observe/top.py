@@ -50,7 +50,7 @@ class Busy(NamedTuple):
     """A rule, and its packets and bytes a second."""
 
     packets: float
-    octets: float
+    byte_rate: float
     text: str
 
 
@@ -83,7 +83,7 @@ class TopView:
             states = [(s.name, f"{count:,} of {s.capacity:,}") for s, count in now.states]
             out += [Line(""), *_table(_STATES, states, range(1, 2))]
         if self.rules:
-            rows = [(_short(r.packets), _short(r.octets * 8), r.text) for r in self.rules]
+            rows = [(_short(r.packets), _short(r.byte_rate * 8), r.text) for r in self.rules]
             out += [Line(""), *_table(_RULES, rows, range(2))]
         falling = sorted(rates.items(), key=lambda item: -item[1])
         lost = [(_short(rate), f"{g}: {r}") for (g, r), rate in falling if g != "verdict" and rate]
@@ -116,8 +116,8 @@ def _busiest(reader: Reader, now: Sample, before: Sample, most: int) -> list[Bus
     for kind, last in zip(now.kinds, before.kinds, strict=True):
         more = gained(last, kind)
         for row in busiest(more[:, 0], most):
-            packets, octets = more[row].tolist()
-            found.append((packets, octets, kind, row))
+            packets, byte_count = more[row].tolist()
+            found.append((packets, byte_count, kind, row))
     found.sort(key=lambda each: -each[0])
     few = found and sum(kind.rules for kind in now.kinds) <= _FEW_RULES
     moment = None
@@ -125,13 +125,13 @@ def _busiest(reader: Reader, now: Sample, before: Sample, most: int) -> list[Bus
         with suppress(Refused):  # it is overtaken all the time: then rules go by their names
             moment = reader.snapshot()
     rows = []
-    for packets, octets, kind, row in found[:most]:
+    for packets, byte_count, kind, row in found[:most]:
         rule = reader.rule_in(kind.kind, int(kind.cells[row]))
         if rule is not None and rule.sequence == int(kind.sequences[row]):
             text = f"{rule.kind} {rule.id} {rule.name}".rstrip()
             if moment is not None:
                 text = format_rule(rule, reader.manifest, moment)
-            rows.append(Busy(packets / seconds, octets / seconds, text))
+            rows.append(Busy(packets / seconds, byte_count / seconds, text))
     return rows
 
 
@@ -177,8 +177,8 @@ def _kind_rows(
     for kind, last in zip(now, before, strict=True):
         rates = ["-", "-"]
         if kind.kind.counts:
-            packets, octets = gained(last, kind).sum(axis=0).tolist()
-            rates = [_short(packets / seconds), _short(octets * 8 / seconds)]
+            packets, byte_count = gained(last, kind).sum(axis=0).tolist()
+            rates = [_short(packets / seconds), _short(byte_count * 8 / seconds)]
         masks = f"{kind.masks} of {kind.kind.tuples}" if kind.masks is not None else "-"
         rows.append((kind.kind.name, *rates, f"{kind.rules:,} of {kind.kind.capacity:,}", masks))
     return rows

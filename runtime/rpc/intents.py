@@ -112,7 +112,7 @@ def _report(found: Report) -> pb.IntentReport:
     measured = {"sizes": found.sizes or None, "loss": found.new_lost, "cpu": found.cpu}
     return pb.IntentReport(
         id=found.intent.id, state=_STATES[found.intent.state], packets=found.packets,
-        octets=found.octets, new_packets=found.new_packets, new_octets=found.new_octets,
+        octets=found.byte_count, new_packets=found.new_packets, new_octets=found.new_byte_count,
         cpu=found.cpu, sizes=_sizes(found.sizes), new_lost_at_most=found.new_lost,
         not_measured=[what for what, value in measured.items() if value is None],
     )  # fmt: skip

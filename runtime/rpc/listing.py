@@ -140,9 +140,9 @@ class Listing:
         return Codecs(self.moment.manifest, self.moment.kinds)
 
     def _message(self, counted: Counted) -> pb.Rule:
-        rule, packets, octets, sizes = counted
-        made = pb.Rule(kind=rule.kind, id=rule.id, name=rule.name, packets=packets, octets=octets,
-                       owned=bool(rule.owner), sizes=sizes)  # fmt: skip
+        rule, packets, byte_count, sizes = counted
+        made = pb.Rule(kind=rule.kind, id=rule.id, name=rule.name, packets=packets,
+                       octets=byte_count, owned=bool(rule.owner), sizes=sizes)  # fmt: skip
         owner = self.moment.owner_of(rule)
         if owner is not None:
             made.owner.kind, made.owner.id = owner

@@ -28,7 +28,7 @@ class Filter:
     def __init__(self, kind: RuleKind, memory: memoryview) -> None:
         self._size = kind.key_size
         self.words = memory[: kind.filter // 8].cast("Q")
-        self._octets = self.words.cast("B")  # the same bits, since words are little-endian
+        self._raw = self.words.cast("B")  # the same bits, since words are little-endian
         self._shift = 64 - (kind.filter.bit_length() - 1)
         self._others: dict[int, int] = {}  # how many keys have a bit besides the first, if any do
         whole, rest = divmod(self._size, 8)  # keys are made of u32s
@@ -38,7 +38,7 @@ class Filter:
         self._factors = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(count)]
 
     def close(self) -> None:
-        self._octets.release()
+        self._raw.release()
         self.words.release()
 
     def bit(self, key: bytes) -> int:
@@ -65,18 +65,18 @@ class Filter:
         # `bit`, without the call: this is a tenth of creating a rule.
         total = sum(map(mul, self._unpack(key), self._factors)) & _MOST
         bit = ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
-        octets, at, one = self._octets, bit >> 3, 1 << (bit & 7)
-        found = octets[at]
+        raw, at, one = self._raw, bit >> 3, 1 << (bit & 7)
+        found = raw[at]
         if found & one:
             self._others[bit] = self._others.get(bit, 0) + 1
         else:
-            octets[at] = found | one
+            raw[at] = found | one
 
     def remove(self, key: bytes) -> None:
         bit = self.bit(key)
         others = self._others.pop(bit, 0)
         if not others:
-            self._octets[bit >> 3] &= ~(1 << (bit & 7))
+            self._raw[bit >> 3] &= ~(1 << (bit & 7))
         elif others > 1:
             self._others[bit] = others - 1
 

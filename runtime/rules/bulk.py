@@ -18,7 +18,7 @@ from ...lang.contract.rules.columns import one
 from ...lang.contract.rules.optimistic import NONE, YieldPoint, paced
 from .bloom import hashes_of
 from .directory import Tuple, bests, unique
-from .images import HEAD, LIVE, NAME_OCTETS
+from .images import HEAD, LIVE, NAME_SIZE
 from .matches import SEQUENCE_BITS
 from .tables import ENTRIES, ENTRY, Pool, Table
 
@@ -167,7 +167,7 @@ class Keys:
                  if (column := block.matchers.get(match.element)) is not None
                  and column.forms is not None]  # fmt: skip
         first, self._group = _distinct(found, len(block))
-        self._masks = _octets(table, found, first, len(first), "mask")
+        self._masks = _key_bytes(table, found, first, len(first), "mask")
         self.masks = [int.from_bytes(mask.tobytes(), "big") for mask in self._masks]
         self._entries = entries = np.zeros(len(block), ENTRIES)
         entries["cell"], entries["priority"] = cells, _priorities(table, block)
@@ -176,7 +176,7 @@ class Keys:
         entries["rank"] = bits << np.uint64(SEQUENCE_BITS) | ages
         best = bests(self._group, entries["priority"], entries["rank"], len(first))
         self._best = [best(i) for i in range(len(first))]
-        self._keys = _octets(table, found, slice(None), len(block), "value")
+        self._keys = _key_bytes(table, found, slice(None), len(block), "value")
         self._tuples: list[Tuple] = []
         self._ours: list[int] = []  # of the keys that a tuple has
         self._unique = False
@@ -306,14 +306,14 @@ def _image_type(table: Table) -> Any:
     """An image (images.py) as a structure."""
     kind = table.kind
     fields: list[tuple[str, Any]] = [(name, HEAD[name]) for name in HEAD.names or ()]
-    fields += [("name", f"S{NAME_OCTETS}")] if kind.named else []
+    fields += [("name", f"S{NAME_SIZE}")] if kind.named else []
     for i, match in enumerate(kind.match):
         wide = _unsigned(bytes_of(match.width))
         fields += [(f"form{i}", "u1"), (f"value{i}", wide), (f"other{i}", wide)]
     for name in kind.gives:
         fields += [
             (f"tag {name}", "u1"),
-            (f"given {name}", _unsigned(table.image_codec.given[name].octets)),
+            (f"given {name}", _unsigned(table.image_codec.given[name].size)),
         ]
     fields += [("target_tag", "u1"), ("target", "<u4")] if kind.alternatives else []
     return _padded(np.dtype(fields), table.image_stride)
@@ -334,8 +334,8 @@ def _images(table: Table, block: Block, cells: Array, part: slice, packed: Any) 
             out[f"value{i}"] = np.where(forms != 0, column.values[part], 0)
             out[f"other{i}"] = np.where(forms != 0, column.others[part], 0)
     _given(table, block, out, part)
-    octets: Array = out.view(np.uint8).reshape(len(cells), table.image_stride)
-    return octets
+    data: Array = out.view(np.uint8).reshape(len(cells), table.image_stride)
+    return data
 
 
 def _given(table: Table, block: Block, out: Array, part: slice) -> None:
@@ -373,8 +373,8 @@ def _padded(packed: Any, size: int) -> Any:
     return np.dtype(described)
 
 
-def _unsigned(octets: int) -> str:
-    return f"<u{octets}" if octets <= 8 else f"V{octets}"
+def _unsigned(size: int) -> str:
+    return f"<u{size}" if size <= 8 else f"V{size}"
 
 
 def _big(values: Array, size: int) -> Array:
@@ -413,7 +413,7 @@ def _matched(match: Match, column: Column) -> _Matched:
     return _Matched(match, value.astype(np.uint64), mask, present, bits)
 
 
-def _octets(
+def _key_bytes(
     table: Table, found: list[_Matched], at: Array | slice, count: int,
     what: Literal["value", "mask"],
 ) -> Array:  # fmt: skip
@@ -425,9 +425,9 @@ def _octets(
         values = each.mask if what == "mask" else each.value
         values = values if len(values) == 1 else values[at]
         shift = match.position % 8
-        octets = (match.width + shift + 7) // 8
+        length = (match.width + shift + 7) // 8
         end = size - match.position // 8
-        out[:, end - octets : end] |= _big(values << np.uint64(shift), 8)[:, 8 - octets :]
+        out[:, end - length : end] |= _big(values << np.uint64(shift), 8)[:, 8 - length :]
         if match.presence is not None:
             present = each.present if len(each.present) == 1 else each.present[at]
             bit = present.astype(np.uint8) << (match.presence % 8)

@@ -114,18 +114,18 @@ class Directory:
 
     def _put(self, tuple_: Tuple, key: int, entry: bytes, staged: list[bytes]) -> bool:
         """Whether the key was free under the tuple, and is in the hash now."""
-        octets = (key | tuple_.number).to_bytes(self._size, "big")
+        raw = (key | tuple_.number).to_bytes(self._size, "big")
         if self.filter is not None:
-            self.filter.add(octets)
+            self.filter.add(raw)
         tuple_.keys += 1
-        staged.append(octets)
+        staged.append(raw)
         try:
-            self.entries.update(octets, entry, BPF_NOEXIST)
+            self.entries.update(raw, entry, BPF_NOEXIST)
         except BpfError as error:
             if error.errno != EEXIST:
                 raise
             staged.pop()
-            self.release(octets)
+            self.release(raw)
             return False
         return True
 
@@ -155,9 +155,9 @@ class Directory:
         for mask, key in patterns:
             same = self.by_mask.get(mask, ())
             for tuple_ in same:
-                octets = (key | tuple_.number).to_bytes(self._size, "big")
-                if len(same) == 1 or self.leads(octets, cell):
-                    found.append(octets)
+                raw = (key | tuple_.number).to_bytes(self._size, "big")
+                if len(same) == 1 or self.leads(raw, cell):
+                    found.append(raw)
                     break
         return found
 
@@ -235,7 +235,7 @@ class Directory:
         self.slot = self._free_slots.pop()
         order = sorted(self._by_number.values(), key=lambda t: t.best, reverse=True)
         at = self.slot * self._stride
-        self._memory[at : at + self._stride] = self._octets(order)
+        self._memory[at : at + self._stride] = self._packed(order)
         for tuple_ in order:
             tuple_.told = tuple_.best
         self.dirty = False
@@ -263,15 +263,15 @@ class Directory:
                 self._dropped.append(tuple_.number)
                 self.dirty = True
 
-    def _octets(self, order: list[Tuple]) -> bytes:
+    def _packed(self, order: list[Tuple]) -> bytes:
         parts = [_HEAD.pack(len(order), 0)]
         pad = bytes(self.words * 8 - self._size)
         for tuple_ in order:
             parts.append(_BOUND.pack(*tuple_.best))
             parts.append(tuple_.mask.to_bytes(self._size, "big") + pad)
             parts.append((tuple_.number.to_bytes(self._size, "big") + pad)[-8:])
-        octets = b"".join(parts)
-        return octets + bytes(self._stride - len(octets))
+        data = b"".join(parts)
+        return data + bytes(self._stride - len(data))
 
     def _read(self) -> None:
         """The tuples of the published version, without keys yet."""

@@ -24,7 +24,7 @@ from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest import manifest as m
 from ...lang.contract.rules.rules import Form, Matcher, Member, Reference, Rule
 
-NAME_OCTETS = 64
+NAME_SIZE = 64
 LIVE = 1
 FORMS: tuple[Form, ...] = ("value", "prefix", "mask", "range")
 _HEAD_FIELDS = {
@@ -41,10 +41,10 @@ _LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # of a list, so many byt
 def of_heads(name: str, images: npt.NDArray[Any], rows: Any = slice(None)) -> npt.NDArray[Any]:
     """A field of the head of so many images: [row, byte]."""
     form = HEAD[name]
-    return np.ascontiguousarray(images[rows, octets_in_head(name)]).view(form)[:, 0]
+    return np.ascontiguousarray(images[rows, head_slice(name)]).view(form)[:, 0]
 
 
-def octets_in_head(name: str) -> slice:
+def head_slice(name: str) -> slice:
     """Where an image has a field of its head."""
     fields: Any = HEAD.fields
     form, at = fields[name]
@@ -60,7 +60,7 @@ class Matched(NamedTuple):
 
     at: int
     form: struct.Struct
-    octets: int
+    size: int
 
 
 class Given(NamedTuple):
@@ -69,7 +69,7 @@ class Given(NamedTuple):
 
     at: int
     form: struct.Struct
-    octets: int
+    size: int
     references: tuple[str, ...]
 
 
@@ -78,20 +78,20 @@ class ImageCodec:
 
     def __init__(self, manifest: m.Manifest, kind: m.RuleKind) -> None:
         self.kind = kind
-        self.match_at = at = _HEAD.size + (NAME_OCTETS if kind.named else 0)
+        self.match_at = at = _HEAD.size + (NAME_SIZE if kind.named else 0)
         self.matched: dict[str, Matched] = {}
         for match in kind.match:
-            octets = bytes_of(match.width)
-            form = struct.Struct("<B" + 2 * _LETTERS[octets])
-            self.matched[match.element] = Matched(at, form, octets)
+            size = bytes_of(match.width)
+            form = struct.Struct("<B" + 2 * _LETTERS[size])
+            self.matched[match.element] = Matched(at, form, size)
             at += form.size
         self.match_end = at
         self.given: dict[str, Given] = {}
         for name in kind.gives:
             element = manifest.element(name)
-            octets = max(4, bytes_of(element.width, element.most))
-            form = struct.Struct("<B" + _LETTERS.get(octets, f"{octets}s"))
-            self.given[name] = Given(at, form, octets, element.references)
+            size = max(4, bytes_of(element.width, element.most))
+            form = struct.Struct("<B" + _LETTERS.get(size, f"{size}s"))
+            self.given[name] = Given(at, form, size, element.references)
             at += form.size
         self.target_at = at
         at += _ID.size if kind.alternatives else 0
@@ -103,13 +103,13 @@ class ImageCodec:
         self._front, self._no_target = self._frame(at)
         self._whole = self._struct()
         self._gives = {
-            name: (x.at, _put(x.form, x.octets), {to: 2 + i for i, to in enumerate(x.references)})
+            name: (x.at, _put(x.form, x.size), {to: 2 + i for i, to in enumerate(x.references)})
             for name, x in self.given.items()
         }
 
     def _struct(self) -> struct.Struct:
         """All of an image but its members."""
-        parts = [_HEAD.format, f"{NAME_OCTETS}s" if self.kind.named else ""]
+        parts = [_HEAD.format, f"{NAME_SIZE}s" if self.kind.named else ""]
         parts += [matched.form.format for matched in self.matched.values()]
         parts += [given.form.format for given in self.given.values()]
         parts += [_ID.format] if self.kind.alternatives else []
@@ -118,7 +118,7 @@ class ImageCodec:
     def _frame(self, end: int) -> tuple[struct.Struct, tuple[Any, Any]]:
         """What every image of the kind has (head, name, match, target), zeros between and up to
         `end`; and what stands for no target. A part that the kind does not have takes no bytes."""
-        name = NAME_OCTETS if self.kind.named else 0
+        name = NAME_SIZE if self.kind.named else 0
         match, gap = self.match_end - self.match_at, self.target_at - self.match_end
         target = _ID.format.lstrip("<") if self.kind.alternatives else "0s0s"
         frame = struct.Struct(f"{_HEAD.format}{name}s{match}s{gap}x{target}")
@@ -129,15 +129,15 @@ class ImageCodec:
         """Write the rule's image; what lies behind it in its slot is never read. `match`: the
         bytes of its match elements (`matches.py`). Raises TooLong."""
         _, id_, sequence, name, owner, priority, _, values, references, target, members = rule
-        octets = name.encode()
-        if len(octets) > NAME_OCTETS:
+        encoded = name.encode()
+        if len(encoded) > NAME_SIZE:
             raise TooLong(name)
         tag, number = self._no_target
         if target is not None:
             kind, number = target
             tag = self._targets[kind]
         self._front.pack_into(
-            into, at, sequence, owner, id_, priority, LIVE, cell, octets, match, tag, number
+            into, at, sequence, owner, id_, priority, LIVE, cell, encoded, match, tag, number
         )
         for element, value in values:
             start, put, _ = self._gives[element]
@@ -193,13 +193,13 @@ class ImageCodec:
         return tuple(Member(*_MEMBER.unpack_from(image, start)) for start in starts)
 
 
-def _put(form: struct.Struct, octets: int) -> Callable[..., None]:
+def _put(form: struct.Struct, size: int) -> Callable[..., None]:
     """`form.pack_into`, of numbers however wide."""
-    if octets <= 8:
+    if size <= 8:
         return form.pack_into
 
     def put(into: memoryview, at: int, tag: int, *numbers: int) -> None:
-        form.pack_into(into, at, tag, *[number.to_bytes(octets, "little") for number in numbers])
+        form.pack_into(into, at, tag, *[number.to_bytes(size, "little") for number in numbers])
 
     return put
 

@@ -97,9 +97,9 @@ class MatchCodec:
 
     def _shape(self, name: str, form: Form, other: int) -> _Shape:
         match = self._matches[name]
-        at, _, octets = self._images.matched[name]
+        at, _, size = self._images.matched[name]
         at = self._image_at + 8 * (at - self._images.match_at)
-        base = (FORMS.index(form) + 1 | other << 8 + 8 * octets) << at
+        base = (FORMS.index(form) + 1 | other << 8 + 8 * size) << at
         factor, bits = 1 << at + 8, 0
         if match.presence is not None:
             base |= 1 << match.presence

@@ -16,12 +16,12 @@ from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.contract.rules.ie_values import fold
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Reference, Rule
-from .images import HEAD, NAME_OCTETS, ImageCodec, of_heads
+from .images import HEAD, NAME_SIZE, ImageCodec, of_heads
 from .tables import EPOCHS, SLOT
 
 Array = npt.NDArray[Any]
 
-_NAME = slice(HEAD.itemsize, HEAD.itemsize + NAME_OCTETS)
+_NAME = slice(HEAD.itemsize, HEAD.itemsize + NAME_SIZE)
 
 
 def slots_at(cells: Array, epoch: int) -> Array:
@@ -44,7 +44,7 @@ class Counted(NamedTuple):
 
     rule: Rule
     packets: int | None
-    octets: int | None
+    byte_count: int | None
     sizes: Sequence[int] = ()
 
 
@@ -90,14 +90,14 @@ class Rules:
     def counted(self, rows: Sequence[int]) -> Iterator[Counted]:
         """Those of these rows, with what they counted by now."""
         sums = self._count(self.cells[rows]).tolist() if self._count else [(None, None)] * len(rows)
-        for row, (packets, octets, *sizes) in zip(rows, sums, strict=True):
-            yield Counted(self.rule(row), packets, octets, sizes)
+        for row, (packets, byte_count, *sizes) in zip(rows, sums, strict=True):
+            yield Counted(self.rule(row), packets, byte_count, sizes)
 
     def counts(self, rows: Array) -> Array | None:
         """What these rows counted by now: packets, bytes, sizes; None where they do not."""
         return self._count(self.cells[rows]) if self._count is not None else None
 
-    def octets(self, at: int, count: int, rows: Any = slice(None)) -> Array:
+    def image_part(self, at: int, count: int, rows: Any = slice(None)) -> Array:
         """So many bytes of each row's image: [row, byte]."""
         found: Array = self._images[self.slots[rows], at : at + count]
         return found
@@ -108,8 +108,8 @@ class Rules:
 
     def said_names(self, rows: Array) -> list[bytes]:
         """The names of these rows, where the kind has any."""
-        octets = np.ascontiguousarray(self._images[self.slots[rows], _NAME])
-        found: list[bytes] = octets.view(f"S{NAME_OCTETS}")[:, 0].tolist()
+        data = np.ascontiguousarray(self._images[self.slots[rows], _NAME])
+        found: list[bytes] = data.view(f"S{NAME_SIZE}")[:, 0].tolist()
         return found
 
     def rows_of(self, id_: int) -> range:
@@ -122,8 +122,8 @@ class Rules:
         """Rows by folded name."""
         if not self.kind.named:
             return {}
-        octets = np.ascontiguousarray(self._images[self.slots, _NAME])
-        names = octets.view(f"S{NAME_OCTETS}")[:, 0].tolist()
+        data = np.ascontiguousarray(self._images[self.slots, _NAME])
+        names = data.view(f"S{NAME_SIZE}")[:, 0].tolist()
         spelled = (name.decode(errors="replace") for name in names)
         return {fold(name): row for row, name in enumerate(spelled) if name}
 

@@ -18,11 +18,11 @@ from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Reference, Rule
 from .bulk import rows
-from .images import LIVE, ImageCodec, octets_in_head, of_heads
+from .images import LIVE, ImageCodec, head_slice, of_heads
 from .tables import SLOT, Table
 from .transaction import Writer
 
-Octets = npt.NDArray[np.uint8]
+ByteArray = npt.NDArray[np.uint8]
 
 
 def keep(book: RuleBook, writer: Writer) -> None:
@@ -47,7 +47,7 @@ def packed(table: Table) -> PackedImages:
 class PackedImages:
     """Images of one kind: [rule, byte]. Raises ValueError where one holds no rule."""
 
-    def __init__(self, codec: ImageCodec, images: Octets) -> None:
+    def __init__(self, codec: ImageCodec, images: ByteArray) -> None:
         self.kind, self.base = codec.kind.name, 0
         self._codec, self._images = codec, images
         if not (of_heads("flags", images) == LIVE).all():
@@ -80,9 +80,9 @@ class PackedImages:
             return []
         size = kind.key_size
         out = np.zeros((len(self), size), np.uint8)
-        for shift, octets in self._matched(kind):
+        for shift, data in self._matched(kind):
             end = size - shift // 8
-            out[:, end - octets.shape[1] : end] = octets[:, ::-1]
+            out[:, end - data.shape[1] : end] = data[:, ::-1]
         whole = out.tobytes()
         return [whole[at : at + size] for at in range(0, len(whole), size)]
 
@@ -91,25 +91,25 @@ class PackedImages:
         return hashes_of(self._parts(kind), len(self))
 
     def _parts(self, kind: Kind) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        for shift, octets in self._matched(kind):
-            for at in range(0, octets.shape[1], 8):
-                some = octets[:, at : at + 8]
+        for shift, data in self._matched(kind):
+            for at in range(0, data.shape[1], 8):
+                some = data[:, at : at + 8]
                 if some.any():
                     yield shift + 8 * at, _number(some)
 
-    def _matched(self, kind: Kind) -> Iterator[tuple[int, Octets]]:
+    def _matched(self, kind: Kind) -> Iterator[tuple[int, ByteArray]]:
         """What match images are made of: the bit at which it begins, and its bytes, the lowest
         first."""
         for field in kind.match:
             matched = self._codec.matched[field.codec.name]
-            octets = field.wide // 8
-            upper = matched.at + 1 + matched.octets
-            yield field.shift, self._images[:, upper : upper + octets]
+            size = field.wide // 8
+            upper = matched.at + 1 + matched.size
+            yield field.shift, self._images[:, upper : upper + size]
             value = matched.at + 1
-            yield field.shift + field.wide, self._images[:, value : value + octets]
+            yield field.shift + field.wide, self._images[:, value : value + size]
             yield field.shift + 2 * field.wide, self._images[:, matched.at : matched.at + 1]
         if kind.has_priority:
-            yield kind.priority_shift, self._images[:, octets_in_head("priority")]
+            yield kind.priority_shift, self._images[:, head_slice("priority")]
 
     def pointing(self) -> Counter[Reference]:
         """How often each rule is referred to."""
@@ -142,12 +142,12 @@ class PackedImages:
     def _referring(self, at: int, tag: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """The ids that are referred to there, and by which rows."""
         rows = np.flatnonzero(self._images[:, at] == tag)
-        octets = np.ascontiguousarray(self._images[rows, at + 1 : at + 5])
-        return octets.view("<u4")[:, 0], rows
+        data = np.ascontiguousarray(self._images[rows, at + 1 : at + 5])
+        return data.view("<u4")[:, 0], rows
 
 
-def _number(octets: Octets) -> npt.NDArray[np.uint64]:
+def _number(data: ByteArray) -> npt.NDArray[np.uint64]:
     """Of each row, the lowest byte first; at most eight."""
-    wide = np.zeros((len(octets), 8), np.uint8)
-    wide[:, : octets.shape[1]] = octets
+    wide = np.zeros((len(data), 8), np.uint8)
+    wide[:, : data.shape[1]] = data
     return wide.view("<u8")[:, 0]

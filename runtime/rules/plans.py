@@ -111,8 +111,8 @@ def _leading_to(table: Table, cells: list[int]) -> list[int]:
     found = np.zeros(len(live), np.bool_)
     for member in table.kind.record:
         if member.kind in ("reference", "slots"):
-            octets = records[slots[live], member.offset : member.offset + member.size]
-            found |= np.isin(np.ascontiguousarray(octets).view("<u4"), cells).any(axis=1)
+            data = records[slots[live], member.offset : member.offset + member.size]
+            found |= np.isin(np.ascontiguousarray(data).view("<u4"), cells).any(axis=1)
     to: list[int] = live[found].tolist()
     return to
 

@@ -94,8 +94,8 @@ def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.i
     if table.entries is None or table.directory is None:
         return
     directory = table.directory
-    octets, values = table.entries.read_all()
-    keys = np.frombuffer(octets, np.uint8).reshape(-1, table.kind.key_size)
+    data, values = table.entries.read_all()
+    keys = np.frombuffer(data, np.uint8).reshape(-1, table.kind.key_size)
     entries = np.frombuffer(values, ENTRIES)
     sequence_of = np.zeros(table.kind.cells, dtype=np.uint64)
     sequence_of[live] = heads["sequence"]

@@ -49,8 +49,8 @@ def shown(rules: Iterable[Counted], moment: Moment) -> list[Shown]:
 
     return [
         Shown(rule.kind, rule.id, rule.name, format_rule(rule, moment.manifest, moment),
-              packets, octets, bool(rule.owner), moment.owner_of(rule))
-        for rule, packets, octets, _ in rules
+              packets, byte_count, bool(rule.owner), moment.owner_of(rule))
+        for rule, packets, byte_count, _ in rules
     ]  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def pointing(table: Rules, to: Reference) -> Mask:
     for given in codec.given.values():
         if to.kind in given.references:
             tag = 2 + given.references.index(to.kind)
-            found |= _is(table, given.at, given.form.pack(tag, _packed(to.id, given.octets)))
+            found |= _is(table, given.at, given.form.pack(tag, _packed(to.id, given.size)))
     if to.kind in table.kind.alternatives:
         tag = 1 + table.kind.alternatives.index(to.kind)
         found |= _is(table, codec.target_at, bytes([tag]) + to.id.to_bytes(4, "little"))
@@ -65,7 +65,7 @@ def _matching(table: Rules, at: Matched, kind: Kind, field: Field, text: str) ->
     if not pair:
         return np.zeros(len(table), np.bool_)
     form, value, other = pair[1]
-    packed = (FORMS.index(form) + 1, _packed(value, at.octets), _packed(other, at.octets))
+    packed = (FORMS.index(form) + 1, _packed(value, at.size), _packed(other, at.size))
     return _is(table, at.at, at.form.pack(*packed))
 
 
@@ -77,20 +77,20 @@ def _giving(table: Rules, at: Given, kind: Kind, field: Field, text: str) -> Mas
         value = None
     if value is None:
         return np.zeros(len(table), np.bool_)
-    return _is(table, at.at, at.form.pack(1, _packed(value, at.octets)))
+    return _is(table, at.at, at.form.pack(1, _packed(value, at.size)))
 
 
 def _referring(moment: Moment, table: Rules, at: Given, field: Field, text: str) -> Mask:
     """References have several spellings: there are few of them, and each is spelled once."""
-    octets = np.ascontiguousarray(table.octets(at.at, at.form.size))
-    different, which = np.unique(octets.view(f"V{at.form.size}")[:, 0], return_inverse=True)
+    data = np.ascontiguousarray(table.image_part(at.at, at.form.size))
+    different, which = np.unique(data.view(f"V{at.form.size}")[:, 0], return_inverse=True)
     said = [_spelled(moment, at, field, bytes(each)) == text for each in different.tolist()]
     mask: Mask = np.array(said, np.bool_)[which]
     return mask
 
 
-def _spelled(moment: Moment, at: Given, field: Field, octets: bytes) -> str:
-    tag, value = at.form.unpack(octets)
+def _spelled(moment: Moment, at: Given, field: Field, data: bytes) -> str:
+    tag, value = at.form.unpack(data)
     number = int.from_bytes(value, "little") if isinstance(value, bytes) else value
     if tag < 2:
         return field.codec.format(number) if tag else ""
@@ -100,12 +100,12 @@ def _spelled(moment: Moment, at: Given, field: Field, octets: bytes) -> str:
 def _is(table: Rules, at: int, wanted: bytes) -> Mask:
     """By row: whether its image has these bytes there."""
     found: Mask = np.ones(len(table), np.bool_)
-    octets = table.octets(at, len(wanted))
-    for place, octet in enumerate(wanted):
-        found &= octets[:, place] == octet
+    data = table.image_part(at, len(wanted))
+    for place, byte in enumerate(wanted):
+        found &= data[:, place] == byte
     return found
 
 
-def _packed(value: int, octets: int) -> Any:
+def _packed(value: int, size: int) -> Any:
     """As the image's struct takes it."""
-    return value.to_bytes(octets, "little") if octets > 8 else value
+    return value.to_bytes(size, "little") if size > 8 else value

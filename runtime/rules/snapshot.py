@@ -83,8 +83,8 @@ def _arrays(table: Table) -> Iterator[tuple[str, Array]]:
 
 
 def _padded(array: Array) -> bytes:
-    octets = array.tobytes()
-    return octets + bytes(-len(octets) % 8)
+    data = array.tobytes()
+    return data + bytes(-len(data) % 8)
 
 
 def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:

@@ -106,7 +106,7 @@ class Pool:
 
 class Counts(NamedTuple):
     packets: int
-    octets: int
+    byte_count: int
 
 
 class Table:

@@ -122,7 +122,7 @@ class Texts:
 
     def _matched(self, table: Rules, rows: Rows, kind: Kind, field: Field) -> Iterator[Item]:
         codec, at = field.codec, table.codec.matched[field.codec.name]
-        data = table.octets(at.at, at.form.size, rows)
+        data = table.image_part(at.at, at.form.size, rows)
         form = data[:, 0]
         present, plain, parts = form > 0, np.zeros(len(rows), np.bool_), list[Cells]()
         if not present.any() or field.match is None:
@@ -130,7 +130,7 @@ class Texts:
         match_kind = field.match.kind
         if spell := _plainly(codec):
             plain = present & (form != 1 + FORMS.index("mask"))
-            value, other = (numbers(data[:, i : i + at.octets]) for i in (1, 1 + at.octets))
+            value, other = (numbers(data[:, i : i + at.size]) for i in (1, 1 + at.size))
             said = [spell(value).only(plain)]
             for name, between, spell_other in (("prefix", b"/", decimal), ("range", b"..", spell)):
                 where = form == 1 + FORMS.index(name)
@@ -150,7 +150,7 @@ class Texts:
 
     def _given(self, table: Rules, rows: Rows, codec: Codec) -> Iterator[Item]:
         given = table.codec.given[codec.name]
-        data = table.octets(given.at, given.form.size, rows)
+        data = table.image_part(given.at, given.form.size, rows)
         tag = data[:, 0]
         present, plain, parts = tag > 0, np.zeros(len(rows), np.bool_), list[Cells]()
         if not present.any():
@@ -194,7 +194,7 @@ class Texts:
     # ---- targets ----------------------------------------------------------------------------
 
     def _targets(self, table: Rules, rows: Rows) -> Iterator[Item]:
-        data = table.octets(table.codec.target_at, 5, rows)
+        data = table.image_part(table.codec.target_at, 5, rows)
         tag, ids = data[:, 0], numbers(data[:, 1:])
         for number, name in enumerate(table.kind.alternatives, 1):
             where = tag == number

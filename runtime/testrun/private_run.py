@@ -249,9 +249,9 @@ class PrivateRun:
             table = self.writer.tables[name]
             sequences = {cell: sequence for sequence, cell in table.sequences.items()}
             for cell in cells:
-                packets, octets = more[cell].tolist()
+                packets, byte_count = more[cell].tolist()
                 counted += [(name, sequences.get(cell, 0))] * packets
-                if octets != packets * length:
+                if byte_count != packets * length:
                     wrong.append(("bytes", name))
         return counted, wrong
 

@@ -66,7 +66,7 @@ def moment_of(book: RuleBook, seed: int) -> Moment:
                     continue  # of these no form has other values than theirs
                 pair = [rng.choice((rng.getrandbits(match.width), 7)) for _ in range(2)]
                 place = images.matched[match.element]
-                packed = (each.to_bytes(place.octets, "little") for each in pair)
+                packed = (each.to_bytes(place.size, "little") for each in pair)
                 image = bytes([rng.randrange(5)]) + b"".join(packed)
                 raw[at + place.at : at + place.at + len(image)] = image
         table = np.frombuffer(raw, np.uint8).reshape(-1, kind.image_size)

@@ -83,7 +83,7 @@ def send(world: World, sender: Path, pins: Path, least: int = 1000) -> int:
 
 def counts(name: str) -> dict[int, tuple[int | None, int | None]]:
     with Reader(name) as reader:
-        return {c.rule.id: (c.packets, c.octets) for c in reader.rules()}
+        return {c.rule.id: (c.packets, c.byte_count) for c in reader.rules()}
 
 
 def events(name: str) -> dict[tuple[str, str], int]:

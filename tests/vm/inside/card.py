@@ -73,7 +73,7 @@ def life(bundle: Bundle) -> None:
         counted = bytes((5, *[0] * 7, 90, *[0] * 7))
         loaded.maps["flow_counts"].update((1).to_bytes(4, "little"), counted)
     reader = CardReader("steering")
-    assert [(c.rule.id, c.packets, c.octets) for c in reader.rules()] == [(1, 5, 90)]
+    assert [(c.rule.id, c.packets, c.byte_count) for c in reader.rules()] == [(1, 5, 90)]
     assert all(count == 0 for _, count in reader.events())
     reader.close()
     told = exposition(("FLOW",))
