@@ -209,7 +209,7 @@ def test_extension_headers_of_gtp_u_without_an_end(decodes: Decodes) -> None:
 
 @pytest.mark.parametrize("extension", [0x40, 0x85])
 @pytest.mark.parametrize("units", [0, 200])
-def test_extension_headers_of_no_octets_or_too_many(
+def test_extension_headers_of_no_bytes_or_too_many(
     extension: int, units: int, decodes: Decodes
 ) -> None:
     head = GTP_U_Header(gtp_type=255, teid=7, E=1, next_ex=extension)

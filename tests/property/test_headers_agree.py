@@ -74,7 +74,7 @@ def test_the_strategies_reach_every_fate(ruled: Ruled) -> None:
 
 @settings(quick, max_examples=20)
 @given(st.data())
-def test_cut_at_every_octet(ruled: Ruled, data: st.DataObject) -> None:
+def test_cut_at_every_byte(ruled: Ruled, data: st.DataObject) -> None:
     frame = data.draw(frames(ruled.both.pipeline.graph, "a"))
     for length in range(SHORTEST, len(frame)):
         ruled.agree(frame[:length], 1)

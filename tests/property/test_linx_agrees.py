@@ -39,7 +39,7 @@ def test_packets(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
 
 @settings(quick, max_examples=40)
 @given(frames())
-def test_truncated_at_every_octet(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
+def test_truncated_at_every_byte(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
     frame, port = arriving
     for length in range(SHORTEST, min(len(frame), 140)):
         ruled.agree(frame[:length], port)
@@ -76,7 +76,7 @@ def test_the_strategies_reach_every_fate(ruled: Ruled) -> None:
 
 
 @pytest.mark.parametrize("port", [LAN, WAN1])
-def test_every_frame_of_one_octet_value(ruled: Ruled, port: int) -> None:
+def test_every_frame_of_one_byte_value(ruled: Ruled, port: int) -> None:
     for octet in (0x00, 0x08, 0x45, 0x81, 0xFF):
         for length in (14, 34, 60, 1514):
             ruled.agree(bytes([octet]) * length, port)

@@ -46,7 +46,7 @@ def sound(outcome: Outcome, frame: bytes) -> None:
 
 
 @given(anything)
-def test_octets_out_of_nowhere(case: tuple[bytes, int]) -> None:
+def test_bytes_out_of_nowhere(case: tuple[bytes, int]) -> None:
     sound(run(*case), case[0])
 
 

@@ -133,7 +133,7 @@ def test_what_is_sent_arrives(
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 400), st.booleans())
-def test_octets_that_are_none_harm_nobody(junk: bytes, at: int, server: bool) -> None:
+def test_bytes_that_are_none_harm_nobody(junk: bytes, at: int, server: bool) -> None:
     """In the midst of what is right: an error, or another call; not a crash."""
     with closing(ClientSession()) as asking, closing(ServerSession()) as answering:
         stream = begin(asking)

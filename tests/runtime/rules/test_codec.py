@@ -84,7 +84,7 @@ def test_a_range_matches_by_one_pattern_at_most(one: int, two: int, port: int) -
     assert len(matching) == (low <= port <= high)
 
 
-def test_elements_in_one_octet_that_contradict_each_other_match_nothing() -> None:
+def test_elements_in_one_byte_that_contradict_each_other_match_nothing() -> None:
     tos, dscp = ("tos", Matcher("value", 0)), ("dscp", Matcher("value", 46))
     assert matches("PDR").of(Rule("PDR", 1, 1, match=(tos, dscp))).patterns == []
     agreeing = ("tos", Matcher("value", 46 << 2))

@@ -45,7 +45,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize("text", REQUESTS)
-def test_octets_say_the_same(text: str) -> None:
+def test_bytes_say_the_same(text: str) -> None:
     request = parse_request(Source("request", text))
     octets = encode(request, CODECS)
     again = decode(octets, CODECS)
@@ -69,7 +69,7 @@ def test_the_form_of_an_ie_on_the_wire() -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(REQUESTS), st.data())
-def test_hostile_octets_are_refused_or_read(text: str, data: st.DataObject) -> None:
+def test_hostile_bytes_are_refused_or_read(text: str, data: st.DataObject) -> None:
     octets = bytearray(encode(parse_request(Source("r", text)), CODECS))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(octets) - 1))
@@ -82,7 +82,7 @@ def test_hostile_octets_are_refused_or_read(text: str, data: st.DataObject) -> N
 
 
 @given(st.binary(max_size=60))
-def test_any_octets(octets: bytes) -> None:
+def test_any_bytes(octets: bytes) -> None:
     try:
         decode(b"\x01\0\0\0\x01" + octets, CODECS)
     except Refused as refused:
@@ -311,7 +311,7 @@ def sealed(octets: bytes) -> bytes:
     return octets[:8] + digest + octets[24:]
 
 
-def test_an_octet_that_changed_on_the_way_is_noticed() -> None:
+def test_a_byte_that_changed_on_the_way_is_noticed() -> None:
     for at in range(len(PACKED)):
         octets = bytearray(PACKED)
         octets[at] ^= 0xFF

@@ -65,7 +65,7 @@ def test_a_rule_says_its_list() -> None:
     assert only(book_of(f"create {said}")) == only(book_of(TEXT))
 
 
-def test_octets_say_the_same() -> None:
+def test_bytes_say_the_same() -> None:
     codecs = Codecs(MANIFEST)
     octets = encode(parse_request(Source("request", TEXT)), codecs)
     again = decode(octets, codecs)

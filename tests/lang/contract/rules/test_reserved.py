@@ -67,7 +67,7 @@ def test_it_is_refused_with_the_reason(
     assert by(book, "DROP")
 
 
-def test_octets_with_its_number_are_refused(book: RuleBook) -> None:
+def test_bytes_with_its_number_are_refused(book: RuleBook) -> None:
     """A client that does not know the names sends the number."""
     codecs = Codecs(book.manifest, book.kinds)
     octets = encode(parse_request(Source("r", "create FAR [(action, u8, 3)]")), codecs)

@@ -214,7 +214,7 @@ def test_how_values_are_written(name: str, match: str, matcher: Matcher, text: s
     assert value_text(IE(name, "", *codec.spelled(match, matcher))) == text
 
 
-def test_an_error_in_octets_shows_addresses() -> None:
+def test_an_error_in_bytes_shows_addresses() -> None:
     """A request that came without text is shown in the spelling of rules."""
     ies = (IE("a_ip4", "u32", "range", 0x0A000001, 0x0A000009), IE("nothing", "u8", "value", 1))
     kinds = {f"M{i}": case for i, case in enumerate(CASES, 1)}

@@ -40,7 +40,7 @@ def test_jhash2_is_the_kernels(count: int, plain: int, seeded: int) -> None:
     assert jhash(struct.pack(f"<{count}I", *words)) == plain
 
 
-def test_octets_are_padded_with_zeros() -> None:
+def test_bytes_are_padded_with_zeros() -> None:
     assert jhash(b"abcde") == jhash(b"abcde\0\0\0") != jhash(b"abcdef")
 
 
@@ -76,7 +76,7 @@ def test_nobody_shares_nothing() -> None:
     assert spread_slots([]) == []
 
 
-def test_the_slot_is_the_hashs_upper_octet() -> None:
+def test_the_slot_is_the_hashs_upper_byte() -> None:
     assert slot(0xAB123456) == 0xAB
 
 
