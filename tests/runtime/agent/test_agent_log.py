@@ -51,7 +51,7 @@ def test_a_state_directory_that_goes_is_told(here: World) -> None:
             client.apply("create FAR 2 [(action, u8, DROP)]")
         assert "Move it back" in error.value.diagnostics[0].help
         elsewhere.rename(here.state)
-        process.expect("can be written again")
+        process.expect(f"{here.name}: the journal can be written again")
         client.apply("create FAR 2 [(action, u8, DROP)]")
 
 
