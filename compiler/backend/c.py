@@ -37,7 +37,7 @@ class _Margin(Line):
 
 
 def lines_of(body: n.Body) -> Lines:
-    yield from _lines(_said_once(body), 0)
+    yield from _lines(_said_once(body, 0), 0)
 
 
 def _lines(body: n.Body, depth: int) -> Lines:
@@ -45,43 +45,75 @@ def _lines(body: n.Body, depth: int) -> Lines:
         yield from _statement(statement, depth)
 
 
-def _said_once(body: n.Body, said: Span | None = None) -> n.Body:
-    """Without the starts of statements that stand whole in the comment in front of them."""
+def _said_once(body: n.Body, depth: int, said: Span | None = None) -> n.Body:
+    """Without the starts of statements that stand whole in the comment in front of them: of `said`,
+    or of one that ends the way behind one that is counted."""
     made: list[n.Statement] = []
-    for s in body:
+    for s in _joined(body):
         match s:
             case n.StatementStart(Span() as span):
                 if said is not None and _says(said, span):
                     continue
-                said = span
+                said = span if _is_whole(span, depth) else None
             case n.If(_, then, otherwise):
-                then, otherwise = _said_once(then, said), _said_once(otherwise, said)
-                s = replace(s, then=then, otherwise=otherwise)
+                then = _said_once(then, depth + 1, said)
+                s = replace(s, then=then, otherwise=_said_once(otherwise, depth + 1, said))
             case n.Block(inner, name) if not name:
-                s = replace(s, body=_said_once(inner, said))
+                deeper = depth + _declares(inner)
+                s = replace(s, body=_said_once(inner, deeper, said))
+        made.append(s)
+    return tuple(made)
+
+
+def _joined(body: n.Body) -> n.Body:
+    """`count` and the verdict behind it as one statement of the `.hp` file."""
+    made: list[n.Statement] = []
+    for s in body:
+        match made[-3:]:
+            case [n.StatementStart(Span() as first), n.Count(), n.StatementStart(Span() as last)]:
+                if isinstance(s, n.Verdict) and s.action in _AS and first.source is last.source:
+                    made[-3:] = [n.StatementStart(first.to(last)), made[-2]]
         made.append(s)
     return tuple(made)
 
 
 def _says(said: Span, span: Span) -> bool:
-    """Whether the comment of a statement has all of another within it."""
-    return said.start < span.start and span.end <= said.end and _quoted(said) == said.text
+    return said.source is span.source and said.start < span.start and span.end <= said.end
 
 
-def _quoted(span: Span) -> str:
-    """What a comment shows of a statement."""
-    first = span.text.split("\n")[0].rstrip(" {").replace("*/", "* /")
-    return first if len(first) <= 60 else f"{first[:57]}..."
+def _is_whole(span: Span, depth: int) -> bool:
+    """Whether a comment shows all of a statement."""
+    return _comment(span, depth) == _comment(span, depth, whole=True)
+
+
+def _comment(span: Span, depth: int, whole: bool = False) -> str:
+    """A statement of the `.hp` file, as much of it as fits, unless it is to be the `whole`."""
+    begin, end = f"/* {span.source.file}:{span.line}: ", " */"
+    room = WIDTH - 8 * (depth + 1) - len(begin) - len(end)
+    said = " ".join(span.text.split()).replace("*/", "* /")
+    if not whole and (len(said) > room or "//" in said):
+        said = " ".join(span.text.split("\n")[0].split()).removesuffix(" {").replace("*/", "* /")
+        said = said if len(said) <= room else f"{said[: room - 3]}..."
+    return f"{begin}{said}{end}"
+
+
+class _EndsAs(n.Statement):
+    """A verdict, and why: an event that is counted."""
+
+    event: Expr
+    action: n.Action
+    span: Span | None = None
 
 
 def _flat(body: n.Body) -> n.Body:
-    """Without blocks that declare nothing."""
-    if not any(isinstance(s, n.Block) for s in body):
-        return body
+    """Without blocks that declare nothing; a verdict with the event that is counted before it."""
     found: list[n.Statement] = []
     for s in body:
+        before = found[-1] if found else None
         if isinstance(s, n.Block) and not s.name and not _declares(s.body):
             found += _flat(s.body)
+        elif isinstance(s, n.Verdict) and isinstance(before, n.Count) and s.action in _AS:
+            found[-1] = _EndsAs(before.event, s.action, s.span)
         else:
             found.append(s)
     return tuple(found)
@@ -204,8 +236,7 @@ def asks(body: n.Body) -> bool:
 def _step(s: n.StatementStart, depth: int) -> Lines:
     """What the following lines carry out, as the `.hp` file says it."""
     if s.span is not None:
-        said = _quoted(s.span)
-        yield Line(depth, f"/* {s.span.source.file}:{s.span.line}: {said} */", s.span)
+        yield Line(depth, _comment(s.span, depth), s.span)
 
 
 def _if(s: n.If, depth: int) -> Lines:
@@ -243,10 +274,12 @@ def _is_call(s: n.Statement) -> bool:
 #: What stands alone behind a test: a line of C.
 _SINGLE = (
     n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Verdict, n.Return, n.Internal, n.Goto,
-    n.Next, n.Stop,
+    n.Next, n.Stop, _EndsAs,
 )  # fmt: skip
 
 
+#: Verdicts that have a reason.
+_AS = ("pass", "drop")
 _VERDICTS = {"pass": "pass", "drop": "drop", "tx": "send_back"}
 
 
@@ -272,6 +305,8 @@ def _simple(s: n.Statement) -> str:
         case n.CountRule(table, cell, length, sized):
             by = "sized" if sized else "rule"
             return f"count_{by}(&{table}_counts, {text_of(cell)}, {text_of(length)});"
+        case _EndsAs(event, action):
+            return f"return {action}_as({text_of(event)});"
         case n.Verdict(_, action):
             return f"return {_VERDICTS[action]}();"
         case n.Return(value):

@@ -65,9 +65,9 @@ def shaped(site: EditContext) -> None:
     elif shape.pushed or (site.card and shape.touched):
         _materialise(site)
     elif shape.touched:
-        closed = site.call(site.helper("close", _close))
-        with w.when(closed.is_not(Symbol("XDP_PASS"))):
-            finish(site, "drop")
+        closed = w.local(U32, "closed", site.call(site.helper("close", _close)))
+        with w.when(closed.is_not(Symbol("XDP_PASS"))):  # it is counted
+            w.returns(closed & 7)
 
 
 def _no_room(site: EditContext) -> None:

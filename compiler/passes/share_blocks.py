@@ -148,7 +148,8 @@ def _mark(s: Statement) -> tuple[object, ...]:
 
 
 def _dissolved(body: Body) -> Body:
-    """A function without blocks whose names nothing else in it bears."""
+    """A function without blocks that need not be: whose names nothing else in it bears, or which
+    stand behind all else of a body that has none of these names."""
     names = Counter(_declared(body))
 
     def within(body: Body) -> Body:
@@ -160,8 +161,9 @@ def _dissolved(body: Body) -> Body:
                 case Block(inner, name) if name:
                     made.append(replace(s, body=_dissolved(inner)))
                 case Block(inner):
-                    left = within(inner)
-                    alone = all(names[name] == 1 for name in _declared(inner, nested=False))
+                    left, own = within(inner), set(_declared(inner, nested=False))
+                    last = s is body[-1] and own.isdisjoint(_declared(tuple(made), nested=False))
+                    alone = last or all(names[name] == 1 for name in own)
                     made += left if alone else (replace(s, body=left),)
                 case _:
                     made.append(s)

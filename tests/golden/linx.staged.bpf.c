@@ -97,6 +97,19 @@ static __always_inline int drop(void)
 	return verdict(EVENT_VERDICT_DROP, XDP_DROP);
 }
 
+/* The same for a reason, which is counted. */
+static __always_inline int pass_as(u32 event)
+{
+	count_event(event);
+	return pass();
+}
+
+static __always_inline int drop_as(u32 event)
+{
+	count_event(event);
+	return drop();
+}
+
 static __always_inline int send_back(void)
 {
 	return verdict(EVENT_VERDICT_TX, XDP_TX);
@@ -507,10 +520,8 @@ __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	u32 sender = load32(st->user_h, 12);
 	u32 quoted = quote(st->user_h);
 	u32 where = st->scratch->user_at;
-	if (!take_answer()) {
-		count_event(EVENT_DROP_ICMP_LIMIT);
-		return drop();
-	}
+	if (!take_answer())
+		return drop_as(EVENT_DROP_ICMP_LIMIT);
 	u32 link = st->scratch->link;
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -615,10 +626,8 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	u32 sender = load32(st->user_h, 12);
 	u32 quoted = quote(st->user_h);
 	u32 where = st->scratch->user_at;
-	if (!take_answer()) {
-		count_event(EVENT_DROP_ICMP_LIMIT);
-		return drop();
-	}
+	if (!take_answer())
+		return drop_as(EVENT_DROP_ICMP_LIMIT);
 	u32 link = st->scratch->link;
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -722,7 +731,7 @@ static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st
 	GOTO(done);
 
 node_vlan:
-	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
+	/* linx.hp:9: ethernet -> vlan when type = 0x8100 */
 	if (unlikely(p + 4 > end))
 		STOP(malformed, EVENT_MALFORMED_VLAN_TRUNCATED);
 	size = 4;
@@ -733,7 +742,7 @@ node_vlan:
 	GOTO(done);
 
 node_user:
-	/* linx.hp:10: ethernet -> ipv4 as user   when type = 0x0800            ... */
+	/* linx.hp:10: ethernet -> ipv4 as user when type = 0x0800 on lan */
 	if (unlikely(p + 20 > end))
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
@@ -762,7 +771,7 @@ node_user:
 	GOTO(done);
 
 node_tcp:
-	/* linx.hp:16: user     -> tcp            when protocol = 6 */
+	/* linx.hp:16: user -> tcp when protocol = 6 */
 	if (unlikely(p + 20 > end || at + 20 > limit))
 		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
 	size = (u64)(load8(p, 12) >> 4) * 4;
@@ -778,7 +787,7 @@ node_tcp:
 	GOTO(done);
 
 node_udp:
-	/* linx.hp:17: user     -> udp            when protocol = 17 */
+	/* linx.hp:17: user -> udp when protocol = 17 */
 	if (unlikely(p + 8 > end || at + 8 > limit))
 		STOP(cut, EVENT_MALFORMED_UDP_TRUNCATED);
 	size = 8;
@@ -795,16 +804,14 @@ partial: __attribute__((unused));
 
 malformed:
 	count_event(event);
-	count_event(EVENT_HOOK_MALFORMED);
-	return drop();
+	return drop_as(EVENT_HOOK_MALFORMED);
 
 cut: __attribute__((unused));
 	if (!fragment)
 		GOTO(malformed);
 
 tiny: __attribute__((unused));
-	count_event(EVENT_HOOK_TINY_FRAGMENT);
-	return drop();
+	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
 static __always_inline int classifier_129_lan(struct xdp_md *ctx, struct state *st)
@@ -822,7 +829,7 @@ static __always_inline int classifier_129_lan(struct xdp_md *ctx, struct state *
 		/* linx.hp:130: count ipv6 */
 		count_event(EVENT_COUNT_IPV6);
 	} else {
-		/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan... */
+		/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan.type... */
 		u64 first_9 = 0;
 		if (not_null(st->vlan_h)) {
 			first_9 = load_be16(st->vlan_h, 2);
@@ -847,7 +854,7 @@ static __always_inline int classifier_129_lan(struct xdp_md *ctx, struct state *
 			/* linx.hp:132: count mpls */
 			count_event(EVENT_COUNT_MPLS);
 		} else {
-			/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(vlan... */
+			/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(v... */
 			u64 first_12 = 0;
 			if (not_null(st->vlan_h)) {
 				first_12 = load_be16(st->vlan_h, 2);
@@ -965,7 +972,7 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!not_null(st->user_h)) {
 		/* linx.hp:113: if outer */
-		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
+		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan.type... */
 		u64 first_1 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
@@ -1021,20 +1028,18 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 		return pass();
 	}
 	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
-	/* linx.hp:142: if user.dst is local {                         // the hos... */
+	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: if port is wan { pop to user } */
 		/* linx.hp:144: pass */
 		return pass();
 	}
-	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
+	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= 127.0.0.... */
 	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
 			(load_be32(st->user_h, 12) >= 0x7f000000 &&
 			load_be32(st->user_h, 12) < 0x80000000)) {
-		/* linx.hp:147: count martian */
-		count_event(EVENT_COUNT_MARTIAN);
-		/* linx.hp:148: drop */
-		return drop();
+		/* linx.hp:147: count martian // 0/8, 127/8, groups and 240/4 */
+		return drop_as(EVENT_COUNT_MARTIAN);
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
@@ -1076,14 +1081,10 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
-	if (load8(st->ethernet_h, 0) & 1) {
-		count_event(EVENT_KEPT_LINK_LAYER_GROUP);
-		return pass();
-	}
-	if (is_confined(st->user_h)) {
-		count_event(EVENT_KEPT_LINK_LOCAL);
-		return pass();
-	}
+	if (load8(st->ethernet_h, 0) & 1)
+		return pass_as(EVENT_KEPT_LINK_LAYER_GROUP);
+	if (is_confined(st->user_h))
+		return pass_as(EVENT_KEPT_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
 		return reply_lan(ctx, st, 0xb00, 0) & 7;
@@ -1093,8 +1094,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 			overlay_5->remote_ip, &st->scratch->hop, &own);
 	if (!hop) {
 		count_event(EVENT_HOOK_UNRESOLVED);
-		count_event(EVENT_DROP_IN_THE_CLEAR);
-		return drop();
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
 	}
 	u32 extent = load_be16(st->user_h, 2);
 	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
@@ -1108,10 +1108,8 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 		count_event(EVENT_HOOK_TOO_BIG);
 		return reply_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
 	}
-	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
 	if (unlikely(data + 38 > end))
@@ -1144,34 +1142,26 @@ static __always_inline int forwarder_102_lan(struct xdp_md *ctx, struct state *s
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
-	if (load8(st->ethernet_h, 0) & 1) {
-		count_event(EVENT_KEPT_LINK_LAYER_GROUP);
-		return pass();
-	}
-	if (is_confined(st->user_h)) {
-		count_event(EVENT_KEPT_LINK_LOCAL);
-		return pass();
-	}
+	if (load8(st->ethernet_h, 0) & 1)
+		return pass_as(EVENT_KEPT_LINK_LAYER_GROUP);
+	if (is_confined(st->user_h))
+		return pass_as(EVENT_KEPT_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
 		return reply_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
-	if (!hop) {
-		count_event(EVENT_HOOK_UNRESOLVED);
-		return pass();
-	}
+	if (!hop)
+		return pass_as(EVENT_HOOK_UNRESOLVED);
 	u32 extent = load_be16(st->user_h, 2);
 	u32 from = st->scratch->user_at;
 	if (extent > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
 		return reply_lan(ctx, st, 0x304, (u32)hop->mtu) & 7;
 	}
-	if (!move_begin(ctx, (int)from - 14, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
+	if (!move_begin(ctx, (int)from - 14, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
 	if (unlikely(data + 34 > end))
@@ -1216,7 +1206,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				if (unlikely(!overlay_5))
 					return internal();
 				count_rule(&overlay_counts, referred_4, st->scratch->length);
-				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
@@ -1237,12 +1227,10 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					return internal();
 				return forwarder_102_lan(ctx, st, referred_11);
 			} else {
-				count_event(EVENT_DROP_ABSENT_REFERENCE);
-				return drop();
+				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
 		} else {
-			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return drop();
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 	}
 	return CONTINUE;
@@ -1302,7 +1290,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			if (unlikely(!overlay_10))
 				return internal();
 			count_rule(&overlay_counts, referred_9, st->scratch->length);
-			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
@@ -1323,12 +1311,10 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				return internal();
 			return forwarder_102_lan(ctx, st, referred_16);
 		} else {
-			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return drop();
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 	} else {
-		count_event(EVENT_DROP_ABSENT_REFERENCE);
-		return drop();
+		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
 }
 
@@ -1359,7 +1345,7 @@ static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st
 	GOTO(done);
 
 node_vlan:
-	/* linx.hp:9: ethernet -> vlan           when type = 0x8100 */
+	/* linx.hp:9: ethernet -> vlan when type = 0x8100 */
 	if (unlikely(p + 4 > end))
 		STOP(malformed, EVENT_MALFORMED_VLAN_TRUNCATED);
 	size = 4;
@@ -1370,7 +1356,7 @@ node_vlan:
 	GOTO(done);
 
 node_outer:
-	/* linx.hp:12: ethernet -> ipv4 as outer  when type = 0x0800            ... */
+	/* linx.hp:12: ethernet -> ipv4 as outer when type = 0x0800 on wan */
 	if (unlikely(p + 20 > end))
 		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
@@ -1394,7 +1380,7 @@ node_outer:
 	GOTO(done);
 
 node_gre:
-	/* linx.hp:14: outer    -> gre            when protocol = 47 and more_fr... */
+	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
 	if (unlikely(p + 4 > end || at + 4 > limit))
 		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
 	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
@@ -1410,7 +1396,7 @@ node_gre:
 	GOTO(done);
 
 node_user:
-	/* linx.hp:15: gre      -> user           when protocol = 0x0800 */
+	/* linx.hp:15: gre -> user when protocol = 0x0800 */
 	if (unlikely(p + 20 > end || at + 20 > limit))
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
@@ -1439,7 +1425,7 @@ node_user:
 	GOTO(done);
 
 node_tcp:
-	/* linx.hp:16: user     -> tcp            when protocol = 6 */
+	/* linx.hp:16: user -> tcp when protocol = 6 */
 	if (unlikely(p + 20 > end || at + 20 > limit))
 		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
 	size = (u64)(load8(p, 12) >> 4) * 4;
@@ -1455,7 +1441,7 @@ node_tcp:
 	GOTO(done);
 
 node_udp:
-	/* linx.hp:17: user     -> udp            when protocol = 17 */
+	/* linx.hp:17: user -> udp when protocol = 17 */
 	if (unlikely(p + 8 > end || at + 8 > limit))
 		STOP(cut, EVENT_MALFORMED_UDP_TRUNCATED);
 	size = 8;
@@ -1472,16 +1458,14 @@ partial: __attribute__((unused));
 
 malformed:
 	count_event(event);
-	count_event(EVENT_HOOK_MALFORMED);
-	return drop();
+	return drop_as(EVENT_HOOK_MALFORMED);
 
 cut: __attribute__((unused));
 	if (!fragment)
 		GOTO(malformed);
 
 tiny: __attribute__((unused));
-	count_event(EVENT_HOOK_TINY_FRAGMENT);
-	return drop();
+	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
 static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
@@ -1511,7 +1495,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 						/* linx.hp:118: count ipv6 */
 						count_event(EVENT_COUNT_IPV6);
 					} else {
-						/* linx.hp:119: if first(gre.protocol) = 0x8847 or first(gre.protocol) = ... */
+						/* linx.hp:119: if first(gre.protocol) = 0x884... */
 						u64 first_2 = 0;
 						if (not_null(st->gre_h))
 							first_2 = load_be16(st->gre_h, 2);
@@ -1535,7 +1519,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			/* linx.hp:125: pass */
 			return pass();
 		}
-		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan... */
+		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan.type... */
 		u64 first_5 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
@@ -1616,31 +1600,28 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		count_rule(&overlay_counts, found_22 >> 32, st->scratch->length);
 	if (!st->overlay_rule)
 		return pass();
-	/* linx.hp:142: if user.dst is local {                         // the hos... */
+	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: if port is wan { pop to user } */
 		u8 met_30 = load8(st->outer_h, 1) & 3;
 		if (met_30 & 1) {
-			if (met_30 == 3 && !(load8(st->user_h, 1) & 3)) {
-				count_event(EVENT_DROP_ECN);
-				return drop();
-			}
+			if (met_30 == 3 && !(load8(st->user_h, 1) & 3))
+				return drop_as(EVENT_DROP_ECN);
 			if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
 				set_ecn(st->user_h, met_30);
 		}
 		/* linx.hp:144: pass */
-		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
-			return drop();
+		u32 closed_31 = close_wan(ctx, st, 0, 0);
+		if (closed_31 != XDP_PASS)
+			return closed_31 & 7;
 		return pass();
 	}
-	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.sr... */
+	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= 127.0.0.... */
 	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
 			(load_be32(st->user_h, 12) >= 0x7f000000 &&
 			load_be32(st->user_h, 12) < 0x80000000)) {
-		/* linx.hp:147: count martian */
-		count_event(EVENT_COUNT_MARTIAN);
-		/* linx.hp:148: drop */
-		return drop();
+		/* linx.hp:147: count martian // 0/8, 127/8, groups and 240/4 */
+		return drop_as(EVENT_COUNT_MARTIAN);
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
@@ -1662,14 +1643,10 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
-	if (load8(st->ethernet_h, 0) & 1) {
-		count_event(EVENT_DROP_LINK_LAYER_GROUP);
-		return drop();
-	}
-	if (is_confined(st->user_h)) {
-		count_event(EVENT_DROP_LINK_LOCAL);
-		return drop();
-	}
+	if (load8(st->ethernet_h, 0) & 1)
+		return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
+	if (is_confined(st->user_h))
+		return drop_as(EVENT_DROP_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
 		return reply_wan(ctx, st, 0xb00, 0) & 7;
@@ -1679,25 +1656,22 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 			overlay_5->remote_ip, &st->scratch->hop, &own);
 	if (!hop) {
 		count_event(EVENT_HOOK_UNRESOLVED);
-		count_event(EVENT_DROP_IN_THE_CLEAR);
-		return drop();
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
 	}
 	u32 extent = load_be16(st->user_h, 2);
 	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
 	u32 from = st->scratch->user_at;
-	u32 tcp_13 = 0;
-	u32 tcp_13_headers = 40;
+	u32 tcp_14 = 0;
+	u32 tcp_14_headers = 40;
 	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
 	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-		tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
+		tcp_14 = 14 + pushed + (st->scratch->tcp_at - from);
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
 		return reply_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
 	}
-	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
 	if (unlikely(data + 38 > end))
@@ -1705,21 +1679,21 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
 	put_outer_lan(ctx, st, data, value_8, extent, given_10, value_6, value_7);
-	void *gre_15 = data + 34;
-	store_be16(gre_15, 0, (u16)((u64)given_10 << 13));
-	store_be16(gre_15, 2, 0x800);
+	void *gre_16 = data + 34;
+	store_be16(gre_16, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_16, 2, 0x800);
 	if (given_10) {
-		void *group_16 = gre_15 + 4;
-		if (unlikely(group_16 + 4 > end))
+		void *group_17 = gre_16 + 4;
+		if (unlikely(group_17 + 4 > end))
 			return internal();
-		store32(group_16, 0, value_9);
+		store32(group_17, 0, value_9);
 	}
 	void *front = packet_at(data, 14 + pushed);
 	if (unlikely(front + 20 > end))
 		return internal();
 	decrement_ttl(front);
-	if (tcp_13)
-		clamp_mss(ctx, tcp_13, (u32)hop->mtu - pushed - tcp_13_headers);
+	if (tcp_14)
+		clamp_mss(ctx, tcp_14, (u32)hop->mtu - pushed - tcp_14_headers);
 	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 		return internal();
 	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
@@ -1730,14 +1704,10 @@ static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *s
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
 		return internal();
-	if (load8(st->ethernet_h, 0) & 1) {
-		count_event(EVENT_DROP_LINK_LAYER_GROUP);
-		return drop();
-	}
-	if (is_confined(st->user_h)) {
-		count_event(EVENT_DROP_LINK_LOCAL);
-		return drop();
-	}
+	if (load8(st->ethernet_h, 0) & 1)
+		return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
+	if (is_confined(st->user_h))
+		return drop_as(EVENT_DROP_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
 		return reply_wan(ctx, st, 0xb00, 0) & 7;
@@ -1746,8 +1716,9 @@ static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *s
 			&st->scratch->hop);
 	if (!hop) {
 		count_event(EVENT_HOOK_UNRESOLVED);
-		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
-			return drop();
+		u32 closed_18 = close_wan(ctx, st, 0, 0);
+		if (closed_18 != XDP_PASS)
+			return closed_18 & 7;
 		return pass();
 	}
 	u32 extent = load_be16(st->user_h, 2);
@@ -1756,10 +1727,8 @@ static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *s
 		count_event(EVENT_HOOK_TOO_BIG);
 		return reply_wan(ctx, st, 0x304, (u32)hop->mtu) & 7;
 	}
-	if (!move_begin(ctx, (int)from - 14, hop->vlan)) {
-		count_event(EVENT_HOOK_NO_HEADROOM);
-		return drop();
-	}
+	if (!move_begin(ctx, (int)from - 14, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
 	if (unlikely(data + 34 > end))
@@ -1784,10 +1753,8 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		return internal();
 	u8 met_12 = load8(st->outer_h, 1) & 3;
 	if (met_12 & 1) {
-		if (met_12 == 3 && !(load8(st->user_h, 1) & 3)) {
-			count_event(EVENT_DROP_ECN);
-			return drop();
-		}
+		if (met_12 == 3 && !(load8(st->user_h, 1) & 3))
+			return drop_as(EVENT_DROP_ECN);
 		if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
 			set_ecn(st->user_h, met_12);
 	}
@@ -1809,8 +1776,9 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 			return drop();
 		} else if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
-			if (close_wan(ctx, st, 0, 0) != XDP_PASS)
-				return drop();
+			u32 closed_13 = close_wan(ctx, st, 0, 0);
+			if (closed_13 != XDP_PASS)
+				return closed_13 & 7;
 			return pass();
 		} else if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
@@ -1821,7 +1789,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				if (unlikely(!overlay_5))
 					return internal();
 				count_rule(&overlay_counts, referred_4, st->scratch->length);
-				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
 				u8 value_8 = load8(st->user_h, 1);
@@ -1836,12 +1804,10 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				/* linx.hp:102: forward p via user.dst */
 				return forwarder_102_wan(ctx, st, referred_11);
 			} else {
-				count_event(EVENT_DROP_ABSENT_REFERENCE);
-				return drop();
+				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
 		} else {
-			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return drop();
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 	}
 	return CONTINUE;
@@ -1881,8 +1847,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		count_event(EVENT_MISS_LBR);
 		if (default_verdict() == XDP_DROP)
 			return drop();
-		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
-			return drop();
+		u32 closed_17 = close_wan(ctx, st, 0, 0);
+		if (closed_17 != XDP_PASS)
+			return closed_17 & 7;
 		return pass();
 	} else {
 		count_rule(&far_counts, chosen_1, st->scratch->length);
@@ -1895,8 +1862,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		return drop();
 	} else if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
-		if (close_wan(ctx, st, 0, 0) != XDP_PASS)
-			return drop();
+		u32 closed_18 = close_wan(ctx, st, 0, 0);
+		if (closed_18 != XDP_PASS)
+			return closed_18 & 7;
 		return pass();
 	} else if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
@@ -1907,7 +1875,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			if (unlikely(!overlay_10))
 				return internal();
 			count_rule(&overlay_counts, referred_9, st->scratch->length);
-			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos = u... */
+			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
@@ -1928,12 +1896,10 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				return internal();
 			return forwarder_102_wan(ctx, st, referred_16);
 		} else {
-			count_event(EVENT_DROP_ABSENT_REFERENCE);
-			return drop();
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 	} else {
-		count_event(EVENT_DROP_ABSENT_REFERENCE);
-		return drop();
+		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
 }
 /* ---- programs --------------------------------------------------------------------------------- */
@@ -1997,7 +1963,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 }
 
 /* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. Some 2,526 instructions. */
+ * with forwarder by a tail call. Some 2,533 instructions. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -2017,7 +1983,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,065
+/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,080
  * instructions. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
@@ -2035,7 +2001,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,194 instructions. */
+/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,216 instructions. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {
