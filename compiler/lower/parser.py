@@ -36,7 +36,7 @@ from ..ir.nodes import (
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
 from ..model.checksums import LAYER4
-from ..model.parse_graph import sometimes_leading, tunnels
+from ..model.parse_graph import behind_ports, sometimes_leading, tunnels
 from . import trace
 from .conditions import condition
 from .context import LoweringContext
@@ -223,6 +223,9 @@ def _remember(site: LoweringContext, node: Node) -> None:
     if protocol in LAYER4:
         with w.unless(FRAGMENTED):
             w.set(site.state("l4"), load(P, 0, 32))
+        if node.name in behind_ports(graph, site.role):
+            with w.otherwise():
+                w.set(site.state("l4"), 0)
 
 
 def _leave(site: LoweringContext, node: Node, parts: frozenset[str]) -> None:

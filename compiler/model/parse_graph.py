@@ -112,6 +112,20 @@ def tunnels(graph: model.Graph, role: str) -> frozenset[str]:
     return frozenset(name for name in after if networks & {name, *_behind(graph, role, name)})
 
 
+@remembered
+def behind_ports(graph: model.Graph, role: str) -> frozenset[str]:
+    """TCP and UDP headers behind another one that is not a tunnel's: of one in a fragment the ports
+    in front must not stay."""
+    ports = {node.name for node in graph.nodes if node.header.protocol in LAYER4}
+    left, found = list(ports), set[str]()
+    while left:
+        targets = {edge.target for edge in graph.leaving(left.pop(), role)}
+        new = targets - tunnels(graph, role) - found
+        found |= new
+        left += new
+    return frozenset(found & ports)
+
+
 def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str]:
     """The link nodes that may be at the front of a packet of that role, in order; with `first`, of
     one whose first header is that."""
