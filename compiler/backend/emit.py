@@ -172,7 +172,7 @@ def _has_bits(pair: tuple[int, int], key: str) -> str:
 def word_under(tuple_: FixedTuple, key: str, word: int) -> str:
     """A word of the key as a tuple's entry has it."""
     mask, last = tuple_.mask[word], word == len(tuple_.mask) - 1
-    under = f"{key}[{word}] & {mask:#x}ULL"
+    under = f"{key}[{word}]" if mask == (1 << 64) - 1 else f"{key}[{word}] & {mask:#x}ULL"
     if not last:
         return under if mask else "0"
     return f"({under}) | {tuple_.tag:#x}ULL" if mask else f"{tuple_.tag:#x}ULL"

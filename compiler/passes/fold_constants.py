@@ -13,6 +13,7 @@ from ..ir.nodes import (
     Block,
     Body,
     If,
+    Jump,
     Label,
     Let,
     Next,
@@ -46,7 +47,22 @@ def _folded(body: Body) -> Body:
             return known.get(x.name, x) if isinstance(x, Name) else _decided(simpler(x))
 
         body = _reached(rewritten(_undeclared(body, known), change))
-    return body
+    return _asked(body)
+
+
+def _asked(body: Body) -> Body:
+    """Without what stands behind labels that no jump leads to."""
+    asked = {s.label for s in statements(body) if isinstance(s, Jump)}
+    made: list[Statement] = []
+    for s in body:
+        there = isinstance(s, Label) and s.name in asked
+        if made and ends(tuple(made[-1:])) and not there:
+            continue
+        if there and made:
+            made.append(Blank())
+        if not isinstance(s, Blank):
+            made.append(s)
+    return tuple(made)
 
 
 def _undeclared(body: Body, known: dict[str, Number]) -> Body:
@@ -102,7 +118,7 @@ def _reached(body: Body) -> Body:
     """Without what no way leads to."""
     made: list[Statement] = []
     for s in body:
-        if ends(tuple(made[-1:])) and not isinstance(s, Label | Blank):
+        if ends(tuple(made[-1:])) and not isinstance(s, Label):
             continue
         match s:
             case AssumeNot(Number(0)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expr import Binary, Cast, Expr, Number, Swap, binary
+from ..ir.expr import Binary, Cast, Choice, Expr, Number, Swap, binary
 from ..ir.promotion import may_be_negative
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, bits_of, is_network
@@ -27,6 +27,10 @@ def simpler(x: Expr) -> Expr:
             return operand if operand.type == x.type else x
         case Binary(operator, Number() as left, Number() as right):
             return binary(operator, left, right)
+        case Choice(Number(test), then, otherwise):
+            return then if test else otherwise
+        case Swap(Number(0)):
+            return Number(0, Int(bits_of(x.type), is_network(x.type)))
         case Binary("+" | "-" | "|" | "<<" | ">>", left, Number(0)) if left.type == x.type:
             return left
     return x

@@ -287,7 +287,7 @@ __noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 	if (crowded(&overlay_cells))
 		goto search;
 	if ((key[1] & 0x100000000ULL) == 0x100000000ULL) {
-		masked[0] = key[0] & 0xffffffffffffffffULL;
+		masked[0] = key[0];
 		masked[1] = (key[1] & 0x1ffffffffULL) | 0x100000000000000ULL;
 		take_better(&overlay_entries, masked, &best);
 	}
@@ -672,7 +672,7 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	store8(outer_5, 1, 0);
 	store_be16(outer_5, 2, (u16)(20 +
 			(behind + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0)))));
-	store_be16(outer_5, 4, 0);
+	store16(outer_5, 4, 0);
 	store_be16(outer_5, 6, 0x4000);
 	store8(outer_5, 8, 64);
 	store8(outer_5, 9, 47);
@@ -681,7 +681,7 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	store16(outer_5, 10, fold(69 +
 			(u64)bpf_htons((u16)(20 +
 			(behind + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0))))) +
-			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+			(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
 			(u64)load32(&st->scratch->kept[3], 0) +
 			(u64)load32(&st->scratch->kept[4], 0)));
 	void *gre_6 = first + 20;
@@ -696,7 +696,6 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
 		return internal();
 	return send_back();
-	return internal();
 }
 
 static __always_inline int reply_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
@@ -794,13 +793,10 @@ node_udp:
 	if (!fragment)
 		st->scratch->l4 = load32(p, 0);
 	GOTO(done);
+
 done:
 	barrier();
 	return CONTINUE;
-
-partial: __attribute__((unused));
-	if (fragment)
-		GOTO(done);
 
 malformed:
 	count_event(event);
@@ -1061,7 +1057,7 @@ static __always_inline int put_outer_lan(struct xdp_md *ctx, struct state *st, v
 	store8(outer_13, 0, 69);
 	store8(outer_13, 1, value_8);
 	store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
-	store_be16(outer_13, 4, 0);
+	store16(outer_13, 4, 0);
 	store_be16(outer_13, 6, 0x4000);
 	store8(outer_13, 8, 64);
 	store8(outer_13, 9, 47);
@@ -1069,8 +1065,7 @@ static __always_inline int put_outer_lan(struct xdp_md *ctx, struct state *st, v
 	store32(outer_13, 16, value_7);
 	store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
 			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
-			(u64)bpf_htons(0) + (u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 +
-			(u64)value_7));
+			(u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 + (u64)value_7));
 	return CONTINUE;
 }
 
@@ -1448,13 +1443,10 @@ node_udp:
 	if (!fragment)
 		st->scratch->l4 = load32(p, 0);
 	GOTO(done);
+
 done:
 	barrier();
 	return CONTINUE;
-
-partial: __attribute__((unused));
-	if (fragment)
-		GOTO(done);
 
 malformed:
 	count_event(event);
@@ -1908,7 +1900,7 @@ STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
 /* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
- * forwarder by a tail call. Some 1,714 instructions. */
+ * forwarder by a tail call. Some 1,708 instructions. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
@@ -1928,7 +1920,7 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 976
+/* Port role lan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 967
  * instructions. */
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
@@ -1946,7 +1938,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: balancer (linx.hp:162). Looks in LBR. Some 1,149 instructions. */
+/* Port role lan: balancer (linx.hp:162). Looks in LBR. Some 1,140 instructions. */
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
 {
@@ -1963,7 +1955,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 }
 
 /* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. Some 2,533 instructions. */
+ * with forwarder by a tail call. Some 2,527 instructions. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -1983,7 +1975,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,080
+/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,071
  * instructions. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
@@ -2001,7 +1993,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,216 instructions. */
+/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,207 instructions. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {
