@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from textwrap import wrap
+from dataclasses import dataclass
 
 from ...lang.text.source import Span
 from ..ir import nodes as n
@@ -13,6 +12,7 @@ from ..ir.expr import Expr, Number, Swap, number
 from ..ir.types import Array, Pointer, Struct, Type, c_type
 from ..ir.walk import blocks, ends, may_end
 from .c_expr import text_of
+from .c_lines import WIDTH, EndsAs, flat, said_once, statement_comment
 
 Lines = Iterator["Line"]
 
@@ -37,90 +37,12 @@ class _Margin(Line):
 
 
 def lines_of(body: n.Body) -> Lines:
-    yield from _lines(_said_once(body, 0), 0)
+    yield from _lines(said_once(body, 0), 0)
 
 
 def _lines(body: n.Body, depth: int) -> Lines:
-    for statement in _flat(body):
+    for statement in flat(body):
         yield from _statement(statement, depth)
-
-
-def _said_once(body: n.Body, depth: int, said: Span | None = None) -> n.Body:
-    """Without the starts of statements that stand whole in the comment in front of them: of `said`,
-    or of one that ends the way behind one that is counted."""
-    made: list[n.Statement] = []
-    for s in _joined(body):
-        match s:
-            case n.StatementStart(Span() as span):
-                if said is not None and _says(said, span):
-                    continue
-                said = span if _is_whole(span, depth) else None
-            case n.If(_, then, otherwise):
-                then = _said_once(then, depth + 1, said)
-                s = replace(s, then=then, otherwise=_said_once(otherwise, depth + 1, said))
-            case n.Block(inner, name) if not name:
-                deeper = depth + _declares(inner)
-                s = replace(s, body=_said_once(inner, deeper, said))
-        made.append(s)
-    return tuple(made)
-
-
-def _joined(body: n.Body) -> n.Body:
-    """`count` and the verdict behind it as one statement of the `.hp` file."""
-    made: list[n.Statement] = []
-    for s in body:
-        match made[-3:]:
-            case [n.StatementStart(Span() as first), n.Count(), n.StatementStart(Span() as last)]:
-                if isinstance(s, n.Verdict) and s.action in _AS and first.source is last.source:
-                    made[-3:] = [n.StatementStart(first.to(last)), made[-2]]
-        made.append(s)
-    return tuple(made)
-
-
-def _says(said: Span, span: Span) -> bool:
-    return said.source is span.source and said.start < span.start and span.end <= said.end
-
-
-def _is_whole(span: Span, depth: int) -> bool:
-    """Whether a comment shows all of a statement."""
-    return _comment(span, depth) == _comment(span, depth, whole=True)
-
-
-def _comment(span: Span, depth: int, whole: bool = False) -> str:
-    """A statement of the `.hp` file, as much of it as fits, unless it is to be the `whole`."""
-    begin, end = f"/* {span.source.file}:{span.line}: ", " */"
-    room = WIDTH - 8 * (depth + 1) - len(begin) - len(end)
-    said = " ".join(span.text.split()).replace("*/", "* /")
-    if not whole and (len(said) > room or "//" in said):
-        said = " ".join(span.text.split("\n")[0].split()).removesuffix(" {").replace("*/", "* /")
-        said = said if len(said) <= room else f"{said[: room - 3]}..."
-    return f"{begin}{said}{end}"
-
-
-class _EndsAs(n.Statement):
-    """A verdict, and why: an event that is counted."""
-
-    event: Expr
-    action: n.Action
-    span: Span | None = None
-
-
-def _flat(body: n.Body) -> n.Body:
-    """Without blocks that declare nothing; a verdict with the event that is counted before it."""
-    found: list[n.Statement] = []
-    for s in body:
-        before = found[-1] if found else None
-        if isinstance(s, n.Block) and not s.name and not _declares(s.body):
-            found += _flat(s.body)
-        elif isinstance(s, n.Verdict) and isinstance(before, n.Count) and s.action in _AS:
-            found[-1] = _EndsAs(before.event, s.action, s.span)
-        else:
-            found.append(s)
-    return tuple(found)
-
-
-def _declares(body: n.Body) -> bool:
-    return any(isinstance(s, n.Let | n.LetArray | n.LetStruct) for s in _flat(body))
 
 
 def shared(body: n.Body) -> Iterator[n.Block]:
@@ -140,8 +62,6 @@ def prototype(block: n.Block, context: str) -> str:
     return "\n".join(_folded(text, "\t\t"))
 
 
-#: Columns of a line that people read, with tabs of eight.
-WIDTH = 100
 _BREAKS = re.compile(r"(?<=, )|(?<= && )|(?<= \|\| )|(?<= \+ )|(?<= [|&?:] )")
 
 
@@ -156,14 +76,6 @@ def _folded(text: str, indent: str) -> Iterator[str]:
         yield text[:at].rstrip()
         text = indent + text[at:]
     yield text
-
-
-def comment(text: str) -> list[str]:
-    """A comment of lines that people read."""
-    first, *others = wrap(text, WIDTH - 6)
-    if not others:
-        return [f"/* {first} */"]
-    return [f"/* {first}", *(f" * {line}" for line in others[:-1]), f" * {others[-1]} */"]
 
 
 def _break_of(text: str) -> int:
@@ -236,12 +148,12 @@ def asks(body: n.Body) -> bool:
 def _step(s: n.StatementStart, depth: int) -> Lines:
     """What the following lines carry out, as the `.hp` file says it."""
     if s.span is not None:
-        yield Line(depth, _comment(s.span, depth), s.span)
+        yield Line(depth, statement_comment(s.span, depth), s.span)
 
 
 def _if(s: n.If, depth: int) -> Lines:
     """A chain of tests; without braces where each arm is one statement, as in the kernel."""
-    arms = [(head, _flat(body), span) for head, body, span in _arms(s, "if")]
+    arms = [(head, flat(body), span) for head, body, span in _arms(s, "if")]
     plain = all(len(body) == 1 and _is_single(body[0]) for _, body, _ in arms)
     for i, (head, body, span) in enumerate(arms):
         yield Line(depth, head if plain else f"{'} ' if i else ''}{head} {{", span)
@@ -274,12 +186,10 @@ def _is_call(s: n.Statement) -> bool:
 #: What stands alone behind a test: a line of C.
 _SINGLE = (
     n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Verdict, n.Return, n.Internal, n.Goto,
-    n.Next, n.Stop, _EndsAs,
+    n.Next, n.Stop, EndsAs,
 )  # fmt: skip
 
 
-#: Verdicts that have a reason.
-_AS = ("pass", "drop")
 _VERDICTS = {"pass": "pass", "drop": "drop", "tx": "send_back"}
 
 
@@ -305,7 +215,7 @@ def _simple(s: n.Statement) -> str:
         case n.CountRule(table, cell, length, sized):
             by = "sized" if sized else "rule"
             return f"count_{by}(&{table}_counts, {text_of(cell)}, {text_of(length)});"
-        case _EndsAs(event, action):
+        case EndsAs(event, action):
             return f"return {action}_as({text_of(event)});"
         case n.Verdict(_, action):
             return f"return {_VERDICTS[action]}();"

@@ -26,7 +26,8 @@ from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import member_name
 from ..targets.targets import TARGETS
-from .c import asks, comment, folded, lines_of, prototype, shared
+from .c import asks, folded, lines_of, prototype, shared
+from .c_lines import comment
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
