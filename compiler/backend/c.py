@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...lang.text.source import Span
 from ..ir import nodes as n
@@ -12,7 +12,7 @@ from ..ir.expr import Expr, Number, Swap, number
 from ..ir.types import Array, Pointer, Struct, Type, c_type
 from ..ir.walk import blocks, ends, may_end
 from .c_expr import text_of
-from .c_lines import WIDTH, EndsAs, flat, said_once, statement_comment
+from .c_lines import WIDTH, EndsAs, declares, flat, said_once, statement_comment
 
 Lines = Iterator["Line"]
 
@@ -152,26 +152,49 @@ def _step(s: n.StatementStart, depth: int) -> Lines:
 
 
 def _if(s: n.If, depth: int) -> Lines:
-    """A chain of tests; without braces where each arm is one statement, as in the kernel."""
-    arms = [(head, flat(body), span) for head, body, span in _arms(s, "if")]
-    plain = all(len(body) == 1 and _is_single(body[0]) for _, body, _ in arms)
-    for i, (head, body, span) in enumerate(arms):
-        yield Line(depth, head if plain else f"{'} ' if i else ''}{head} {{", span)
+    """A chain of tests, without `else` where no way leads behind the arms in front."""
+    chain: list[_Arm] = []
+    for arm in _arms(s, "if"):
+        apart = bool(chain) and all(ends(each.body) for each in chain)
+        if apart and not (arm.head == "else" and declares(arm.body)):
+            yield from _chain(chain, depth)
+            chain = []
+            if arm.head == "else":
+                yield from _lines(arm.body, depth)
+                return
+            arm = replace(arm, head=arm.head.removeprefix("else "))
+        chain.append(arm)
+    yield from _chain(chain, depth)
+
+
+@dataclass(frozen=True)
+class _Arm:
+    head: str
+    body: n.Body
+    span: Span | None
+
+
+def _chain(arms: list[_Arm], depth: int) -> Lines:
+    """Without braces where each arm is one statement."""
+    bodies = [flat(arm.body) for arm in arms]
+    plain = all(len(body) == 1 and _is_single(body[0]) for body in bodies)
+    for i, (arm, body) in enumerate(zip(arms, bodies, strict=True)):
+        yield Line(depth, arm.head if plain else f"{'} ' if i else ''}{arm.head} {{", arm.span)
         yield from _lines(body, depth + 1)
     if not plain:
-        yield Line(depth, "}", s.span)
+        yield Line(depth, "}", arms[0].span)
 
 
-def _arms(s: n.If, word: str) -> Iterator[tuple[str, n.Body, Span | None]]:
+def _arms(s: n.If, word: str) -> Iterator[_Arm]:
     test = f"unlikely({text_of(s.test)})" if s.unlikely else text_of(s.test)
-    yield f"{word} ({test})", s.then, s.span
+    yield _Arm(f"{word} ({test})", s.then, s.span)
     match s.otherwise:
         case ():
             return
         case (n.If() as inner,):
             yield from _arms(inner, "else if")
         case body:
-            yield "else", body, s.span
+            yield _Arm("else", body, s.span)
 
 
 def _is_single(s: n.Statement) -> bool:

@@ -1189,10 +1189,12 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
 			return drop();
-		} else if (value_3 == IE_ACTION_PASS) {
+		}
+		if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
 			return pass();
-		} else if (value_3 == IE_ACTION_REDIRECT) {
+		}
+		if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_4 = far_2->interface;
@@ -1214,19 +1216,18 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				/* linx.hp:100: forward o.interface via o.remote_ip */
 				return forwarder_100_lan(ctx, st, overlay_5, given_10, value_8,
 						value_6, value_7, value_9);
-			} else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+			}
+			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
 				return forwarder_102_lan(ctx, st, referred_11);
-			} else {
-				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
-		} else {
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
+		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
 	return CONTINUE;
 }
@@ -1264,19 +1265,20 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
 		return default_action();
-	} else {
-		count_rule(&far_counts, chosen_1, st->scratch->length);
 	}
+	count_rule(&far_counts, chosen_1, st->scratch->length);
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		return drop();
-	} else if (value_8 == IE_ACTION_PASS) {
+	}
+	if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		return pass();
-	} else if (value_8 == IE_ACTION_REDIRECT) {
+	}
+	if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_9 = st->far_rule->interface;
@@ -1298,19 +1300,18 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			/* linx.hp:100: forward o.interface via o.remote_ip */
 			return forwarder_100_lan(ctx, st, overlay_10, given_15, value_13, value_11,
 					value_12, value_14);
-		} else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
+		}
+		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
 			return forwarder_102_lan(ctx, st, referred_16);
-		} else {
-			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
-	} else {
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
+	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
 
 static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st)
@@ -1766,13 +1767,15 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		if (value_3 == IE_ACTION_DROP) {
 			/* linx.hp:94: drop */
 			return drop();
-		} else if (value_3 == IE_ACTION_PASS) {
+		}
+		if (value_3 == IE_ACTION_PASS) {
 			/* linx.hp:95: pass */
 			u32 closed_13 = close_wan(ctx, st, 0, 0);
 			if (closed_13 != XDP_PASS)
 				return closed_13 & 7;
 			return pass();
-		} else if (value_3 == IE_ACTION_REDIRECT) {
+		}
+		if (value_3 == IE_ACTION_REDIRECT) {
 			/* linx.hp:96: match FAR.interface */
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_4 = far_2->interface;
@@ -1791,16 +1794,15 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				/* linx.hp:100: forward o.interface via o.remote_ip */
 				return forwarder_100_wan(ctx, st, overlay_5, given_10, value_8,
 						value_6, value_7, value_9);
-			} else if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+			}
+			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
 				return forwarder_102_wan(ctx, st, referred_11);
-			} else {
-				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
-		} else {
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
+		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
 	return CONTINUE;
 }
@@ -1843,22 +1845,23 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		if (closed_17 != XDP_PASS)
 			return closed_17 & 7;
 		return pass();
-	} else {
-		count_rule(&far_counts, chosen_1, st->scratch->length);
 	}
+	count_rule(&far_counts, chosen_1, st->scratch->length);
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
 	if (value_8 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		return drop();
-	} else if (value_8 == IE_ACTION_PASS) {
+	}
+	if (value_8 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		u32 closed_18 = close_wan(ctx, st, 0, 0);
 		if (closed_18 != XDP_PASS)
 			return closed_18 & 7;
 		return pass();
-	} else if (value_8 == IE_ACTION_REDIRECT) {
+	}
+	if (value_8 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_9 = st->far_rule->interface;
@@ -1880,19 +1883,18 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			/* linx.hp:100: forward o.interface via o.remote_ip */
 			return forwarder_100_wan(ctx, st, overlay_10, given_15, value_13, value_11,
 					value_12, value_14);
-		} else if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
+		}
+		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
 			return forwarder_102_wan(ctx, st, referred_16);
-		} else {
-			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
-	} else {
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
+	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
 /* ---- programs --------------------------------------------------------------------------------- */
 
