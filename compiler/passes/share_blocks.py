@@ -41,8 +41,6 @@ from ..ir.walk import blocks, ends, may_end, own_expressions, statements
 #: Lines that a function takes beside its statements, and those of a call of one behind which a
 #: packet's way may go on.
 FRAME, CALL = 6, 3
-#: Statements that a block has at least.
-LEAST = 2
 
 #: What a block does: itself, with names of its own, and the types of what it reads.
 Key = tuple[Body, tuple[Name, ...]]
@@ -63,8 +61,8 @@ def share_blocks(unit: Unit) -> Unit:
 @dataclass
 class _Sharer:
     """`times`: how often a block would be written if all equal ones were one. `keys`, `forms`: by
-    the identity of a body; no key for one that cannot be a function, or is the only one of its
-    form: of the same kinds of statements within each other."""
+    the identity of a body; no key for one that cannot be a function, or of whose form there are too
+    few: of the same kinds of statements within each other."""
 
     names: Names
     forms: dict[int, int] = field(default_factory=dict)
@@ -104,7 +102,7 @@ class _Sharer:
 
     def _arm(self, body: Body, f: Function, block: Block | None = None) -> Body:
         made, key = self.shared(body, f), self._key(body)
-        if key is None or not self._pays(key):
+        if key is None or not _pays(body, self.times[key]):
             return made if block is None else (replace(block, body=made),)
         span = next((s.span for s in body if s.span), None)
         if key not in self.called:
@@ -117,18 +115,18 @@ class _Sharer:
         """What a body of one block does."""
         return body[0].does if len(body) == 1 and isinstance(body[0], Block) else ""
 
-    def _pays(self, key: Key) -> bool:
-        """Whether the C is shorter with a function."""
-        body, times = key[0], self.times[key]
-        lines = sum(1 for _ in statements(body))
-        call = CALL if may_end(body) and not ends(body) else 1
-        return times * lines > times * call + lines + FRAME
-
     def _key(self, body: Body) -> Key | None:
         if id(body) not in self.keys:
-            alone = self.alike[self.forms[id(body)]] < 2
-            self.keys[id(body)] = None if alone else _key_of(body)
+            most = self.alike[self.forms[id(body)]]
+            self.keys[id(body)] = _key_of(body) if _pays(body, most) else None
         return self.keys[id(body)]
+
+
+def _pays(body: Body, times: int) -> bool:
+    """Whether the C is shorter with a function for a block that is written so many times."""
+    lines = sum(1 for _ in statements(body))
+    call = CALL if may_end(body) and not ends(body) else 1
+    return times * lines > times * call + lines + FRAME
 
 
 def _mark(s: Statement) -> tuple[object, ...]:
@@ -196,7 +194,7 @@ def _inner(s: Statement) -> tuple[Body, ...]:
 
 def _key_of(body: Body) -> Key | None:
     every = list(statements(body))
-    if len(every) < LEAST or any(isinstance(s, Label | Jump) for s in every):
+    if any(isinstance(s, Label | Jump) for s in every):
         return None
     free = free_names(body)
     if not all(isinstance(name.type, Int | Pointer) for name in free):
