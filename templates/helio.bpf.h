@@ -96,7 +96,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 	} name SEC(".maps")
 
 #ifndef HELIO_CARD
-/* ---- the two planes' shared structures: see lang/contract/manifest/manifest.py ------------------------------ */
+/* ---- the two planes' shared structures: see lang/contract/manifest/manifest.py --------------- */
 
 /* Where to send a frame. `resolved` is 0 until the runtime knows the MAC addresses. */
 struct next_hop {
@@ -536,7 +536,7 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 }
 
 #endif /* HELIO_CARD */
-/* ---- checksums (RFC 1071, RFC 1624) ----------------------------------------------------------- */
+/* ---- checksums (RFC 1071, RFC 1624) ---------------------------------------------------------- */
 
 static __always_inline u16 fold(u64 sum)
 {
@@ -726,7 +726,7 @@ __noinline u64 follow(CONTEXT *ctx, u32 at, u32 field, u64 change)
 }
 
 #endif /* HELIO_CARD */
-/* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) --------------------------- */
+/* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) -------------------------- */
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))
 
@@ -764,7 +764,7 @@ static __always_inline u32 jhash_words(const u32 *word, u32 count)
 	return c;
 }
 
-/* ---- addresses -------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 /* 224.0.0.0/4 or 255.255.255.255; `address` in network order. */
 static __always_inline int is_multicast(u32 address)
@@ -848,7 +848,7 @@ static __always_inline u32 arrival_port(CONTEXT *ctx)
 	return number ? *number : ~0U;
 }
 
-/* ---- the way out ------------------------------------------------------------------------------ */
+/* ---- the way out ----------------------------------------------------------------------------- */
 
 #ifndef AF_INET
 #define AF_INET 2
@@ -1008,7 +1008,7 @@ static __always_inline void follow_tcp(CONTEXT *ctx, u32 tcp, void *header, u16 
 #endif
 
 #endif /* HELIO_CARD */
-/* ---- IPv4 (RFC 791) ----------------------------------------------------------------------------- */
+/* ---- IPv4 (RFC 791) -------------------------------------------------------------------------- */
 
 /* TTL - 1, the checksum kept: what equation 3 of RFC 1624 comes to for a word that falls by 0x0100. */
 static __always_inline void decrement_ttl(void *ip)
@@ -1028,7 +1028,7 @@ static __always_inline void set_ecn(void *ip, u8 ecn)
 	store16(ip, 10, checksum_update(load16(ip, 10), old, new));
 }
 
-/* ---- IPv6 (RFC 8200) ---------------------------------------------------------------------------- */
+/* ---- IPv6 (RFC 8200) ------------------------------------------------------------------------- */
 
 static __always_inline void decrement_hop_limit(void *ip)
 {
@@ -1042,7 +1042,7 @@ static __always_inline void set_ecn6(void *ip, u8 ecn)
 }
 
 #ifndef HELIO_CARD
-/* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ---------------------------------------------- */
+/* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ------------------------------------------- */
 
 /* May the packet whose IPv4 header is `ip` be answered with an ICMP error? */
 static __always_inline int may_answer(CONTEXT *ctx, void *ip)
@@ -1141,7 +1141,7 @@ static __always_inline int put_icmp(CONTEXT *ctx, u32 at, u32 to, u32 quoted, u3
 	return put_icmp_at(ctx, at | quoted << 16, to, (u16)type_code | mtu << 16);
 }
 
-/* ---- ICMPv6 errors (RFC 4443) ------------------------------------------------------------------- */
+/* ---- ICMPv6 errors (RFC 4443) ---------------------------------------------------------------- */
 
 #define ICMP6_TOO_BIG 2
 #define ICMP6_REDIRECT 137
@@ -1251,7 +1251,7 @@ static __always_inline int put_icmp6(CONTEXT *ctx, u32 at, u128 to, u32 quoted, 
 	return seal(ctx, at | OF_IPV6 | 58 << 16, at + 40, 8 + quoted, at + 42);
 }
 
-/* ---- TCP MSS (RFC 9293 section 3.7.1) --------------------------------------------------------- */
+/* ---- TCP MSS (RFC 9293 section 3.7.1) -------------------------------------------------------- */
 
 #define TCP_SYN 0x02
 

@@ -4,7 +4,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 enum { /* symbols of elements, and kinds that records refer to */
 	IE_ACTION_DROP = 3,
@@ -154,7 +154,7 @@ static __always_inline void count_rule(void *map, u32 cell, u64 length)
 	}
 }
 
-/* ---- scratch: one a CPU ----------------------------------------------------------------------- */
+/* ---- scratch: one a CPU ---------------------------------------------------------------------- */
 
 /* What crosses a tail call, and what a test or a trace reads. */
 struct scratch {
@@ -427,9 +427,9 @@ __noinline u64 lbr_find(u64 epoch, u64 k0)
 	return keep_key(key, 1) ? lbr_search(epoch) : 0;
 }
 
-/* ---- a packet's state ------------------------------------------------------------------------- */
+/* ---- a packet's state ------------------------------------------------------------------------ */
 
-/* Pointers are made where a way needs them; the numbers are those of programs that do without memory. */
+/* Pointers are made where a way needs them; the numbers are those of programs without memory. */
 struct state {
 	struct scratch *scratch;
 	u64 epoch;
@@ -458,10 +458,10 @@ static __always_inline int redirect(struct state *st, u32 port, u32 event)
 	return verdict(event, XDP_REDIRECT);
 }
 
-/* ---- how many ICMP errors there may be (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) ---- */
+/* ---- how many ICMP errors there may be (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) --- */
 
-/* A bucket of tokens, as the time at which it will be full: an answer moves that on by `interval`, and
- * may be sent while it is no more than `ahead` from now. Of all CPUs one. */
+/* A bucket of tokens, as the time at which it will be full: an answer moves that on by `interval`,
+ * and may be sent while it is no more than `ahead` from now. Of all CPUs one. */
 struct icmp_budget {
 	u64 interval; /* ns; 0: not set */
 	u64 ahead; /* ns */
@@ -470,8 +470,8 @@ struct icmp_budget {
 
 ARRAY_MAP(icmp_budget, struct icmp_budget, 1, BPF_F_MMAPABLE);
 
-/* By who takes from the bucket: a map that can be mapped has no room for a lock, and there is no compare
- * and swap before Linux 5.12. */
+/* By who takes from the bucket: a map that can be mapped has no room for a lock, and there is no
+ * compare and swap before Linux 5.12. */
 struct icmp_taker {
 	struct bpf_spin_lock lock;
 };
@@ -500,7 +500,7 @@ static __noinline int take_answer(void)
 	return taken;
 }
 
-/* ---- stages ----------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
@@ -1896,7 +1896,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	}
 	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
-/* ---- programs --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
