@@ -24,22 +24,19 @@ def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pip
     """Check, compile, load; rules and packets of that seed. Raises `Disagreement`, which names the
     pass that is wrong: then all of it runs once more, with what each pass made."""
     pipeline = checked(text)
-    bundle: Bundle | None = None
-    wrong: Disagreement | None = None
-    for every in (False, True):
-        chance = Chance(f"run {seed}")
-        environment = world(chance, pipeline)
-        join = chance.one(JOINS)
-        if bundle is None:
-            bundle = compiled(pipeline, join, Chance(f"traced {seed}").maybe(0.4))
-        try:
-            _run(pipeline, environment, bundle, bool(bundle.traced), chance, tally, packets, every)
-        except Disagreement as error:
-            wrong = error
-        if wrong is None:
-            return pipeline
-    assert wrong is not None
-    raise wrong
+    try:
+        _try(pipeline, seed, tally, packets, every=False)
+    except Disagreement:
+        _try(pipeline, seed, tally, packets, every=True)
+        raise
+    return pipeline
+
+
+def _try(pipeline: Pipeline, seed: int | str, tally: Tally, packets: int, every: bool) -> None:
+    chance = Chance(f"run {seed}")
+    environment = world(chance, pipeline)
+    bundle = compiled(pipeline, chance.one(JOINS), Chance(f"traced {seed}").maybe(0.4))
+    _run(pipeline, environment, bundle, bool(bundle.traced), chance, tally, packets, every)
 
 
 def try_forms(text: str, seed: int | str, tally: Tally, packets: int = 240) -> Pipeline:
