@@ -28,6 +28,7 @@ TWIN = "host"  # where the host's programs lie in a card's bundle
 STEPS = (
     "edit_packets", "trace_points", "spill", "place_state", "fold_constants", "simplify",
     "drop_unused", "merge_functions", "share_blocks", "lay_out_state",
+    "join_parsers",
 )  # fmt: skip
 OPTIONAL = {
     "fold_constants": "Keep variables that always hold the same number, and tests of these.",
@@ -35,6 +36,7 @@ OPTIONAL = {
     "drop_unused": "Keep what the parser finds and nobody reads.",
     "merge_functions": "Keep functions apart that do the same.",
     "share_blocks": "Write blocks that do the same each time.",
+    "join_parsers": "Write a parser for each port role.",
 }
 
 

@@ -19,6 +19,7 @@ from .model import Pipeline
 from .passes.drop_unused import drop_unused
 from .passes.edit_packets import edit_packets
 from .passes.fold_constants import fold_constants
+from .passes.join_parsers import join_parsers
 from .passes.lay_out_state import lay_out_state
 from .passes.merge_functions import merge_functions
 from .passes.place_state import needs_memory, place_state
@@ -100,8 +101,10 @@ PASSES = (
     Pass("merge_functions", lambda unit, _: merge_functions(unit), optional=True),
     # after merge_functions: it makes calls alike
     Pass("share_blocks", lambda unit, _: share_blocks(unit), optional=True),
-    # last: it counts what functions use
+    # after all that changes functions: it counts what they use
     Pass("lay_out_state", lambda unit, _: lay_out_state(unit)),
+    # last: what it makes is only printed
+    Pass("join_parsers", lambda unit, _: join_parsers(unit), optional=True),
 )
 
 

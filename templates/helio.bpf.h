@@ -535,6 +535,39 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 	return 0;
 }
 
+/* KIND_search: the best of the rules that are there at this epoch, for the key in the scratch record.
+ * Global functions, what was found so far in memory, and one branch in the loop: so the verifier walks
+ * the loop once, not once for each way that leads to it. */
+#define KEY_SEARCH(kind, words, tuples, by_priority)                                                \
+	__noinline int kind##_consider(u32 cell, u64 rank, u64 epoch, u32 priority)                 \
+	{                                                                                           \
+		struct scratch *s = scratch_of();                                                   \
+                                                                                                    \
+		USED(priority); /* or clang passes none */                                          \
+		return s ? consider(&s->best, &kind##_cells, cell, priority, rank, epoch,           \
+				    by_priority) : 0;                                               \
+	}                                                                                           \
+                                                                                                    \
+	__noinline u64 kind##_search(u64 epoch)                                                     \
+	{                                                                                           \
+		struct scratch *s = begin_search();                                                 \
+		void *directory = directory_at(&kind##_cells, &kind##_tuples, epoch);               \
+		struct entry *entry;                                                                \
+                                                                                                    \
+		if (!s || !directory)                                                               \
+			return 0;                                                                   \
+		_Pragma("clang loop unroll(disable)")                                               \
+		for (u32 i = 0;                                                                     \
+		     i < tuples && may_beat(directory, i, words, &s->best, by_priority); i++) {     \
+			mask_key(s->masked, s->key, directory, i, words);                           \
+			entry = bpf_map_lookup_elem(&kind##_entries, s->masked);                    \
+			if (entry)                                                                  \
+				kind##_consider(entry->cell, entry->rank, epoch, entry->priority);  \
+		}                                                                                   \
+		return cell_and_slot(s->best.cell, s->best.slot);                                   \
+	}                                                                                           \
+	struct kind##_searched /* takes the semicolon */
+
 #endif /* HELIO_CARD */
 /* ---- checksums (RFC 1071, RFC 1624) ---------------------------------------------------------- */
 

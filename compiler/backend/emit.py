@@ -13,12 +13,13 @@ from ...lang.contract.manifest.manifest import (
     LOCAL_ADDRESSES,
     QUEUES,
     SEEN,
+    Counter,
     RuleKind,
     State,
 )
 from ...lang.contract.trace import schema as trace
-from ..ir.expr import TableCall
-from ..ir.names import symbols
+from ..ir.expr import Event, TableCall
+from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Program, Unit
 from ..ir.walk import ends, expressions, looked_up_in, operations
@@ -49,11 +50,14 @@ def emit(unit: Unit, lines: bool) -> str:
             own_lines=OWN_LINES,
             body_of=lines_of if lines else folded,
             shared_by=_Shared().by,
+            functions=_written(unit),
+            called=partial(called, unit),
             asks=asks,
+            role=partial(constant_name, "role"),
             ends=ends,
             prototype=partial(prototype, context=target.context),
             about=partial(about, unit),
-            symbols=[(symbol[c.group, c.reason], c.index) for c in unit.counters],
+            symbols=[(symbol[c.group, c.reason], c.index) for c in _counted(unit)],
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},
             members={s.name: members(s) for s in unit.states},
@@ -77,6 +81,17 @@ def emit(unit: Unit, lines: bool) -> str:
     return _numbered(text, unit.name)
 
 
+#: Events that templates count.
+_ALWAYS = {("verdict", "pass"), ("verdict", "drop"), ("verdict", "tx"), ("drop", "internal")}
+
+
+def _counted(unit: Unit) -> list[Counter]:
+    """The events that the C names: some counters stay 0 on every way."""
+    every = (x for f in unit.functions for x in expressions(f.body))
+    named = {x.index for x in every if isinstance(x, Event)}
+    return [c for c in unit.counters if c.index in named or (c.group, c.reason) in _ALWAYS]
+
+
 def about(unit: Unit, program: Program) -> str:
     """What a program does, and what it costs, as a comment of C."""
     stages = [f"{f.stage} ({unit.source}:{f.span.line})" for f in program.functions]
@@ -90,6 +105,18 @@ def about(unit: Unit, program: Program) -> str:
         said += f" Goes on with {following.stage} by a tail call."
     size = sum(operations(f) for f in program.functions) * 3 // 2
     return "\n".join(comment(f"{said} Some {size:,} instructions."))
+
+
+def _written(unit: Unit) -> list[Function]:
+    """The functions that C has."""
+    return list({(f.role, f.name): f for f in map(unit.written, unit.functions)}.values())
+
+
+def called(unit: Unit, f: Function, program: Program) -> str:
+    """The call of a stage's function."""
+    written = unit.written(f)
+    role = f", {constant_name('role', program.role)}" if written is unit.parser else ""
+    return f"{written.name}(ctx, &st{role})"
 
 
 def _looks_in(program: Program, table: str) -> bool:

@@ -148,6 +148,7 @@ class StatePointer(Expr):
 
 CTX = Name("ctx", Pointer("struct xdp_md"))
 ST = Name("st", Pointer("struct state"))
+ROLE = Name("role")  # of a program: see passes/join_parsers.py
 
 
 # ---- memory ---------------------------------------------------------------------------------

@@ -89,6 +89,11 @@ class Unit(Frozen):
     spill_words: int = 0  # of it, for what else would lie on the stack
     traced: Traced | None = None
     edited: bool = False  # what does not ask where the state is kept was done
+    parser: Function | None = None  # of all roles, in C: see passes/join_parsers.py
+
+    def written(self, f: Function) -> Function:
+        """The function that C has for one."""
+        return self.parser if self.parser is not None and f.stage == "parser" else f
 
 
 def with_functions(unit: Unit, functions: list[Function]) -> Unit:

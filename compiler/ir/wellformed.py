@@ -52,14 +52,14 @@ def problems(unit: Unit, placed: bool) -> list[Problem]:
     """What is wrong with a unit. `placed`: after `place_state`."""
     last = {p.functions[-1].name for p in unit.programs if p.next is None}
     found: list[Problem] = []
-    for function in unit.functions:
-        found += _Scopes(function).problems()
+    for function in (*unit.functions, *([unit.parser] if unit.parser else [])):
+        found += _Scopes(function, _arguments(unit, function)).problems()
         found += (_of(function, s.span, text) for s, text in _labels(function.body))
         for s in statements(function.body):
             found += (_of(function, s.span, text) for text in _typed(s))
             if placed:
                 found += (_of(function, s.span, text) for text in _unplaced(s))
-        if unit.target == "host":
+        if unit.target == "host" and function is not unit.parser:
             found += (_of(function, s.span, text) for s, text in _epochs(function))
     for function, ways in _followed(unit, placed):
         found += (_of(function, span, text) for span, text in ways.problems)
@@ -99,17 +99,23 @@ def _of(function: n.Function, span: Span | None, text: str) -> Problem:
 # ---- names ----------------------------------------------------------------------------------
 
 
+def _arguments(unit: Unit, function: n.Function) -> tuple[e.Name, ...]:
+    if function is unit.parser:
+        return (*_ARGUMENTS, e.ROLE)
+    return _ARGUMENTS if function.stage else (*_ARGUMENTS, *_NUMBERS)
+
+
 @dataclass
 class _Scopes:
     """The names that are known at a statement, by block."""
 
     function: n.Function
+    arguments: tuple[e.Name, ...]
     known: list[dict[str, Type]] = field(default_factory=list)
     found: list[Problem] = field(default_factory=list)
 
     def problems(self) -> list[Problem]:
-        names = _ARGUMENTS if self.function.stage else (*_ARGUMENTS, *_NUMBERS)
-        self.known.append({name.name: name.type for name in names})
+        self.known.append({name.name: name.type for name in self.arguments})
         self._block(self.function.body)
         return self.found
 

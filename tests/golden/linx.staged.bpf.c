@@ -28,7 +28,6 @@ enum event {
 	EVENT_HOOK_NO_HEADROOM = 8,
 	EVENT_HOOK_UNRESOLVED = 9,
 	EVENT_DROP_ECN = 10,
-	EVENT_DROP_NO_MEMBER = 11,
 	EVENT_DROP_ABSENT_REFERENCE = 12,
 	EVENT_DROP_IN_THE_CLEAR = 13,
 	EVENT_DROP_INTERNAL = 14,
@@ -38,17 +37,11 @@ enum event {
 	EVENT_MISS_PDR = 18,
 	EVENT_MISS_LBR = 19,
 	EVENT_MALFORMED_ETHERNET_TRUNCATED = 20,
-	EVENT_MALFORMED_ETHERNET_LENGTH = 21,
-	EVENT_MALFORMED_ETHERNET_INVALID = 22,
 	EVENT_MALFORMED_VLAN_TRUNCATED = 23,
-	EVENT_MALFORMED_VLAN_LENGTH = 24,
-	EVENT_MALFORMED_VLAN_INVALID = 25,
 	EVENT_MALFORMED_OUTER_TRUNCATED = 26,
 	EVENT_MALFORMED_OUTER_LENGTH = 27,
 	EVENT_MALFORMED_OUTER_INVALID = 28,
 	EVENT_MALFORMED_GRE_TRUNCATED = 29,
-	EVENT_MALFORMED_GRE_LENGTH = 30,
-	EVENT_MALFORMED_GRE_INVALID = 31,
 	EVENT_MALFORMED_USER_TRUNCATED = 32,
 	EVENT_MALFORMED_USER_LENGTH = 33,
 	EVENT_MALFORMED_USER_INVALID = 34,
@@ -56,8 +49,6 @@ enum event {
 	EVENT_MALFORMED_TCP_LENGTH = 36,
 	EVENT_MALFORMED_TCP_INVALID = 37,
 	EVENT_MALFORMED_UDP_TRUNCATED = 38,
-	EVENT_MALFORMED_UDP_LENGTH = 39,
-	EVENT_MALFORMED_UDP_INVALID = 40,
 	EVENT_COUNT_FRAGMENT = 41,
 	EVENT_COUNT_IPV6 = 42,
 	EVENT_COUNT_MPLS = 43,
@@ -162,6 +153,7 @@ struct scratch {
 	u32 at; /* through here the verifier forgets what it knew of a place in the packet */
 	struct best best; /* of the look-up under way */
 	u64 key[4];
+	u64 masked[4]; /* of a search, and of a key too long for the stack that all callers share */
 	u32 length;
 	u32 l4;
 	u64 epoch;
@@ -204,9 +196,7 @@ static __always_inline u32 forgotten(struct scratch *s, u32 at)
 
 /* Of a kind that is looked up by a key: KIND_find gives cell (upper half) and record slot of the
  * best rule for a key; 0 if none matches. Where that rule is not there yet, or not any more, it
- * asks KIND_search for the best of those that are: the slow way. Global functions, what a search
- * found so far in memory, and one branch in its loop: so the verifier walks the loop once, not once
- * for each way that leads to it. */
+ * asks KIND_search for the best of those that are: the slow way. */
 
 /* Where a search takes the key from. 0: there is no scratch record. */
 static __always_inline int keep_key(const u64 *key, u32 words)
@@ -253,31 +243,7 @@ static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 	return record_in(&overlay_cells, &overlay_records, cell, epoch);
 }
 
-__noinline int overlay_consider(u32 cell, u64 rank, u64 epoch)
-{
-	struct scratch *s = scratch_of();
-
-	return s ? consider(&s->best, &overlay_cells, cell, 0, rank, epoch, 0) : 0;
-}
-
-__noinline u64 overlay_search(u64 epoch)
-{
-	struct scratch *s = begin_search();
-	void *directory = directory_at(&overlay_cells, &overlay_tuples, epoch);
-	struct entry *entry;
-	u64 masked[2];
-
-	if (!s || !directory)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 8 && may_beat(directory, i, 2, &s->best, 0); i++) {
-		mask_key(masked, s->key, directory, i, 2);
-		entry = bpf_map_lookup_elem(&overlay_entries, masked);
-		if (entry)
-			overlay_consider(entry->cell, entry->rank, epoch);
-	}
-	return cell_and_slot(s->best.cell, s->best.slot);
-}
+KEY_SEARCH(overlay, 2, 8, 0);
 
 __noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
@@ -317,31 +283,7 @@ PERCPU_MAP(pdr_counts, struct counts, 131073);
 KEY_MAPS(pdr, 4, 28, 131072, 256, 8);
 FILTER_MAP(pdr, 8192);
 
-__noinline int pdr_consider(u32 cell, u64 rank, u64 epoch, u32 priority)
-{
-	struct scratch *s = scratch_of();
-
-	return s ? consider(&s->best, &pdr_cells, cell, priority, rank, epoch, 1) : 0;
-}
-
-__noinline u64 pdr_search(u64 epoch)
-{
-	struct scratch *s = begin_search();
-	void *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
-	struct entry *entry;
-	u64 masked[4];
-
-	if (!s || !directory)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 256 && may_beat(directory, i, 4, &s->best, 1); i++) {
-		mask_key(masked, s->key, directory, i, 4);
-		entry = bpf_map_lookup_elem(&pdr_entries, masked);
-		if (entry)
-			pdr_consider(entry->cell, entry->rank, epoch, entry->priority);
-	}
-	return cell_and_slot(s->best.cell, s->best.slot);
-}
+KEY_SEARCH(pdr, 4, 256, 1);
 
 __noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
@@ -386,31 +328,7 @@ RULE_MAPS(lbr, 2049, 2049, 168);
 KEY_MAPS(lbr, 1, 8, 4096, 64, 8);
 FILTER_MAP(lbr, 256);
 
-__noinline int lbr_consider(u32 cell, u64 rank, u64 epoch)
-{
-	struct scratch *s = scratch_of();
-
-	return s ? consider(&s->best, &lbr_cells, cell, 0, rank, epoch, 0) : 0;
-}
-
-__noinline u64 lbr_search(u64 epoch)
-{
-	struct scratch *s = begin_search();
-	void *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
-	struct entry *entry;
-	u64 masked[1];
-
-	if (!s || !directory)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 64 && may_beat(directory, i, 1, &s->best, 0); i++) {
-		mask_key(masked, s->key, directory, i, 1);
-		entry = bpf_map_lookup_elem(&lbr_entries, masked);
-		if (entry)
-			lbr_consider(entry->cell, entry->rank, epoch);
-	}
-	return cell_and_slot(s->best.cell, s->best.slot);
-}
+KEY_SEARCH(lbr, 1, 64, 0);
 
 __noinline u64 lbr_find(u64 epoch, u64 k0)
 {
@@ -501,6 +419,10 @@ static __noinline int take_answer(void)
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
+enum role {
+	ROLE_LAN,
+	ROLE_WAN,
+};
 
 __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
@@ -703,7 +625,7 @@ static __always_inline int reply_wan(struct xdp_md *ctx, struct state *st, u32 a
 	return reply_wan_body(ctx, a, b);
 }
 
-static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st)
+static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u32 role)
 {
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
@@ -725,8 +647,10 @@ static __always_inline int stage_lan_parser(struct xdp_md *ctx, struct state *st
 	st->scratch->link = at + size;
 	if (load_be16(p, 12) == 0x8100)
 		NEXT(node_vlan);
-	if (load_be16(p, 12) == 0x800)
+	if (role == ROLE_LAN && load_be16(p, 12) == 0x800)
 		NEXT(node_user);
+	if (role == ROLE_WAN && load_be16(p, 12) == 0x800)
+		NEXT(node_outer);
 	GOTO(done);
 
 node_vlan:
@@ -736,20 +660,66 @@ node_vlan:
 	size = 4;
 	st->scratch->vlan_at = at;
 	st->scratch->link = at + size;
+	if (role == ROLE_LAN && load_be16(p, 2) == 0x800)
+		NEXT(node_user);
+	if (role == ROLE_WAN && load_be16(p, 2) == 0x800)
+		NEXT(node_outer);
+	GOTO(done);
+
+node_outer:
+	/* linx.hp:12: ethernet -> ipv4 as outer when type = 0x0800 on wan */
+	if (unlikely(p + 20 > end))
+		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
+	if (!((load8(p, 0) >> 4) == 4))
+		GOTO(done);
+	size = (u64)(load8(p, 0) & 0xf) * 4;
+	if (unlikely(size < 20))
+		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
+	if (unlikely(p + size > end))
+		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
+	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
+		STOP(malformed, EVENT_MALFORMED_OUTER_INVALID);
+	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
+		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
+	limit = at + load_be16(p, 2);
+	st->scratch->outer_at = at;
+	fragment = load16(p, 6) & bpf_htons(0x3fff);
+	if (!((load_be16(p, 6) & 0x1fff) == 0))
+		GOTO(done);
+	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0)
+		NEXT(node_gre);
+	GOTO(done);
+
+node_gre:
+	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
+	if (unlikely(p + 4 > end || at + 4 > limit))
+		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
+	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
+			((load8(p, 0) >> 2) & 3) == 0))
+		GOTO(done);
+	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) +
+			((load8(p, 0) >> 4) & 1 ? 4 : 0);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
+	st->scratch->gre_at = at;
 	if (load_be16(p, 2) == 0x800)
 		NEXT(node_user);
 	GOTO(done);
 
 node_user:
 	/* linx.hp:10: ethernet -> ipv4 as user when type = 0x0800 on lan */
-	if (unlikely(p + 20 > end))
+	if (unlikely(role == ROLE_LAN && p + 20 > end))
+		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
+	if (unlikely(role == ROLE_WAN && (p + 20 > end || at + 20 > limit)))
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (!((load8(p, 0) >> 4) == 4))
 		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
 	if (unlikely(size < 20))
 		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
-	if (unlikely(p + size > end))
+	if (unlikely(role == ROLE_LAN && p + size > end))
+		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
+	if (unlikely(role == ROLE_WAN && (p + size > end || at + size > limit)))
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
 		STOP(malformed, EVENT_MALFORMED_USER_INVALID);
@@ -1314,153 +1284,6 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
 
-static __always_inline int stage_wan_parser(struct xdp_md *ctx, struct state *st)
-{
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	void *p = data;
-	u64 length = frame_length(ctx);
-	u32 at = 0;
-	u32 limit = length;
-	u32 size;
-	u32 event;
-	u16 fragment = 0;
-	st->scratch->epoch = epoch_now();
-	st->scratch->length = length;
-	st->scratch->l4 = 0;
-	st->scratch->link = 0;
-	forget_places(st->scratch);
-	if (unlikely(p + 14 > end))
-		STOP(malformed, EVENT_MALFORMED_ETHERNET_TRUNCATED);
-	size = 14;
-	st->scratch->link = at + size;
-	if (load_be16(p, 12) == 0x8100)
-		NEXT(node_vlan);
-	if (load_be16(p, 12) == 0x800)
-		NEXT(node_outer);
-	GOTO(done);
-
-node_vlan:
-	/* linx.hp:9: ethernet -> vlan when type = 0x8100 */
-	if (unlikely(p + 4 > end))
-		STOP(malformed, EVENT_MALFORMED_VLAN_TRUNCATED);
-	size = 4;
-	st->scratch->vlan_at = at;
-	st->scratch->link = at + size;
-	if (load_be16(p, 2) == 0x800)
-		NEXT(node_outer);
-	GOTO(done);
-
-node_outer:
-	/* linx.hp:12: ethernet -> ipv4 as outer when type = 0x0800 on wan */
-	if (unlikely(p + 20 > end))
-		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
-	if (!((load8(p, 0) >> 4) == 4))
-		GOTO(done);
-	size = (u64)(load8(p, 0) & 0xf) * 4;
-	if (unlikely(size < 20))
-		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
-	if (unlikely(p + size > end))
-		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
-	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
-		STOP(malformed, EVENT_MALFORMED_OUTER_INVALID);
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
-		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
-	limit = at + load_be16(p, 2);
-	st->scratch->outer_at = at;
-	fragment = load16(p, 6) & bpf_htons(0x3fff);
-	if (!((load_be16(p, 6) & 0x1fff) == 0))
-		GOTO(done);
-	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0)
-		NEXT(node_gre);
-	GOTO(done);
-
-node_gre:
-	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
-	if (unlikely(p + 4 > end || at + 4 > limit))
-		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
-	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
-			((load8(p, 0) >> 2) & 3) == 0))
-		GOTO(done);
-	size = 4 + (load8(p, 0) >> 7 ? 4 : 0) + ((load8(p, 0) >> 5) & 1 ? 4 : 0) +
-			((load8(p, 0) >> 4) & 1 ? 4 : 0);
-	if (unlikely(p + size > end || at + size > limit))
-		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
-	st->scratch->gre_at = at;
-	if (load_be16(p, 2) == 0x800)
-		NEXT(node_user);
-	GOTO(done);
-
-node_user:
-	/* linx.hp:15: gre -> user when protocol = 0x0800 */
-	if (unlikely(p + 20 > end || at + 20 > limit))
-		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
-	if (!((load8(p, 0) >> 4) == 4))
-		GOTO(done);
-	size = (u64)(load8(p, 0) & 0xf) * 4;
-	if (unlikely(size < 20))
-		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
-	if (unlikely(p + size > end || at + size > limit))
-		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
-	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
-		STOP(malformed, EVENT_MALFORMED_USER_INVALID);
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
-		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
-	limit = at + load_be16(p, 2);
-	st->scratch->user_at = at;
-	fragment = load16(p, 6) & bpf_htons(0x3fff);
-	if (!((load_be16(p, 6) & 0x1fff) == 0)) {
-		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
-			GOTO(tiny);
-		GOTO(done);
-	}
-	if (load8(p, 9) == 6)
-		NEXT(node_tcp);
-	if (load8(p, 9) == 17)
-		NEXT(node_udp);
-	GOTO(done);
-
-node_tcp:
-	/* linx.hp:16: user -> tcp when protocol = 6 */
-	if (unlikely(p + 20 > end || at + 20 > limit))
-		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
-	size = (u64)(load8(p, 12) >> 4) * 4;
-	if (unlikely(size < 20))
-		STOP(malformed, EVENT_MALFORMED_TCP_LENGTH);
-	if (unlikely(p + size > end || at + size > limit))
-		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
-	if (unlikely(!((load8(p, 12) >> 4) >= 5)))
-		STOP(malformed, EVENT_MALFORMED_TCP_INVALID);
-	st->scratch->tcp_at = at;
-	if (!fragment)
-		st->scratch->l4 = load32(p, 0);
-	GOTO(done);
-
-node_udp:
-	/* linx.hp:17: user -> udp when protocol = 17 */
-	if (unlikely(p + 8 > end || at + 8 > limit))
-		STOP(cut, EVENT_MALFORMED_UDP_TRUNCATED);
-	size = 8;
-	if (!fragment)
-		st->scratch->l4 = load32(p, 0);
-	GOTO(done);
-
-done:
-	barrier();
-	return CONTINUE;
-
-malformed:
-	count_event(event);
-	return drop_as(EVENT_HOOK_MALFORMED);
-
-cut: __attribute__((unused));
-	if (!fragment)
-		GOTO(malformed);
-
-tiny: __attribute__((unused));
-	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
-}
-
 static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	int result;
@@ -1912,7 +1735,7 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	st.scratch = scratch_of();
 	if (!st.scratch)
 		return XDP_ABORTED;
-	result = stage_lan_parser(ctx, &st);
+	result = stage_parser(ctx, &st, ROLE_LAN);
 	if (result != CONTINUE)
 		return result;
 	result = stage_lan_classifier(ctx, &st);
@@ -1967,7 +1790,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	st.scratch = scratch_of();
 	if (!st.scratch)
 		return XDP_ABORTED;
-	result = stage_wan_parser(ctx, &st);
+	result = stage_parser(ctx, &st, ROLE_WAN);
 	if (result != CONTINUE)
 		return result;
 	result = stage_wan_classifier(ctx, &st);

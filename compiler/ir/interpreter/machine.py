@@ -73,8 +73,9 @@ class Machine:
     def _program(self, packet: _Packet, program: Program) -> tuple[int, Program | None]:
         """What it returns, and the one that it calls last."""
         registers: Numbers = {}
-        for function in program.functions:
-            result = Execution(packet, registers).run(function)
+        role = self.unit.roles.index(program.role)
+        for function in map(self.unit.written, program.functions):
+            result = Execution(packet, registers, role=role).run(function)
             if result != CONTINUE:
                 return result, None
         after = None if program.next is None else self._slots[program.role, program.next]

@@ -50,13 +50,16 @@ _End = _Jump | _Result | None
 
 
 class Execution(Expressions):
-    """Of a function's body. `a`, `b`: a helper's numbers."""
+    """Of a function's body. `a`, `b`: a helper's numbers; `role`: that of a program, for the parser
+    of all roles."""
 
     packet: Counting
 
-    def __init__(self, packet: Counting, registers: Numbers, a: int = 0, b: int = 0) -> None:
+    def __init__(
+        self, packet: Counting, registers: Numbers, a: int = 0, b: int = 0, role: int = 0
+    ) -> None:
         super().__init__(packet, registers)
-        self.names.update(a=a, b=b)
+        self.names.update(a=a, b=b, role=role)
         self.declared: dict[str, Value | None] = {}  # in this block; what the names were outside
 
     def run(self, function: n.Function) -> int:
