@@ -58,8 +58,12 @@ def prototype(block: n.Block, context: str) -> str:
     """Of the function that a shared block is; `context`: the struct that a program is given."""
     given = "".join(f", {declared(name.type, name.name)}" for name in block.reads)
     arguments = f"struct {context} *ctx, struct state *st{given}"
-    text = f"static __always_inline int {block.name}({arguments})"
+    text = f"static __always_inline {_result(block)} {block.name}({arguments})"
     return "\n".join(_folded(text, "\t\t"))
+
+
+def _result(block: n.Block) -> str:
+    return "int" if may_end(block.body) else "void"
 
 
 _BREAKS = re.compile(r"(?<=, )|(?<= && )|(?<= \|\| )|(?<= \+ )|(?<= [|&?:] )")

@@ -22,7 +22,7 @@ from ..ir.expr import Event, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import ends, expressions, looked_up_in, operations
+from ..ir.walk import ends, expressions, looked_up_in, may_end, operations
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import member_name
@@ -55,6 +55,7 @@ def emit(unit: Unit, lines: bool) -> str:
             asks=asks,
             role=partial(constant_name, "role"),
             ends=ends,
+            may_end=may_end,
             prototype=partial(prototype, context=target.context),
             about=partial(about, unit),
             symbols=[(symbol[c.group, c.reason], c.index) for c in _counted(unit)],

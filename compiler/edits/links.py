@@ -73,7 +73,8 @@ def _write_in_front(site: EditContext, node: str, ways: list[tuple[str, ...]]) -
 def _write(site: EditContext, front: str, node: str) -> None:
     """What the header says of what follows, the one in front says."""
     header, names = site.header(node), selector_fields(site.graph, front)
-    values = [site.captured(field_value(site.node(node), header.field(name))) for name in names]
+    pointer = site.node(node)
+    values = [site.captured(field_value(pointer, header.field(name)), name) for name in names]
     for name, value in zip(names, values, strict=True):
         set_field(site, SetField(front, name, value))
 

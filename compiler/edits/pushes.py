@@ -25,7 +25,7 @@ def push(site: EditContext, statement: edits.Push) -> Shape:
         given = made.given
         if version and not version.parts & given.keys():
             ecn = _ecn_behind(site, statement)
-            given |= {"ecn": site.captured(ecn)} if ecn else {}
+            given |= {"ecn": site.captured(ecn, "ecn")} if ecn else {}
         out.append(made)
     trace.push(site, "push", out, statement.before)
     nodes = tuple(h.node for h in out)

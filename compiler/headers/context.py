@@ -63,9 +63,9 @@ class Context:
             self.known.add(known)
             self.writer.put(MakePointer(pointer))
 
-    def captured(self, v: Value) -> Value:
+    def captured(self, v: Value, stem: str) -> Value:
         """The value in a local variable of its own: what it was read from may change."""
-        made = self.writer.capture(v.stored, "value", v.expr)
+        made = self.writer.capture(v.stored, stem, v.expr)
         given = None if v.given is None else self.writer.capture(U8, "given", v.given)
         return Value(made, v.width, given)
 

@@ -419,6 +419,11 @@ def bits_joined(operands: Iterable[Expr]) -> Expr:
 
 
 def not_(operand: Expr) -> Expr:
+    match operand:
+        case Binary("==", left, right):
+            return Binary("!=", left, right)
+        case Binary("!=", left, right):
+            return Binary("==", left, right)
     return Unary("!", operand)
 
 

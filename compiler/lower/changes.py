@@ -42,7 +42,10 @@ def append(site: LoweringContext, statement: Append) -> None:
 def _new_header(site: LoweringContext, element: PushElement) -> NewHeader:
     """Values are taken now: they may change later."""
     array = _array_values(site, site.header(element.node), element)
-    given = tuple(FieldValue(name, site.captured(value(site, v))) for name, v in element.values)
+    given = tuple(
+        FieldValue(name, site.captured(value(site, v), f"{element.node}_{name}"))
+        for name, v in element.values
+    )
     return NewHeader(element.node, given, frozenset(element.computed), array)
 
 
@@ -67,7 +70,10 @@ def _array_values(
 
 def assign(site: LoweringContext, statement: Assign) -> None:
     """All values are taken before the first is written."""
-    values = [site.captured(value(site, v)) for _, v in statement.fields]
+    values = [
+        site.captured(value(site, v), f"{target.node}_{target.field}")
+        for target, v in statement.fields
+    ]
     for (target, _), v in zip(statement.fields, values, strict=True):
         index = value(site, target.index).host() if isinstance(target, Item) else None
         site.writer.put(edits.SetField(target.node, target.field, v, index))

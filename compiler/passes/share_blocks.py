@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ...lang.text.source import Span
 from ..ir.expr import CTX, ST, Event, Expr, Name
@@ -32,6 +33,7 @@ from ..ir.nodes import (
     Statement,
     StatementStart,
     Store,
+    Verdict,
 )
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, Pointer
@@ -124,9 +126,15 @@ class _Sharer:
 
 def _pays(body: Body, times: int) -> bool:
     """Whether the C is shorter with a function for a block that is written so many times."""
-    lines = sum(1 for _ in statements(body))
+    lines = _lines(body)
     call = CALL if may_end(body) and not ends(body) else 1
     return times * lines > times * call + lines + FRAME
+
+
+def _lines(body: Body) -> int:
+    """Of C, at least: a verdict and the event that is counted in front of it are one."""
+    pairs = (isinstance(a, Count) and isinstance(b, Verdict) for a, b in pairwise(body))
+    return sum(1 + sum(map(_lines, blocks(s))) for s in body) - sum(pairs)
 
 
 def _mark(s: Statement) -> tuple[object, ...]:

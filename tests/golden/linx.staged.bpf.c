@@ -670,7 +670,7 @@ node_outer:
 	/* linx.hp:12: ethernet -> ipv4 as outer when type = 0x0800 on wan */
 	if (unlikely(p + 20 > end))
 		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
-	if (!((load8(p, 0) >> 4) == 4))
+	if ((load8(p, 0) >> 4) != 4)
 		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
 	if (unlikely(size < 20))
@@ -684,7 +684,7 @@ node_outer:
 	limit = at + load_be16(p, 2);
 	st->scratch->outer_at = at;
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
-	if (!((load_be16(p, 6) & 0x1fff) == 0))
+	if ((load_be16(p, 6) & 0x1fff) != 0)
 		GOTO(done);
 	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0)
 		NEXT(node_gre);
@@ -712,7 +712,7 @@ node_user:
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (unlikely(role == ROLE_WAN && (p + 20 > end || at + 20 > limit)))
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
-	if (!((load8(p, 0) >> 4) == 4))
+	if ((load8(p, 0) >> 4) != 4)
 		GOTO(done);
 	size = (u64)(load8(p, 0) & 0xf) * 4;
 	if (unlikely(size < 20))
@@ -728,7 +728,7 @@ node_user:
 	limit = at + load_be16(p, 2);
 	st->scratch->user_at = at;
 	fragment = load16(p, 6) & bpf_htons(0x3fff);
-	if (!((load_be16(p, 6) & 0x1fff) == 0)) {
+	if ((load_be16(p, 6) & 0x1fff) != 0) {
 		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
 			GOTO(tiny);
 		GOTO(done);
@@ -780,7 +780,7 @@ tiny: __attribute__((unused));
 	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
-static __always_inline int classifier_129_lan(struct xdp_md *ctx, struct state *st)
+static __always_inline void classifier_129_lan(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
 	u64 first_8 = 0;
@@ -861,7 +861,6 @@ static __always_inline int classifier_129_lan(struct xdp_md *ctx, struct state *
 			}
 		}
 	}
-	return CONTINUE;
 }
 
 static __always_inline int classifier_151_lan(struct xdp_md *ctx, struct state *st)
@@ -1020,28 +1019,28 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	return CONTINUE;
 }
 
-static __always_inline int put_outer_lan(struct xdp_md *ctx, struct state *st, void *data,
-		u8 value_8, u32 extent, u8 given_10, u32 value_6, u32 value_7)
+static __always_inline void put_outer_lan(struct xdp_md *ctx, struct state *st, void *data,
+		u8 outer_tos_8, u32 extent, u8 given_10, u32 outer_src_6, u32 outer_dst_7)
 {
 	void *outer_13 = data + 14;
 	store8(outer_13, 0, 69);
-	store8(outer_13, 1, value_8);
+	store8(outer_13, 1, outer_tos_8);
 	store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
 	store16(outer_13, 4, 0);
 	store_be16(outer_13, 6, 0x4000);
 	store8(outer_13, 8, 64);
 	store8(outer_13, 9, 47);
-	store32(outer_13, 12, value_6);
-	store32(outer_13, 16, value_7);
-	store16(outer_13, 10, fold(69 + ((u64)value_8 << 8) +
+	store32(outer_13, 12, outer_src_6);
+	store32(outer_13, 16, outer_dst_7);
+	store16(outer_13, 10, fold(69 + ((u64)outer_tos_8 << 8) +
 			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
-			(u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)value_6 + (u64)value_7));
-	return CONTINUE;
+			(u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)outer_src_6 +
+			(u64)outer_dst_7));
 }
 
 static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *st,
-		struct overlay_record *overlay_5, u8 given_10, u8 value_8, u32 value_6,
-		u32 value_7, u32 value_9)
+		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
+		u32 outer_dst_7, u32 gre_key_9)
 {
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
@@ -1081,7 +1080,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 		return internal();
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
-	put_outer_lan(ctx, st, data, value_8, extent, given_10, value_6, value_7);
+	put_outer_lan(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
 	void *gre_14 = data + 34;
 	store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
 	store_be16(gre_14, 2, 0x800);
@@ -1089,7 +1088,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 		void *group_15 = gre_14 + 4;
 		if (unlikely(group_15 + 4 > end))
 			return internal();
-		store32(group_15, 0, value_9);
+		store32(group_15, 0, gre_key_9);
 	}
 	void *front = packet_at(data, 14 + pushed);
 	if (unlikely(front + 20 > end))
@@ -1174,18 +1173,18 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					return internal();
 				count_rule(&overlay_counts, referred_4, st->scratch->length);
 				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
-				u32 value_6 = overlay_5->local_ip;
-				u32 value_7 = overlay_5->remote_ip;
+				u32 outer_src_6 = overlay_5->local_ip;
+				u32 outer_dst_7 = overlay_5->remote_ip;
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
-				u8 value_8 = load8(st->user_h, 1);
-				u32 value_9 = overlay_5->key;
+				u8 outer_tos_8 = load8(st->user_h, 1);
+				u32 gre_key_9 = overlay_5->key;
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_lan(ctx, st, overlay_5, given_10, value_8,
-						value_6, value_7, value_9);
+				return forwarder_100_lan(ctx, st, overlay_5, given_10, outer_tos_8,
+						outer_src_6, outer_dst_7, gre_key_9);
 			}
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
@@ -1258,18 +1257,18 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				return internal();
 			count_rule(&overlay_counts, referred_9, st->scratch->length);
 			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
-			u32 value_11 = overlay_10->local_ip;
-			u32 value_12 = overlay_10->remote_ip;
+			u32 outer_src_11 = overlay_10->local_ip;
+			u32 outer_dst_12 = overlay_10->remote_ip;
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			u8 value_13 = load8(st->user_h, 1);
-			u32 value_14 = overlay_10->key;
+			u8 outer_tos_13 = load8(st->user_h, 1);
+			u32 gre_key_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_lan(ctx, st, overlay_10, given_15, value_13, value_11,
-					value_12, value_14);
+			return forwarder_100_lan(ctx, st, overlay_10, given_15, outer_tos_13,
+					outer_src_11, outer_dst_12, gre_key_14);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
@@ -1453,8 +1452,8 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 }
 
 static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *st,
-		struct overlay_record *overlay_5, u8 given_10, u8 value_8, u32 value_6,
-		u32 value_7, u32 value_9)
+		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
+		u32 outer_dst_7, u32 gre_key_9)
 {
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
@@ -1494,7 +1493,7 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 		return internal();
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
-	put_outer_lan(ctx, st, data, value_8, extent, given_10, value_6, value_7);
+	put_outer_lan(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
 	void *gre_16 = data + 34;
 	store_be16(gre_16, 0, (u16)((u64)given_10 << 13));
 	store_be16(gre_16, 2, 0x800);
@@ -1502,7 +1501,7 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 		void *group_17 = gre_16 + 4;
 		if (unlikely(group_17 + 4 > end))
 			return internal();
-		store32(group_17, 0, value_9);
+		store32(group_17, 0, gre_key_9);
 	}
 	void *front = packet_at(data, 14 + pushed);
 	if (unlikely(front + 20 > end))
@@ -1608,15 +1607,15 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					return internal();
 				count_rule(&overlay_counts, referred_4, st->scratch->length);
 				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
-				u32 value_6 = overlay_5->local_ip;
-				u32 value_7 = overlay_5->remote_ip;
-				u8 value_8 = load8(st->user_h, 1);
-				u32 value_9 = overlay_5->key;
+				u32 outer_src_6 = overlay_5->local_ip;
+				u32 outer_dst_7 = overlay_5->remote_ip;
+				u8 outer_tos_8 = load8(st->user_h, 1);
+				u32 gre_key_9 = overlay_5->key;
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_wan(ctx, st, overlay_5, given_10, value_8,
-						value_6, value_7, value_9);
+				return forwarder_100_wan(ctx, st, overlay_5, given_10, outer_tos_8,
+						outer_src_6, outer_dst_7, gre_key_9);
 			}
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
@@ -1694,18 +1693,18 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				return internal();
 			count_rule(&overlay_counts, referred_9, st->scratch->length);
 			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
-			u32 value_11 = overlay_10->local_ip;
-			u32 value_12 = overlay_10->remote_ip;
+			u32 outer_src_11 = overlay_10->local_ip;
+			u32 outer_dst_12 = overlay_10->remote_ip;
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			u8 value_13 = load8(st->user_h, 1);
-			u32 value_14 = overlay_10->key;
+			u8 outer_tos_13 = load8(st->user_h, 1);
+			u32 gre_key_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_wan(ctx, st, overlay_10, given_15, value_13, value_11,
-					value_12, value_14);
+			return forwarder_100_wan(ctx, st, overlay_10, given_15, outer_tos_13,
+					outer_src_11, outer_dst_12, gre_key_14);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_16 = st->far_rule->interface;
@@ -1719,13 +1718,14 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	}
 	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
+
 /* ---- programs -------------------------------------------------------------------------------- */
 
 STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
 /* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
- * forwarder by a tail call. Some 1,708 instructions. */
+ * forwarder by a tail call. Some 1,705 instructions. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
@@ -1780,7 +1780,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 }
 
 /* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. Some 2,527 instructions. */
+ * with forwarder by a tail call. Some 2,521 instructions. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
