@@ -16,9 +16,10 @@ from typing import Protocol
 @dataclass(frozen=True)
 class Bounds:
     """`connections` of one source, and of `all_connections`; `handshakes` of one source at a time,
-    and of `all_handshakes`. `rate`: connections a second of one source, `burst` at once.
-    `failures`: handshakes of a source that may fail in `forget` seconds; then it has to wait.
-    `tokens`: a second of one source for its frames (frames.py), `tokens_burst` at once."""
+    and of `all_handshakes`. `rate`: connections a second of one source, `burst` at once. A source
+    with more than `refusals` a second beyond that, `refusals_burst` at once, is `barred` for so
+    many seconds. `failures`: handshakes of a source that may fail in `forget` seconds; then it has
+    to wait. `tokens`: a second of one source for its frames (frames.py), `tokens_burst` at once."""
 
     connections: int = 64
     all_connections: int = 1000
@@ -26,6 +27,9 @@ class Bounds:
     all_handshakes: int = 128
     rate: float = 50.0
     burst: float = 100.0
+    refusals: float = 100.0
+    refusals_burst: float = 1000.0
+    barred: float = 1.0
     failures: float = 20.0
     forget: float = 60.0
     tokens: float = 4000.0
@@ -62,6 +66,7 @@ class Handshake(Protocol):
 @dataclass
 class _Source:
     opened: Bucket
+    refusals: Bucket
     failures: Bucket
     frames: Bucket
     connections: int = 0
@@ -80,6 +85,7 @@ class Sources:
     def __init__(self, bounds: Bounds = Bounds()) -> None:
         self.bounds = bounds
         self._sources: dict[str, _Source] = {}
+        self._barred: dict[str, float] = {}  # until when
         self._connections = self._handshakes = 0
         self._lock = RLock()
 
@@ -88,6 +94,8 @@ class Sources:
         with self._lock:
             bounds, source = self.bounds, self._of(host, now)
             if not source.opened.take(now):
+                if not source.refusals.take(now):
+                    self._bar(host, now)
                 return f"more than {bounds.rate:g} connections a second"
             source.failures.fill(now)
             if source.failures.tokens < 1:
@@ -108,6 +116,15 @@ class Sources:
     def full(self) -> bool:
         """Nobody gets another connection."""
         return self._connections >= self.bounds.all_connections
+
+    def barred(self, now: float) -> list[str]:
+        """Sources of which nothing is taken now."""
+        with self._lock:
+            self._barred = {name: until for name, until in self._barred.items() if until > now}
+            return list(self._barred)
+
+    def _bar(self, host: str, now: float) -> None:
+        self._barred[source_of(host)] = now + self.bounds.barred
 
     def surplus(self) -> Handshake | None:
         """The handshake to end where there are too many: the oldest of the source that has most; of
@@ -151,6 +168,7 @@ class Sources:
             self._forget(now)
             found = self._sources[name] = _Source(
                 Bucket(bounds.burst, bounds.rate, bounds.burst, now),
+                Bucket(bounds.refusals_burst, bounds.refusals, bounds.refusals_burst, now),
                 Bucket(bounds.failures, bounds.failures / bounds.forget, bounds.failures, now),
                 Bucket(bounds.tokens_burst, bounds.tokens, bounds.tokens_burst, now),
             )

@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from functools import partial
 from math import inf
@@ -18,6 +19,7 @@ from ..http2.sockets import failure
 from .frames import Gate
 from .loop import READ, WRITE, Loop
 from .secured import Secured
+from .syn_filter import drop_from
 from .timers import Timer, Timers
 from .tls import Contexts, names, need_http2
 
@@ -62,6 +64,7 @@ class Listener:
     def __init__(self, at: socket.socket, contexts: Contexts | None, to: Arrivals) -> None:
         """Without `contexts` there is no TLS. Whoever may open a Unix socket is let in."""
         self._at, self._contexts, self._to = at, contexts, to
+        self._dropped = list[str]()  # sources of which the kernel drops what comes here
         at.setblocking(False)
 
     def fileno(self) -> int:
@@ -100,10 +103,25 @@ class Listener:
             self._to.refused(peer.host, why)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             connection.close()
+            if not self._dropped:
+                self._drop()
             return
         made.begin()
         if (surplus := sources.surplus()) is not None:
             surplus.end("too many handshakes at a time", surplus=True)
+
+    def _drop(self) -> None:
+        """Let the kernel drop what comes from sources that connect without end, as long as they are
+        barred."""
+        barred = self._to.sources.barred(time.monotonic())
+        if barred != self._dropped:
+            with suppress(OSError):  # without memory, or closed: refused they are all the same
+                drop_from(self._at, barred)
+        for host in set(barred) - set(self._dropped):
+            self._to.refused(host, "it connects too often: nothing is taken from there for a while")
+        self._dropped = barred
+        if barred:
+            self._to.timers.after(self._to.sources.bounds.barred, self._drop)
 
 
 class Handshake:

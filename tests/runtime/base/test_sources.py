@@ -48,6 +48,18 @@ def test_connections_of_one_source_leave_room_for_others() -> None:
     assert connect(sources, "192.0.2.2", 1) == [""]
 
 
+def test_a_source_that_connects_without_end_is_barred_for_a_while() -> None:
+    bounds = replace(FEW, connections=100, refusals=10.0, refusals_burst=5.0, barred=2.0)
+    sources = Sources(bounds)
+    connect(sources, "2001:db8::1", 25, now=1.0)
+    assert not sources.barred(1.0)
+    connect(sources, "2001:db8::2", 1, now=1.0)
+    assert sources.barred(1.0) == ["2001:db8::/64"]
+    assert sources.barred(2.9) and not sources.barred(3.0)
+    connect(sources, "2001:db8::1", 50, now=10.0)
+    assert sources.barred(10.0) == ["2001:db8::/64"]
+
+
 def test_handshakes_of_one_source_leave_room_for_others() -> None:
     sources, pending = Sources(FEW), [Pending() for _ in range(4)]
     assert [sources.open("192.0.2.1", each, 0.0) for each in pending[:3]] == [

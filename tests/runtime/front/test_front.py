@@ -6,6 +6,7 @@ import itertools
 import socket
 import ssl
 from contextlib import ExitStack
+from errno import EAGAIN
 from pathlib import Path
 
 import pytest
@@ -80,4 +81,24 @@ def test_handshakes_that_fail_are_reported_and_bounded(here: World, certs: Path)
         log = process.expect(f'why="{count} handshakes failed')
         assert "heliod.audit: WARNING: time=" in log
         assert f" address={ATTACKER} method=connect why=" in log and " answer=refused\n" in log
+        assert within(here, certs, "a-read", pid)
+
+
+def test_a_source_that_connects_without_end_is_dropped_by_the_kernel(
+    here: World, certs: Path
+) -> None:
+    """Its connections are refused, then not even that; others' are served."""
+
+    def flood() -> None:
+        """Until more are refused than may be."""
+        bounds, answered = Bounds(), 0
+        while answered < bounds.burst + bounds.refusals_burst + 200:
+            with socket.socket() as made:
+                made.bind((ATTACKER, 0))
+                made.settimeout(0.3)
+                answered += made.connect_ex(("127.0.0.1", PORT)) != EAGAIN
+
+    with here.agent(*listening(here, certs)) as process:
+        here.edge.inside_thread(flood)
+        process.expect(f'address={ATTACKER} method=connect why="it connects too often')
         assert within(here, certs, "a-read", pid)
