@@ -419,6 +419,7 @@ static __noinline int take_answer(void)
 }
 
 /* ---- stages ---------------------------------------------------------------------------------- */
+
 enum role {
 	ROLE_LAN,
 	ROLE_WAN,
