@@ -57,7 +57,7 @@ def memory_table(bundle: Bundle, measured: ObjectStats) -> str:
 def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
     """A line a stage and role: card instructions as the kernel's driver will make them, or a few
     more; then what there is of each."""
-    from ..compiler.lower import limits
+    from ..compiler.nfp import limits
     from ..compiler.nfp.refusals import by_stage
 
     head = ("stage", "role", "card instructions", "stack", "bytes seen")

@@ -59,7 +59,6 @@ class Build:
     def start(self, pool: Executor, join: Join, traced: bool) -> None:
         """Begin. Raises `Refused`."""
         from .backend.building import built
-        from .backend.emit import emit
 
         pipeline, without = self._pipeline, self._without
         whole = lowered(pipeline, join)
@@ -74,8 +73,6 @@ class Build:
         for unit, made in reversed(units):  # the traced one takes clang longest
             spilled = partial(run, pipeline, unit, spilled=True, without=without)
             self._built.insert(0, pool.submit(built, pipeline, made, spilled))
-        self._unit = units[0][1]
-        self._c = emit(self._unit, lines=False)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
@@ -85,17 +82,17 @@ class Build:
         """All of it. Raises `Refused`."""
         from .backend.emit import emit
 
-        (unit, plain), *others = map(_result, self._built)
+        unit, plain = _result(self._built[0])
+        c = emit(unit, False, plain)  # clang is still at the traced one
         manifest = manifest_of(self._pipeline, unit, _digest(plain))
         tracing = None
-        for traced, data in others:
+        for traced, data in map(_result, self._built[1:]):
             trace = traced.traced
             assert trace is not None
             of = Schema(
                 FORMAT, unit.name, _digest(data), manifest.digest, trace.nodes, trace.points
             )
             tracing = TracedBuild(data, of)
-        c = self._c if unit is self._unit else emit(unit, lines=False)
         return Bundle(manifest, c, plain, tracing, warnings=self._warnings)
 
 
@@ -152,7 +149,7 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
         raise Refused(too_deep(pipeline, unit, {})) from None
     reports = () if on_host else check_card_programs(built, pipeline)
     manifest = manifest_of(pipeline, unit, _digest(built))
-    return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
+    return Bundle(manifest, emit(unit, False, built), built, reports=reports)
 
 
 def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
@@ -164,7 +161,7 @@ def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
     unit = edited(lowered(pipeline, join, target="tc"))
     spilled = partial(run, pipeline, unit, spilled=True)
     unit, data = built(pipeline, placed(pipeline, unit), spilled)
-    return Bundle(manifest_of(pipeline, unit, _digest(data)), emit(unit, lines=False), data)
+    return Bundle(manifest_of(pipeline, unit, _digest(data)), emit(unit, False, data), data)
 
 
 def _digest(built: bytes) -> str:

@@ -22,21 +22,24 @@ from ..ir.expr import Event, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import ends, expressions, looked_up_in, may_end, operations
+from ..ir.walk import ends, expressions, looked_up_in, may_end, tables_of
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import member_name
 from ..targets.targets import TARGETS
 from .c import asks, folded, lines_of, prototype, shared
 from .c_lines import comment
+from .stack_usage import instructions
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
-def emit(unit: Unit, lines: bool) -> str:
+def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
     """The C text. With `lines`, `#line` makes clang, bpftool and the verifier quote the `.hp` file;
-    without, it is for people to read."""
+    without, it is for people to read. `built`: the unit's object, which says how long programs are.
+    """
+    sizes = instructions(built) if built else {}
     symbol = symbols([(c.group, c.reason) for c in unit.counters], "EVENT")
     target = TARGETS[unit.target]
     text = (
@@ -57,7 +60,7 @@ def emit(unit: Unit, lines: bool) -> str:
             ends=ends,
             may_end=may_end,
             prototype=partial(prototype, context=target.context),
-            about=partial(about, unit),
+            about=lambda program: about(unit, program, sizes.get(program.name)),
             symbols=[(symbol[c.group, c.reason], c.index) for c in _counted(unit)],
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},
@@ -93,19 +96,23 @@ def _counted(unit: Unit) -> list[Counter]:
     return [c for c in unit.counters if c.index in named or (c.group, c.reason) in _ALWAYS]
 
 
-def about(unit: Unit, program: Program) -> str:
-    """What a program does, and what it costs, as a comment of C."""
+def about(unit: Unit, program: Program, size: int | None) -> str:
+    """What a program does, and what it costs, as a comment of C; `size`: in instructions."""
     stages = [f"{f.stage} ({unit.source}:{f.span.line})" for f in program.functions]
     said = f"Port role {program.role}: {', '.join(stages)}."
     asked = [t.rule.name for t in unit.tables if _looks_in(program, t.manifest.prefix)]
     said += f" Looks in {', '.join(asked)}." if asked else ""
+    used = {prefix for f in program.functions for prefix in tables_of(f)}
+    read = [t.rule.name for t in unit.tables if t.manifest.prefix in used]
+    read = [name for name in read if name not in asked]
+    said += f" Reads rules of {', '.join(read)}." if read else ""
     following = next(
         (p for p in unit.programs if (p.role, p.slot) == (program.role, program.next)), None
     )
     if program.next is not None and following is not None:
         said += f" Goes on with {following.stage} by a tail call."
-    size = sum(operations(f) for f in program.functions) * 3 // 2
-    return "\n".join(comment(f"{said} Some {size:,} instructions."))
+    said += f" clang makes {size:,} instructions of it." if size else ""
+    return "\n".join(comment(said))
 
 
 def _written(unit: Unit) -> list[Function]:

@@ -1,4 +1,4 @@
-"""How much stack the programs of an object take: what lies there is decided by clang alone."""
+"""How much stack the programs of an object take, and how many instructions: clang alone decides."""
 
 from __future__ import annotations
 
@@ -33,6 +33,24 @@ def depths(data: bytes) -> dict[str, int]:
     return {f.name: depth(place) for place, f in functions.items() if not f.called}
 
 
+def instructions(data: bytes) -> dict[str, int]:
+    """Those of each program of an object, with the functions that it calls, as it is loaded."""
+    functions = {(f.section, f.start): f for f in _functions(data)}
+
+    def reached(place: tuple[int, int], found: set[tuple[int, int]]) -> set[tuple[int, int]]:
+        found.add(place)
+        for each in functions[place].calls:
+            if each in functions and each not in found:
+                reached(each, found)
+        return found
+
+    return {
+        f.name: sum(functions[each].size // 8 for each in reached(place, set()))
+        for place, f in functions.items()
+        if not f.called
+    }
+
+
 def too_deep(pipeline: Pipeline, unit: Unit, found: dict[str, int]) -> list[Diagnostic]:
     """What is wrong with the programs of a unit, given the bytes of stack by program; one of which
     clang does not say how many is not in `found`."""
@@ -62,12 +80,13 @@ def too_deep(pipeline: Pipeline, unit: Unit, found: dict[str, int]) -> list[Diag
 
 
 class _Function(NamedTuple):
-    """`start` and the places of what it `calls` in bytes of a section; `frame`: bytes of its own
-    stack. `called`: it is no program."""
+    """`start`, `size` and the places of what it `calls` in bytes of a section; `frame`: bytes of
+    its own stack. `called`: it is no program."""
 
     name: str
     section: int
     start: int
+    size: int
     frame: int
     calls: tuple[tuple[int, int], ...]
     called: bool
@@ -123,7 +142,7 @@ def _functions(data: bytes) -> Iterator[_Function]:
             frame, calls = _looked_through(data, section, symbol, led)
             called = text(sections[named_by], section.name) == ".text"
             name = text(sections[table.link], symbol.name)
-            yield _Function(name, symbol.section, symbol.value, frame, calls, called)
+            yield _Function(name, symbol.section, symbol.value, symbol.size, frame, calls, called)
 
 
 def _looked_through(

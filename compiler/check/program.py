@@ -10,12 +10,12 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .edges import CheckedGraph, check_graph
+from .edit_limits import limits
 from .elements import Elements
 from .flow import Scope, State, at_arrival, unbind
 from .headers import CheckedHeader, check_header
 from .hooks import HOOKS, check_hooks
 from .kinds import Rules, collect_kinds
-from .limits import limits
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program

@@ -51,7 +51,7 @@ def reply(site: EditContext, event: str, front: str, mtu: Expr) -> None:
     """Answer the sender of `front`, an IP node; `mtu` is the next hop's. The answer is a function
     of its own, for each shape of packet one: it is long and seldom run."""
     kind, code = VERSIONS[site.header(front).protocol].errors[event]
-    name = site.helper("reply", lambda inner: _reply(inner, front))
+    name = site.helper(f"reply_to_{front}", lambda inner: _reply(inner, front))
     site.writer.returns(site.call(name, number(kind << 8 | code), mtu) & 7)
 
 

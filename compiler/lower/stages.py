@@ -152,7 +152,9 @@ def _count_branch(site: LoweringContext) -> None:
 def _if(site: LoweringContext, s: If) -> Outline | None:
     _count_branch(site)
     test = condition(site, s.condition)
-    if isinstance(test, bool):  # the port role decides
+    if isinstance(test, bool):  # the port role decides: there is no code for the test
+        if isinstance(site.writer.statements[-1], StatementStart):
+            site.writer.statements.pop()
         return _inlined(site, s.then if test else s.otherwise)
     with site.writer.when(test):
         then = _scoped(site, s.then, present_if(s.condition, True))

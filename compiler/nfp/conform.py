@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from ..lower import limits
+from . import limits
 from . import values as v
 from .btf import MapSpec
 from .cost import count

@@ -12,7 +12,6 @@ from ..check.assign_limits import Change
 from ..check.packet_edits import Place, walk_edits
 from ..check.push_complete import groups_written
 from ..headers.outline import popped_to
-from ..lower import limits
 from ..lower.events import events_of
 from ..lower.reads import asks_local, reads, walk
 from ..model import (
@@ -39,6 +38,7 @@ from ..model.checksums import is_checksum
 from ..model.parse_graph import writable
 from ..tables.layout import Table, tables
 from ..tables.offloaded import maps_of, offloaded
+from . import limits
 
 #: Additional options of clang: no tables of its own, which would be global data; the card's
 #: instructions, whatever is asked for elsewhere.

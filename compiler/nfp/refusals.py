@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...lang.text.diagnostics import Diagnostic, Refused, error
 from ...lang.text.source import Span
-from ..lower import limits
 from ..lower.reads import walk
 from ..model import Pipeline, Stage
+from . import limits
 from .conform import Report, Violation, check_object, check_program
 from .object_file import read_object
 

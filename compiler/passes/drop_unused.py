@@ -7,8 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...lang.text.frozen import kept
-from ..ir.expr import Call, Expr, Name, State, members
-from ..ir.nodes import Block, Body, Do, Function, If, Let, Set, Statement
+from ..ir.expr import Call, Expr, Name, Number, State, members, not_
+from ..ir.nodes import (
+    Blank,
+    Block,
+    Body,
+    Do,
+    Function,
+    If,
+    Let,
+    Set,
+    Statement,
+    StatementStart,
+)
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import below, has_effects, own_expressions, statements
 
@@ -77,16 +88,30 @@ def _sets(s: Statement) -> Place | None:
     return None
 
 
+def _test(s: If, then: Body, otherwise: Body) -> If:
+    """A test without bodies in which nothing is done."""
+    then, otherwise = (() if _is_empty(body) else body for body in (then, otherwise))
+    if then or not otherwise:
+        return replace(s, then=then, otherwise=otherwise)
+    return replace(s, test=not_(s.test), then=otherwise, otherwise=(), unlikely=False)
+
+
+def _is_empty(body: Body) -> bool:
+    return all(isinstance(s, StatementStart | Blank) for s in body)
+
+
 def _without(body: Body, read: set[Place]) -> Body:
     made: list[Statement] = []
     for s in body:
         match s:
             case If(test, then, otherwise):
-                s = replace(s, then=_without(then, read), otherwise=_without(otherwise, read))
-                if not (s.then or s.otherwise or has_effects(test)) and (then or otherwise):
+                s = _test(s, _without(then, read), _without(otherwise, read))
+                if not (s.then or s.otherwise or has_effects(test)):
                     continue
             case Block(inner):
                 s = replace(s, body=_without(inner, read))
+            case Set(_, Number(0), "+" | "|"):
+                continue
         if (place := _sets(s)) and place not in read:
             if isinstance(s, Set) and has_effects(s.value):
                 made.append(Do(s.value, s.span))

@@ -110,7 +110,7 @@ class _Sharer:
         if key not in self.called:
             line = f"_{span.line}" if span else ""
             does = self._does(body if block is None else (block,)) or f"{f.stage or f.name}{line}"
-            self.called[key] = self.names.free(f"{does}_{f.role}")
+            self.called[key] = self.names.free(does)
         return (Block(made, self.called[key], free_names(body), span=span),)
 
     def _does(self, body: Body) -> str:

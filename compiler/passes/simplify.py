@@ -23,10 +23,12 @@ def simpler(x: Expr) -> Expr:
     match x:
         case Cast(Int() as type_, operand, False):
             return _cast(x, type_, operand)
-        case Binary("&", operand, Number(mask)) if _covers(mask, _width(operand)):
-            return operand if operand.type == x.type else x
+        case Cast(Int(bits) as type_, Number(known), True) if not known >> (bits - 1):
+            return Number(known, type_)
         case Binary(operator, Number() as left, Number() as right):
             return binary(operator, left, right)
+        case Binary("&", operand, Number(mask)) if _covers(mask, _width(operand)):
+            return operand if operand.type == x.type else x
         case Choice(Number(test), then, otherwise):
             return then if test else otherwise
         case Swap(Number(0)):

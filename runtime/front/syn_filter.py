@@ -6,9 +6,9 @@ was when they were made, which does not drop what their own source sends: they g
 from __future__ import annotations
 
 import socket
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from ctypes import addressof, create_string_buffer
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from struct import pack
 
@@ -33,10 +33,9 @@ def drop_from(at: socket.socket, sources: Iterable[str]) -> None:
         with suppress(OSError):  # there is none
             at.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
         return
-    code = create_string_buffer(b"".join(pack("HBBI", *each) for each in program))
-    at.setsockopt(
-        socket.SOL_SOCKET, _SO_ATTACH_FILTER, pack("HxxxxxxP", len(program), addressof(code))
-    )
+    code = array("B", b"".join(pack("HBBI", *each) for each in program))
+    place, _ = code.buffer_info()
+    at.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, pack("HxxxxxxP", len(program), place))
 
 
 def _program(sources: Iterable[str]) -> list[_Instruction]:

@@ -4,7 +4,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 enum { /* symbols of elements, and kinds that records refer to */
 	IE_ACTION_DROP = 3,
@@ -15,6 +15,8 @@ enum { /* symbols of elements, and kinds that records refer to */
 	TAG_PDR_FAR = 1,
 	TAG_PDR_LBR = 2,
 };
+
+/* ---- events ---------------------------------------------------------------------------------- */
 
 enum event {
 	EVENT_VERDICT_PASS = 0,
@@ -376,7 +378,7 @@ static __always_inline int redirect(struct state *st, u32 port, u32 event)
 	return verdict(event, XDP_REDIRECT);
 }
 
-/* ---- how many ICMP errors there may be (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) --- */
+/* ---- limit of ICMP errors (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) --------------- */
 
 /* A bucket of tokens, as the time at which it will be full: an answer moves that on by `interval`,
  * and may be sent while it is no more than `ahead` from now. Of all CPUs one. */
@@ -425,7 +427,7 @@ enum role {
 	ROLE_WAN,
 };
 
-__noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_to_user_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -456,7 +458,7 @@ __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	store64(&st->scratch->kept[1], 0, link_2);
 	store16(&st->scratch->kept[2], 0, link_3);
 	if (unlikely(bpf_xdp_adjust_tail(ctx, (int)(where + quoted) - (int)frame_length(ctx)) ||
-			bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)0)))
+			bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28)))
 		return internal();
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
@@ -471,9 +473,9 @@ __noinline int reply_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return send_back();
 }
 
-static __always_inline int reply_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_to_user_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return reply_lan_body(ctx, a, b);
+	return reply_to_user_lan_body(ctx, a, b);
 }
 
 __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
@@ -494,7 +496,7 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		u64 link_1 = load64(start, 0);
 		u32 link_2 = load32(start, 8);
 		u16 link_3 = load16(start, 12);
-		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)0)))
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14)))
 			return internal();
 		void *data = (void *)(long)ctx->data;
 		void *end = (void *)(long)ctx->data_end;
@@ -512,7 +514,7 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		u64 link_4 = load64(start, 0);
 		u64 link_5 = load64(start, 8);
 		u16 link_6 = load16(start, 16);
-		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)0)))
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18)))
 			return internal();
 		void *data = (void *)(long)ctx->data;
 		void *end = (void *)(long)ctx->data_end;
@@ -531,7 +533,7 @@ static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a
 	return close_wan_body(ctx, a, b);
 }
 
-__noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_to_user_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
@@ -621,9 +623,9 @@ __noinline int reply_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return send_back();
 }
 
-static __always_inline int reply_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static __always_inline int reply_to_user_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	return reply_wan_body(ctx, a, b);
+	return reply_to_user_wan_body(ctx, a, b);
 }
 
 static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u32 role)
@@ -781,7 +783,7 @@ tiny: __attribute__((unused));
 	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
-static __always_inline void classifier_129_lan(struct xdp_md *ctx, struct state *st)
+static __always_inline void classifier_129(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
 	u64 first_8 = 0;
@@ -864,7 +866,7 @@ static __always_inline void classifier_129_lan(struct xdp_md *ctx, struct state 
 	}
 }
 
-static __always_inline int classifier_151_lan(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:151: find PDR(fragment = 1) else { default } */
 	u64 key_16[4] = {};
@@ -897,11 +899,10 @@ static __always_inline int classifier_151_lan(struct xdp_md *ctx, struct state *
 	return CONTINUE;
 }
 
-static __always_inline int classifier_153_lan(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:153: find PDR(fragment = 0) else { default } */
 	u64 key_19[4] = {};
-	key_19[2] |= 0ULL;
 	key_19[0] |= load64(st->user_h, 12);
 	key_19[2] |= (u64)load8(st->user_h, 1) << 40;
 	key_19[2] |= (u64)load8(st->user_h, 9) << 48;
@@ -937,7 +938,6 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	/* linx.hp:112: if not user */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!not_null(st->user_h)) {
-		/* linx.hp:113: if outer */
 		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan.type... */
 		u64 first_1 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
@@ -988,15 +988,13 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 			/* linx.hp:128: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_129_lan(ctx, st);
+			classifier_129(ctx, st);
 		}
 		/* linx.hp:138: pass */
 		return pass();
 	}
-	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
 	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
 	if (is_local(load32(st->user_h, 16))) {
-		/* linx.hp:143: if port is wan { pop to user } */
 		/* linx.hp:144: pass */
 		return pass();
 	}
@@ -1009,18 +1007,18 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		result = classifier_151_lan(ctx, st);
+		result = classifier_151(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	} else {
-		result = classifier_153_lan(ctx, st);
+		result = classifier_153(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	}
 	return CONTINUE;
 }
 
-static __always_inline void put_outer_lan(struct xdp_md *ctx, struct state *st, void *data,
+static __always_inline void put_outer(struct xdp_md *ctx, struct state *st, void *data,
 		u8 outer_tos_8, u32 extent, u8 given_10, u32 outer_src_6, u32 outer_dst_7)
 {
 	void *outer_13 = data + 14;
@@ -1039,7 +1037,7 @@ static __always_inline void put_outer_lan(struct xdp_md *ctx, struct state *st, 
 			(u64)outer_dst_7));
 }
 
-static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
@@ -1052,7 +1050,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 		return pass_as(EVENT_KEPT_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_lan(ctx, st, 0xb00, 0) & 7;
+		return reply_to_user_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
@@ -1071,7 +1069,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 		tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+		return reply_to_user_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
 	}
 	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
 		return drop_as(EVENT_HOOK_NO_HEADROOM);
@@ -1081,7 +1079,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 		return internal();
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
-	put_outer_lan(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
+	put_outer(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
 	void *gre_14 = data + 34;
 	store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
 	store_be16(gre_14, 2, 0x800);
@@ -1102,7 +1100,7 @@ static __always_inline int forwarder_100_lan(struct xdp_md *ctx, struct state *s
 	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
-static __always_inline int forwarder_102_lan(struct xdp_md *ctx, struct state *st, u32 referred_11)
+static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
@@ -1113,7 +1111,7 @@ static __always_inline int forwarder_102_lan(struct xdp_md *ctx, struct state *s
 		return pass_as(EVENT_KEPT_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_lan(ctx, st, 0xb00, 0) & 7;
+		return reply_to_user_lan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
@@ -1123,7 +1121,7 @@ static __always_inline int forwarder_102_lan(struct xdp_md *ctx, struct state *s
 	u32 from = st->scratch->user_at;
 	if (extent > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_lan(ctx, st, 0x304, (u32)hop->mtu) & 7;
+		return reply_to_user_lan(ctx, st, 0x304, (u32)hop->mtu) & 7;
 	}
 	if (!move_begin(ctx, (int)from - 14, hop->vlan))
 		return drop_as(EVENT_HOOK_NO_HEADROOM);
@@ -1142,7 +1140,6 @@ static __always_inline int forwarder_102_lan(struct xdp_md *ctx, struct state *s
 
 static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:158: if port is wan { pop to user } */
 	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
 	u32 kept_1 = st->scratch->pdr_slot;
 	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
@@ -1184,7 +1181,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_lan(ctx, st, overlay_5, given_10, outer_tos_8,
+				return forwarder_100(ctx, st, overlay_5, given_10, outer_tos_8,
 						outer_src_6, outer_dst_7, gre_key_9);
 			}
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
@@ -1193,7 +1190,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
-				return forwarder_102_lan(ctx, st, referred_11);
+				return forwarder_102(ctx, st, referred_11);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
@@ -1268,7 +1265,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_lan(ctx, st, overlay_10, given_15, outer_tos_13,
+			return forwarder_100(ctx, st, overlay_10, given_15, outer_tos_13,
 					outer_src_11, outer_dst_12, gre_key_14);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
@@ -1277,7 +1274,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			return forwarder_102_lan(ctx, st, referred_16);
+			return forwarder_102(ctx, st, referred_16);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -1385,12 +1382,12 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			/* linx.hp:128: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_129_lan(ctx, st);
+			classifier_129(ctx, st);
 		}
 		/* linx.hp:138: pass */
 		return pass();
 	}
-	/* linx.hp:140: if port is wan { find OVERLAY else { pass } } */
+	/* linx.hp:140: find OVERLAY else { pass } */
 	u64 key_20[2] = {};
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (not_null(st->gre_h)) {
@@ -1418,7 +1415,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		return pass();
 	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
 	if (is_local(load32(st->user_h, 16))) {
-		/* linx.hp:143: if port is wan { pop to user } */
+		/* linx.hp:143: pop to user */
 		u8 met_30 = load8(st->outer_h, 1) & 3;
 		if (met_30 & 1) {
 			if (met_30 == 3 && !(load8(st->user_h, 1) & 3))
@@ -1441,18 +1438,18 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	}
 	/* linx.hp:150: if user is fragment */
 	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		result = classifier_151_lan(ctx, st);
+		result = classifier_151(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	} else {
-		result = classifier_153_lan(ctx, st);
+		result = classifier_153(ctx, st);
 		if (result != CONTINUE)
 			return result;
 	}
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
@@ -1465,7 +1462,7 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 		return drop_as(EVENT_DROP_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_wan(ctx, st, 0xb00, 0) & 7;
+		return reply_to_user_wan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
@@ -1484,7 +1481,7 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 		tcp_14 = 14 + pushed + (st->scratch->tcp_at - from);
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+		return reply_to_user_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
 	}
 	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
 		return drop_as(EVENT_HOOK_NO_HEADROOM);
@@ -1494,7 +1491,7 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 		return internal();
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
-	put_outer_lan(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
+	put_outer(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
 	void *gre_16 = data + 34;
 	store_be16(gre_16, 0, (u16)((u64)given_10 << 13));
 	store_be16(gre_16, 2, 0x800);
@@ -1515,7 +1512,7 @@ static __always_inline int forwarder_100_wan(struct xdp_md *ctx, struct state *s
 	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
-static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *st, u32 referred_11)
+static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (unlikely(!not_null(st->ethernet_h)))
@@ -1526,7 +1523,7 @@ static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *s
 		return drop_as(EVENT_DROP_LINK_LOCAL);
 	if (load8(st->user_h, 8) <= 1) {
 		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_wan(ctx, st, 0xb00, 0) & 7;
+		return reply_to_user_wan(ctx, st, 0xb00, 0) & 7;
 	}
 	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
 			&st->scratch->hop);
@@ -1541,7 +1538,7 @@ static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *s
 	u32 from = st->scratch->user_at;
 	if (extent > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
-		return reply_wan(ctx, st, 0x304, (u32)hop->mtu) & 7;
+		return reply_to_user_wan(ctx, st, 0x304, (u32)hop->mtu) & 7;
 	}
 	if (!move_begin(ctx, (int)from - 14, hop->vlan))
 		return drop_as(EVENT_HOOK_NO_HEADROOM);
@@ -1560,7 +1557,7 @@ static __always_inline int forwarder_102_wan(struct xdp_md *ctx, struct state *s
 
 static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:158: if port is wan { pop to user } */
+	/* linx.hp:158: pop to user */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (unlikely(!not_null(st->user_h)))
@@ -1615,13 +1612,13 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 				u8 given_10 = overlay_5->has_key;
 				/* linx.hp:99: clamp mss */
 				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_wan(ctx, st, overlay_5, given_10, outer_tos_8,
+				return forwarder_100_2(ctx, st, overlay_5, given_10, outer_tos_8,
 						outer_src_6, outer_dst_7, gre_key_9);
 			}
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
-				return forwarder_102_wan(ctx, st, referred_11);
+				return forwarder_102_2(ctx, st, referred_11);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
@@ -1704,7 +1701,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			u8 given_15 = overlay_10->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_wan(ctx, st, overlay_10, given_15, outer_tos_13,
+			return forwarder_100_2(ctx, st, overlay_10, given_15, outer_tos_13,
 					outer_src_11, outer_dst_12, gre_key_14);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
@@ -1713,7 +1710,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
 			if (unlikely(!not_null(st->user_h)))
 				return internal();
-			return forwarder_102_wan(ctx, st, referred_16);
+			return forwarder_102_2(ctx, st, referred_16);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -1726,7 +1723,7 @@ STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
 /* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
- * forwarder by a tail call. Some 1,705 instructions. */
+ * forwarder by a tail call. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
@@ -1746,8 +1743,8 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 967
- * instructions. */
+/* Port role lan: forwarder (linx.hp:157). Reads rules of OVERLAY, PDR, FAR. Goes on with
+ * balancer by a tail call. */
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
 {
@@ -1764,7 +1761,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: balancer (linx.hp:162). Looks in LBR. Some 1,140 instructions. */
+/* Port role lan: balancer (linx.hp:162). Looks in LBR. Reads rules of OVERLAY, PDR, FAR. */
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
 {
@@ -1781,7 +1778,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 }
 
 /* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. Some 2,521 instructions. */
+ * with forwarder by a tail call. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -1801,8 +1798,8 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:157). Goes on with balancer by a tail call. Some 1,071
- * instructions. */
+/* Port role wan: forwarder (linx.hp:157). Reads rules of OVERLAY, PDR, FAR. Goes on with
+ * balancer by a tail call. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
 {
@@ -1819,7 +1816,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: balancer (linx.hp:162). Looks in LBR. Some 1,207 instructions. */
+/* Port role wan: balancer (linx.hp:162). Looks in LBR. Reads rules of OVERLAY, PDR, FAR. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {

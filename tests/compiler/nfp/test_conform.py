@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler.lower import limits
+from helioc.compiler.nfp import limits
 from helioc.compiler.nfp.conform import check_object, check_program
 from helioc.compiler.nfp.object_file import read_object
 from nfp_probes import EXPECTED, REACH, STACK, TOO_LONG, build
