@@ -381,12 +381,6 @@ static __always_inline void *record_in(void *cells, void *records, u32 cell, u64
 	return slot ? bpf_map_lookup_elem(records, &slot) : 0;
 }
 
-/* What a look-up gives. */
-static __always_inline u64 cell_and_slot(u64 cell, u32 slot)
-{
-	return slot ? cell << 32 | slot : 0;
-}
-
 static __always_inline void *first_of(void *map)
 {
 	u32 zero = 0;
@@ -548,7 +542,7 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 				    by_priority) : 0;                                               \
 	}                                                                                           \
                                                                                                     \
-	__noinline u64 kind##_search(u64 epoch)                                                     \
+	__noinline u32 kind##_search(u64 epoch)                                                     \
 	{                                                                                           \
 		struct scratch *s = begin_search();                                                 \
 		void *directory = directory_at(&kind##_cells, &kind##_tuples, epoch);               \
@@ -564,7 +558,7 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 			if (entry)                                                                  \
 				kind##_consider(entry->cell, entry->rank, epoch, entry->priority);  \
 		}                                                                                   \
-		return cell_and_slot(s->best.cell, s->best.slot);                                   \
+		return s->best.slot ? s->best.cell : 0;                                             \
 	}                                                                                           \
 	struct kind##_searched /* takes the semicolon */
 

@@ -112,9 +112,11 @@ def _look_up(
         for i, word in enumerate(each):
             w.set(element(kept, i), word)
         each = ()
-    best = TableCall(table.manifest.prefix, "find", (site.state("epoch"), *each), U64)
-    found = w.local(U64, "found", best)
-    return w.local(U32, "slot", found), found >> 32
+    prefix, epoch = table.manifest.prefix, site.state("epoch")
+    cell = w.local(U32, "cell", TableCall(prefix, "find", (epoch, *each), U32))
+    # Read again: the counter, which the cell's number leads to, waits for nothing in the cell.
+    slot = TableCall(prefix, "slot_of", (cell, epoch), U32)
+    return w.local(U32, "slot", choice(cell, slot, ZERO)), cell
 
 
 def _key(

@@ -196,9 +196,10 @@ static __always_inline u32 forgotten(struct scratch *s, u32 at)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* Of a kind that is looked up by a key: KIND_find gives cell (upper half) and record slot of the
- * best rule for a key; 0 if none matches. Where that rule is not there yet, or not any more, it
- * asks KIND_search for the best of those that are: the slow way. */
+/* Of a kind that is looked up by a key: KIND_find gives the cell of the best rule for a key; 0 if none
+ * matches. Its caller asks for the slot: the rule's counter does not wait for what is in the cell. Where
+ * that rule is not there yet, or not any more, KIND_find asks KIND_search for the best of those that
+ * are: the slow way. */
 
 /* Where a search takes the key from. 0: there is no scratch record. */
 static __always_inline int keep_key(const u64 *key, u32 words)
@@ -240,6 +241,11 @@ RULE_MAPS(overlay, 513, 513, 136);
 PERCPU_MAP(overlay_counts, struct counts, 513);
 KEY_MAPS(overlay, 2, 16, 1024, 8, 8);
 
+static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
+{
+	return slot_in(&overlay_cells, cell, epoch);
+}
+
 static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
 	return record_in(&overlay_cells, &overlay_records, cell, epoch);
@@ -247,9 +253,9 @@ static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 
 KEY_SEARCH(overlay, 2, 8, 0);
 
-__noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
+__noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
-	u64 key[] = { k0, k1 }, masked[2], found;
+	u64 key[] = { k0, k1 }, masked[2];
 	struct best best = {};
 
 	if (crowded(&overlay_cells))
@@ -267,9 +273,8 @@ __noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 	if (!best.cell)
 		return 0;
 found:
-	found = cell_and_slot(best.cell, slot_in(&overlay_cells, best.cell, epoch));
-	if (found)
-		return found;
+	if (slot_in(&overlay_cells, best.cell, epoch))
+		return best.cell;
 search:
 	return keep_key(key, 2) ? overlay_search(epoch) : 0;
 }
@@ -285,20 +290,24 @@ PERCPU_MAP(pdr_counts, struct counts, 131073);
 KEY_MAPS(pdr, 4, 28, 131072, 256, 8);
 FILTER_MAP(pdr, 8192);
 
+static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
+{
+	return slot_in(&pdr_cells, cell, epoch);
+}
+
 KEY_SEARCH(pdr, 4, 256, 1);
 
-__noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+__noinline u32 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
-	u64 key[] = { k0, k1, k2, k3 }, masked[4], cell, found;
+	u64 key[] = { k0, k1, k2, k3 }, masked[4], cell;
 	void *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
 
 	cell = best_cell(&pdr_entries, directory, first_of(&pdr_filter),
 			 key, masked, 4, 256, 19, 1);
 	if (!cell)
 		return 0;
-	found = cell_and_slot(cell, slot_in(&pdr_cells, cell, epoch));
-	if (found)
-		return found;
+	if (slot_in(&pdr_cells, cell, epoch))
+		return cell;
 	return keep_key(key, 4) ? pdr_search(epoch) : 0;
 }
 
@@ -330,20 +339,24 @@ RULE_MAPS(lbr, 2049, 2049, 168);
 KEY_MAPS(lbr, 1, 8, 4096, 64, 8);
 FILTER_MAP(lbr, 256);
 
+static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
+{
+	return slot_in(&lbr_cells, cell, epoch);
+}
+
 KEY_SEARCH(lbr, 1, 64, 0);
 
-__noinline u64 lbr_find(u64 epoch, u64 k0)
+__noinline u32 lbr_find(u64 epoch, u64 k0)
 {
-	u64 key[] = { k0 }, masked[1], cell, found;
+	u64 key[] = { k0 }, masked[1], cell;
 	void *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
 
 	cell = best_cell(&lbr_entries, directory, first_of(&lbr_filter),
 			 key, masked, 1, 64, 14, 0);
 	if (!cell)
 		return 0;
-	found = cell_and_slot(cell, slot_in(&lbr_cells, cell, epoch));
-	if (found)
-		return found;
+	if (slot_in(&lbr_cells, cell, epoch))
+		return cell;
 	return keep_key(key, 1) ? lbr_search(epoch) : 0;
 }
 
@@ -886,14 +899,14 @@ static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 		key_16[2] |= (u64)load16(st->vlan_h, 0) << 16;
 		key_16[2] |= 0x100000000000000ULL;
 	}
-	u64 found_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
-	u32 slot_18 = found_17;
+	u32 cell_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
+	u32 slot_18 = cell_17 ? pdr_slot_of(cell_17, st->scratch->epoch) : 0;
 	st->scratch->pdr_slot = slot_18;
 	st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		count_rule(&pdr_counts, found_17 >> 32, st->scratch->length);
+		count_rule(&pdr_counts, cell_17, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
@@ -918,14 +931,14 @@ static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
 		key_19[2] |= (u64)load16(st->vlan_h, 0) << 16;
 		key_19[2] |= 0x100000000000000ULL;
 	}
-	u64 found_20 = pdr_find(st->scratch->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
-	u32 slot_21 = found_20;
+	u32 cell_20 = pdr_find(st->scratch->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
+	u32 slot_21 = cell_20 ? pdr_slot_of(cell_20, st->scratch->epoch) : 0;
 	st->scratch->pdr_slot = slot_21;
 	st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		count_rule(&pdr_counts, found_20 >> 32, st->scratch->length);
+		count_rule(&pdr_counts, cell_20, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
@@ -1215,8 +1228,8 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		if (unlikely(!not_null(st->user_h)))
 			return internal();
 		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
-		u32 slot_4 = found_3;
+		u32 cell_3 = lbr_find(st->scratch->epoch, key_2[0]);
+		u32 slot_4 = cell_3 ? lbr_slot_of(cell_3, st->scratch->epoch) : 0;
 		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
 		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
 				(u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) |
@@ -1404,13 +1417,13 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		return internal();
 	key_20[0] |= (u64)load32(st->outer_h, 12) << 32;
 	key_20[1] |= (u64)load32(st->outer_h, 16);
-	u64 found_22 = overlay_find(st->scratch->epoch, key_20[0], key_20[1]);
-	u32 slot_23 = found_22;
+	u32 cell_22 = overlay_find(st->scratch->epoch, key_20[0], key_20[1]);
+	u32 slot_23 = cell_22 ? overlay_slot_of(cell_22, st->scratch->epoch) : 0;
 	st->overlay_rule = slot_23 ? bpf_map_lookup_elem(&overlay_records, &slot_23) : 0;
 	if (!st->overlay_rule)
 		count_event(EVENT_MISS_OVERLAY);
 	else
-		count_rule(&overlay_counts, found_22 >> 32, st->scratch->length);
+		count_rule(&overlay_counts, cell_22, st->scratch->length);
 	if (!st->overlay_rule)
 		return pass();
 	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
@@ -1643,8 +1656,8 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		if (unlikely(!not_null(st->user_h)))
 			return internal();
 		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
-		u32 slot_4 = found_3;
+		u32 cell_3 = lbr_find(st->scratch->epoch, key_2[0]);
+		u32 slot_4 = cell_3 ? lbr_slot_of(cell_3, st->scratch->epoch) : 0;
 		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
 		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
 				(u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) |

@@ -45,7 +45,7 @@ class Tables:
         return self._records[key]
 
     def find(self, table: str, words: list[int]) -> int:
-        """Cell (upper half) and slot of the best rule for a key; 0 if there is none."""
+        """The cell of the best rule for a key; 0 if there is none."""
         of, rules = self.tables[table], self._rules[table]
         key = b"".join(word.to_bytes(_WORD, "little") for word in words)
         size = of.manifest.key_size
@@ -58,8 +58,7 @@ class Tables:
         best = best_rule(of.rule, rules, dict(_values(of.manifest, number)))
         if best is None:
             return 0
-        cell = 1 + self._rules[table].index(best)
-        return cell << 32 | cell
+        return 1 + self._rules[table].index(best)
 
     # ---- records ----------------------------------------------------------------------------
 
