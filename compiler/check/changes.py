@@ -35,7 +35,10 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
         return Changed(None, state)
     if not _can_be_popped(program, node, state, statement):
         return Changed(None, state)
-    worlds = frozenset(_popped(program, node, w, statement.span, scope) for w in state)
+    links = {_link_in_front(program, node, w) for w in state} - {""}
+    for link in sorted(links):  # once each: they are few, and classes of packets many
+        read_behind(program, link, node, statement.span, scope)
+    worlds = frozenset(_popped(program, node, w, statement.span) for w in state)
     return Changed(model.Pop(node.name, statement.span), worlds)
 
 
@@ -50,21 +53,28 @@ def _can_be_popped(program: Program, node: model.Node, state: State, statement: 
     return False
 
 
-def _popped(program: Program, node: model.Node, world: World, span: Span, scope: Scope) -> World:
-    """The packet without what lies between its leading link nodes and `node`."""
+def _gone(program: Program, node: model.Node, world: World) -> tuple[int, int]:
+    """Which part of the chain goes: what lies between its leading link nodes and `node`."""
     at = world.chain.index(program.position(node.name))
-    keep = 0 if node.header.link else min(program.leading(world), at)
-    gone = world.chain[keep:at]
+    return 0 if node.header.link else min(program.leading(world), at), at
+
+
+def _link_in_front(program: Program, node: model.Node, world: World) -> str:
+    """The link node that then stands in front of `node` and did not before; or none."""
+    keep, at = _gone(program, node, world)
+    return program.checked.graph.nodes[world.chain[keep - 1]].name if 0 < keep < at else ""
+
+
+def _popped(program: Program, node: model.Node, world: World, span: Span) -> World:
+    """The packet without what goes."""
+    keep, at = _gone(program, node, world)
     left = world._replace(
-        present=world.present & ~sum(1 << i for i in gone),
+        present=world.present & ~sum(1 << i for i in world.chain[keep:at]),
         chain=world.chain[:keep] + world.chain[at:],
         changes=(*world.changes, Change("pop to", (node.name,))),
     )
-    if not keep or not gone:
-        return left
-    last = program.checked.graph.nodes[world.chain[keep - 1]].name
-    read_behind(program, last, node, span, scope)
-    return announced(program, left, last, node.name, span, popped=True)
+    link = _link_in_front(program, node, world)
+    return announced(program, left, link, node.name, span, popped=True) if link else left
 
 
 def announced(
