@@ -71,11 +71,13 @@ def until(holds: Callable[[], _Result], what: str, seconds: float = PATIENCE) ->
 class Background:
     """A process with a process group of its own, ended by `stop` or with the laboratory."""
 
-    def __init__(self, words: tuple[str, ...]) -> None:
+    def __init__(
+        self, words: tuple[str, ...], popen: type[subprocess.Popen[bytes]] = subprocess.Popen
+    ) -> None:
         self.words = words
         self.output = ""
         self._stopped = False
-        self._process = subprocess.Popen(
+        self._process = popen(
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

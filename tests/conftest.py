@@ -20,6 +20,7 @@ import helioc.compiler
 import helioc.lang
 import helioc.runtime
 import pytest
+from forks import forking
 from golden import Golden
 from lab import Lab
 from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
@@ -131,7 +132,17 @@ def leaks_nothing() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def session_leaks_nothing() -> Iterator[None]:
+def commands_fork() -> Iterator[None]:
+    """Agents and `helioctl` begin with all modules there."""
+    if EMULATED:
+        yield
+        return
+    with forking():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def session_leaks_nothing(commands_fork: None) -> Iterator[None]:
     """The same for fixtures that outlive a test."""
     before = snapshot()
     yield

@@ -6,7 +6,6 @@ import http.client
 import os
 import selectors
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from forks import run, way
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Client
 from helioc.runtime.loading.loader import unload
@@ -23,6 +23,8 @@ from lab import Background, Lab, Namespace
 from linx_maps import write
 
 _numbers = count(1)
+#: By which an agent is a process that begins from nothing, not a fork of one that imported all.
+ANEW = ("env",)
 EDGE = """\
 ports:
   LAN:  {role: lan, interface: lan0}
@@ -65,10 +67,12 @@ class World:
 
     @contextmanager
     def agent(self, *options: str, by: Sequence[str] = ()) -> Iterator[Background]:
-        """`heliod`, ready; ended with SIGTERM unless it has ended. `by`: what runs it."""
+        """`heliod`, ready; ended with SIGTERM unless it has ended. `by`: what runs it, and no
+        fork does then."""
         words = [*by, sys.executable, "-m", "helioc.commands.heliod", "--socket", str(self.socket),
                  "--state", str(self.state)]  # fmt: skip
-        process = Background((*self.edge.inside(*words, *options),))
+        everything = self.edge.inside(*words, *options)
+        process = Background(everything, way(everything))
         try:
             process.expect("ready")
             yield process
@@ -83,12 +87,10 @@ class World:
     def ctl(self, *words: str, status: int = 0, stdin: str = "") -> str:
         """`helioctl`, told where the agent is."""
         program = [sys.executable, "-m", "helioc.commands.helioctl", "--name", self.name]
-        done = subprocess.run(
-            self.edge.inside(*program, "--agent", self.address, *words), input=stdin,
-            capture_output=True, text=True, cwd=self.directory, timeout=60,
-        )  # fmt: skip
-        said = done.stdout + done.stderr
-        assert done.returncode == status, said
+        code, said = run(
+            self.edge.inside(*program, "--agent", self.address, *words), stdin, self.directory
+        )
+        assert code == status, said
         assert "Traceback" not in said and "error[H9999]" not in said
         return said
 

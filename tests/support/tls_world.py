@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -41,10 +42,17 @@ def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def secure(here: World, certs: Path) -> Iterator[World]:
     """An agent with a loaded pipeline that listens by mutual TLS."""
-    with here.agent("--tcp", f"0.0.0.0:{PORT}", "--identity", str(certs / "agent")):
+    with secured(here, certs):
+        yield here
+
+
+@contextmanager
+def secured(here: World, certs: Path, by: Sequence[str] = ()) -> Iterator[None]:
+    """The same; `by`: see `World.agent`."""
+    with here.agent("--tcp", f"0.0.0.0:{PORT}", "--identity", str(certs / "agent"), by=by):
         with here.client() as client:
             client.load(read_bundle(here.directory / "bundle"), EDGE)
-        yield here
+        yield
 
 
 def within(here: World, certs: Path, name: str, work: Callable[[Client], object]) -> object:

@@ -12,7 +12,7 @@ from pathlib import Path
 import helioc
 import pytest
 import sandbox
-from agent_world import EDGE, World, world
+from agent_world import ANEW, EDGE, World, world
 from helioc.runtime.kernel.privileges import AGENT, LOW_PORT, READER, TIMES
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab, until
@@ -42,7 +42,7 @@ def work(here: World) -> None:
 
 def test_all_threads_have_what_they_need_and_no_more(here: World) -> None:
     agent, reader = mask(*AGENT), mask(*READER)
-    with here.agent() as process:
+    with here.agent(by=ANEW) as process:
         work(here)
         assert threads(process.pid) == {(0, agent, agent, agent, 0, 1)}
         until(lambda: len(children(process.pid)) == 2, "the readers")
@@ -53,13 +53,13 @@ def test_all_threads_have_what_they_need_and_no_more(here: World) -> None:
 
 def test_a_low_port_takes_one_more(here: World) -> None:
     here.edge.ip("link", "set", "lo", "up")
-    with here.agent("--metrics", "127.0.0.1:94") as process:
+    with here.agent("--metrics", "127.0.0.1:94", by=ANEW) as process:
         ((_, permitted, *_),) = threads(process.pid)
         assert permitted == mask(*AGENT, LOW_PORT)
 
 
 def test_times_of_programs_take_one_more(here: World) -> None:
-    with here.agent("--program-times") as process:
+    with here.agent("--program-times", by=ANEW) as process:
         ((_, permitted, *_),) = threads(process.pid)
         assert permitted == mask(*AGENT, TIMES)
 

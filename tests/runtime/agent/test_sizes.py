@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent_world import World
+from agent_world import ANEW, World
+from tls_world import secured
 
 MOST_IDLE = 60  # MB
 #: What a call by the agent has no use for.
@@ -46,8 +47,8 @@ def size(pid: int) -> float:
     return found / 1024
 
 
-def test_an_idle_agent_is_small(secure: World) -> None:
-    with secure.client() as client:
+def test_an_idle_agent_is_small(here: World, certs: Path) -> None:
+    with secured(here, certs, by=ANEW), here.client() as client:
         client.apply("create FAR 1 [(action, u8, DROP)], PDR 1 [(dst_port, u16, 7), FAR 1]")
         sizes = {each: size(each) for each in processes(client.status().pid)}
     assert len(sizes) == 1, "readers run only where somebody reads"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import agent_world
+import forks
 import pytest
 import relay
 from helioc.runtime.loading.loader import unload
@@ -41,12 +41,9 @@ def ctl(request: pytest.FixtureRequest, world: World, name: str, tmp_path: Path)
 
     def run(*words: str, status: int = 0) -> str:
         program = [sys.executable, "-m", "helioc.commands.helioctl", *how, "--name", name]
-        done = subprocess.run(
-            world.edge.inside(*program, *words), capture_output=True, text=True, cwd=tmp_path,
-            timeout=60,
-        )  # fmt: skip
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        code, said = forks.run(world.edge.inside(*program, *words), "", tmp_path)
+        assert code == status, said
+        return said
 
     (tmp_path / "edge.yaml").write_text(EDGE)
     relay.write(marked(1), tmp_path / "first")
