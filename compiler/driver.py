@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..lang.syntax.parser import parse, read
 from ..lang.text.diagnostics import Diagnostics, Refused
+from ..lang.text.frozen import kept
 from .backend.kernel_limits import over_budget
 from .backend.verifier_cost import too_much
 from .check.program import check
@@ -58,13 +59,27 @@ def lowered(
     pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
     """The pipeline in the intermediate representation, before all passes."""
-    unit = lower(pipeline, pipeline.span.source.file, join, target)
+    units = _lowered(pipeline)
+    if (join, target) not in units:
+        units[join, target] = lower(pipeline, pipeline.span.source.file, join, target)
+    unit = units[join, target]
     return to_be_traced(unit) if traced else unit
+
+
+@kept
+def _lowered(_: Pipeline) -> dict[tuple[Join, Target], Unit]:
+    """What was lowered by now: `check` lowers, too, and who runs packets beside a build."""
+    return {}
 
 
 def edited(unit: Unit) -> Unit:
     """A unit after the first passes, which are the same wherever state is kept."""
-    return unit if unit.edited else trace_points(edit_packets(unit))
+    return unit if unit.edited else _edited(unit)
+
+
+@kept
+def _edited(unit: Unit) -> Unit:
+    return trace_points(edit_packets(unit))
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,19 @@ def placed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()
     """A lowered unit after its passes. Where the verifier would have too much to follow, what the
     parser found is kept in memory; where that is still too much, the stack is spared."""
     unit = edited(unit)
+    made = _placed(unit)
+    if without not in made:
+        made[without] = _place(pipeline, unit, without)
+    return made[without]
+
+
+@kept
+def _placed(_: Unit) -> dict[frozenset[str], Unit]:
+    """What was placed by now, by what was left out."""
+    return {}
+
+
+def _place(pipeline: Pipeline, unit: Unit, without: frozenset[str]) -> Unit:
     made = run(pipeline, unit, without=without)
     if found := over_budget(pipeline, made):
         raise Refused(found)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...lang.contract.trace.schema import FIRST, Field, Group, Node, Point, Slot
+from ...lang.text.frozen import kept
 from ..headers.steps import step
 from ..ir.expr import Cast, Expr, Member, element
 from ..ir.nodes import TraceNode, TraceParsed, TraceRule
@@ -85,6 +86,7 @@ def _entry_words(site: LoweringContext, state: str, entry: Expr) -> list[Expr]:
     return words
 
 
+@kept
 def to_be_traced(unit: Unit) -> Unit:
     """The unit as programs that record what happens to each packet that is asked for."""
     return replace(unit, traced=Traced(schema_nodes(unit.graph), FIRST))
