@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from ...lang.text.frozen import kept
 from ..interpret.evaluate import holds
 from ..interpret.header_view import Value
 from ..lower.reads import walk
@@ -27,10 +28,7 @@ def header_values(
     tests = [test for test in edge.tests if not test.ahead] if edge else []
     tested = {test.field for test in tests}
     kept = _read_by_clauses(header) if draw(st.integers(0, 11)) else frozenset[str]()
-    derived = {
-        p.field for p in walk((header.size, header.extent, header.reach)) if isinstance(p, Own)
-    }
-    derived |= {p.field for g in header.groups for p in walk(g.count) if isinstance(p, Own)}
+    derived = _derived(header)
     flags = draw(_flags(header, tested))
     there = {g.name for g in header.groups if not g.flags or flags & set(g.flags)}
     free = [
@@ -69,6 +67,13 @@ def _all_flags(header: Header) -> set[str]:
     return {flag for group in header.groups for flag in group.flags}
 
 
+@kept
+def _derived(header: Header) -> frozenset[str]:
+    sizes = header.size, header.extent, header.reach, *(g.count for g in header.groups)
+    return frozenset(part.field for part in walk(sizes) if isinstance(part, Own))
+
+
+@kept
 def _read_by_clauses(header: Header) -> frozenset[str]:
     clauses = (header.accept, header.require, header.payload)
     return frozenset(part.field for part in walk(clauses) if isinstance(part, Own))
@@ -81,6 +86,14 @@ def _without_parts(header: Header, name: str, values: dict[str, Value]) -> dict[
 
 
 def field_value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
+    key = header.name, field.name
+    if key not in world.strategies:
+        world.strategies[key] = _field_value(header, field, world)
+    found: st.SearchStrategy[Value] = world.strategies[key]
+    return found
+
+
+def _field_value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
     array = header.array(field)
     if array is not None:
         one = st.sampled_from(world.values(field.kind, field.width))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -53,7 +54,7 @@ class Drawn:
         """As hypothesis shows it: without the graph that it was drawn from."""
         printer.text(repr(self))
 
-    @property
+    @cached_property
     def frame(self) -> bytes:
         headings = [Heading(h.node.name, h.node.header, h.values) for h in self.headers]
         whole = bytearray(build(headings, self.payload) + self.payload + self.padding)

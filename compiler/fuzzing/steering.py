@@ -64,8 +64,8 @@ class Corpus:
     """The last few packets that came to each place, one of a scenario."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._stages = pipeline.stages
-        self._writing = {(p.span, RUN) for p in walk(pipeline.stages) if isinstance(p, Remember)}
+        self._states = [p for p in walk(pipeline.stages) if isinstance(p, Recall | Remember)]
+        self._writing = {(p.span, RUN) for p in self._states if isinstance(p, Remember)}
         self._kept: dict[Key, list[Kept]] = {}
         self._scenario = 0
         self._before: list[Request | Drawn] = []
@@ -98,11 +98,10 @@ class Corpus:
 
     def _writers(self, decides: object) -> tuple[Writer, ...]:
         names = {part.state for part in walk(decides) if isinstance(part, Recall | Recalled)}
-        every = [p for p in walk(self._stages) if isinstance(p, Recall | Remember)]
-        reading = [p for p in every if isinstance(p, Recall) and p.state in names]
+        reading = [p for p in self._states if isinstance(p, Recall) and p.state in names]
         return tuple(
             Writer(kept.packet, _same(recall, part))
-            for part in every
+            for part in self._states
             if isinstance(part, Remember)
             for recall in reading
             if recall.state == part.state

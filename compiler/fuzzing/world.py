@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count
+from typing import Any
 
 from ...lang.contract.world.environment import Environment, Port
 from ..lower.reads import walk
@@ -22,12 +23,14 @@ _MACS = ["020000000a0a", "020000000b0b", "ffffffffffff", "01005e000005", "333300
 
 @dataclass(frozen=True)
 class World:
-    """`values`: those that fields and rules have in common, by kind and width."""
+    """`values`: those that fields and rules have in common, by kind and width. `strategies`: what
+    was made of them by now; Hypothesis looks through each new one before it draws."""
 
     environment: Environment
     pool: dict[str, tuple[int, ...]]
     numbers: tuple[int, ...]  # what the pipeline itself names
     near: dict[tuple[str, str], tuple[int, ...]]  # by header and field, or "" and element
+    strategies: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def values(self, kind: str, width: int) -> tuple[int, ...]:
         """Values of that kind that are met often; of numbers also the ends of their range."""
