@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.compiler.captures.reading import read_capture
 from helioc.compiler.decoding.decoded import Decoded, Decoder
-from helioc.compiler.driver import check_file
 from oracle_packets import Maker
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
@@ -43,7 +43,7 @@ def dissected(capture: Path, *fields: str) -> list[dict[str, str]]:
 
 
 def decoded(capture: Path) -> list[Decoded]:
-    decoder = Decoder(check_file(EVERYTHING).graph, "any")
+    decoder = Decoder(checked(EVERYTHING).graph, "any")
     return [decoder.decode(packet) for packet in read_capture(capture)]
 
 

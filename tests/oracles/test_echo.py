@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from checked import checked
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.manifest.manifest import Manifest
@@ -34,7 +35,7 @@ ASKED = [
 
 
 def answered(request: Packet) -> bytes:
-    pipeline = check_file(UPF)
+    pipeline = checked(UPF)
     manifest: Manifest = manifest_of(pipeline, lower_pipeline(pipeline))
     book = RuleBook(manifest, {"N3": 1}, {1: 11})
     plan = book.plan(parse_request(Source("r", "create ENDPOINT [(local_ip, u32, 192.0.2.1)]")))

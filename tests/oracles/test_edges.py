@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.commands.packet_runs import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
-from helioc.compiler.driver import check_file
 from scapy.contrib.geneve import GENEVE
 from scapy.contrib.gtp import GTP_U_Header, GTP_UDPPort_ExtensionHeader, GTPPDUSessionContainer
 from scapy.contrib.mpls import MPLS
@@ -61,7 +61,7 @@ def decodes(request: pytest.FixtureRequest) -> Iterator[Decodes]:
     by_kernel = request.param == "kernel"
     if by_kernel:
         request.getfixturevalue("kernel")
-    with decoder(check_file(EVERYTHING), None, by_kernel) as asked:
+    with decoder(checked(EVERYTHING), None, by_kernel) as asked:
         yield asked
 
 

@@ -6,8 +6,9 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from checked import checked
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.manifest import manifest_of
 from helioc.lang.contract.request.request_parser import parse_request
@@ -53,7 +54,7 @@ MARKER: Packet = (
 
 @cache
 def book() -> RuleBook:
-    pipeline = check_file(UPF)
+    pipeline = checked(UPF)
     manifest = manifest_of(pipeline, lower_pipeline(pipeline))
     made = RuleBook(manifest, {"N3": 1, "N9": 2}, {1: 11, 2: 12})
     made.commit(made.plan(parse_request(Source("r", RULES))))
@@ -61,7 +62,7 @@ def book() -> RuleBook:
 
 
 def upf(limit: Limit | None = None) -> Interpreter:
-    return Interpreter(check_file(UPF), Environment(ports=PORTS, neighbours=PEERS, icmp=limit))
+    return Interpreter(checked(UPF), Environment(ports=PORTS, neighbours=PEERS, icmp=limit))
 
 
 def sent(packet: Packet, port: int) -> bytes:

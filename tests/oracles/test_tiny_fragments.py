@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.commands.packet_runs import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.decoding.decoded import TINY
-from helioc.compiler.driver import check_file
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import Ether
@@ -45,7 +45,7 @@ def decodes(request: pytest.FixtureRequest) -> Iterator[Decodes]:
     by_kernel = request.param == "kernel"
     if by_kernel:
         request.getfixturevalue("kernel")
-    with decoder(check_file(EVERYTHING), None, by_kernel) as asked:
+    with decoder(checked(EVERYTHING), None, by_kernel) as asked:
         yield asked
 
 

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from checked import checked
 from helioc.commands.packet_runs import decoder
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.captures.reading import read_capture
 from helioc.compiler.decoding.decoded import Decoded, DecodedNode, Decoder
-from helioc.compiler.driver import check_file
 from helioc.compiler.model import Field, Header
 from helioc.compiler.model.parse_graph import reachable
 from oracle_packets import Maker
@@ -131,7 +131,7 @@ def check(decoded: list[Decoded], dissected: list[list[Dissected]], whole: bool)
 
 
 def headers() -> dict[str, Header]:
-    return {n.header.name: n.header for n in check_file(EVERYTHING).graph.nodes}
+    return {n.header.name: n.header for n in checked(EVERYTHING).graph.nodes}
 
 
 def shipped() -> set[str]:
@@ -159,7 +159,7 @@ def test_every_header(
 ) -> None:
     if kernel_too:
         request.getfixturevalue("kernel")
-    with decoder(check_file(EVERYTHING), None, kernel_too) as asked:
+    with decoder(checked(EVERYTHING), None, kernel_too) as asked:
         met = check([asked.decode(p) for p in read_capture(capture)], dissected, whole=True)
     assert met.keys() == NAMES.keys() and min(met.values()) >= 10, met
 
@@ -168,7 +168,7 @@ def test_every_header(
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.stem)
 def test_every_pipeline(path: Path, capture: Path, dissected: list[list[Dissected]]) -> None:
     """By the generated parser, on every role."""
-    pipeline = check_file(path)
+    pipeline = checked(path)
     met: dict[str, int] = {}
     for role in pipeline.roles:
         with decoder(pipeline, role, by_kernel=True) as asked:
@@ -179,7 +179,7 @@ def test_every_pipeline(path: Path, capture: Path, dissected: list[list[Dissecte
 
 def test_a_difference_would_be_seen(capture: Path, dissected: list[list[Dissected]]) -> None:
     packet = next(read_capture(capture))
-    decoded = Decoder(check_file(EVERYTHING).graph, "any").decode(packet)
+    decoded = Decoder(checked(EVERYTHING).graph, "any").decode(packet)
     first = dissected[0]
     assert not list(differences(decoded, first, whole=True))
     moved = [first[0], first[1]._replace(offset=15), *first[2:]]

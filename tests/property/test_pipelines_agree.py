@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.commands.packet_runs import fuzz_pipeline
-from helioc.compiler.driver import check_file
 from helioc.compiler.lower.unit import Join
 
 TIMES = int(os.environ.get("HELIO_DRAWN", "1"))
@@ -24,6 +24,6 @@ PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
 def test_fuzzed(pipeline: Path, join: Join) -> None:
     seed = {"staged": 4, "fused": 3}[join]
     packets = 1200 if pipeline.stem == "slice" else 300  # it sends while it is congested only
-    well, said = fuzz_pipeline(check_file(pipeline), TIMES * packets, seed, TIMES * 60, join)
+    well, said = fuzz_pipeline(checked(pipeline), TIMES * packets, seed, TIMES * 60, join)
     assert well, said
     assert "counted: " in said and (" %  redirect" in said or " %  tx" in said), said

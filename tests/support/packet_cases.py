@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.compiler.bundle import compile_pipeline
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
@@ -25,7 +26,7 @@ from lowered_runs import Lowered
 def packet_cases_hold(path: Path, join: Join) -> int:
     """The tests of the .test.yaml beside a pipeline; how many there are. AssertionError says what
     does not hold."""
-    pipeline = check_file(path)
+    pipeline = checked(path)
     bundle = compile_pipeline(pipeline, join)
     others = Interpreted(pipeline), Lowered(pipeline, lower_pipeline(pipeline, join))
     cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))

@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.compiler.backend.clang import CANDIDATES
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.source import Source
@@ -31,7 +32,7 @@ def clang(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 @pytest.mark.usefixtures("kernel", "clang")
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_linx_loads(join: Join) -> None:
-    bundle = compile_pipeline(check_file(LINX), join)
+    bundle = compile_pipeline(checked(LINX), join)
     measured = measure_object(bundle.object)
     assert not measured.refused and not measured.why_not
     for program in bundle.manifest.programs:
@@ -43,7 +44,7 @@ def test_linx_loads(join: Join) -> None:
 @pytest.mark.parametrize("join", ["staged", "fused"])
 @pytest.mark.parametrize("path", SHAPES, ids=lambda p: p.stem)
 def test_headers_of_all_shapes_load(path: Path, join: Join) -> None:
-    bundle = compile_pipeline(check_file(path), join)
+    bundle = compile_pipeline(checked(path), join)
     measured = measure_object(bundle.object)
     assert not measured.refused and not measured.why_not
     for program in bundle.manifest.programs:

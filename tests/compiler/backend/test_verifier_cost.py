@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.compiler.backend import verifier_cost
 from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.emit import emit
@@ -28,7 +29,7 @@ SIZED = ROOT / "tests/generated/found/counted_by_size_on_many_ways.hp"
 
 @cache
 def hostile() -> Pipeline:
-    return check_file(ROOT / "tests/generated/found/many_that_may_be_absent.hp")
+    return checked(ROOT / "tests/generated/found/many_that_may_be_absent.hp")
 
 
 @pytest.mark.usefixtures("kernel")
@@ -51,14 +52,14 @@ def test_it_loads(join: Join) -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
     for traced in (False, True):
-        pipeline = check_file(path)
+        pipeline = checked(path)
         assert not too_much(run(pipeline, lowered(pipeline, join, traced)))
 
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("path", [*SHIPPED, SIZED], ids=lambda p: p.stem)
 def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
-    pipeline = check_file(path)
+    pipeline = checked(path)
     unit = run(pipeline, lowered(pipeline, "fused"))
     measured = measure_object(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
     for program in unit.programs:

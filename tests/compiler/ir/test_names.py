@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from checked import checked
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.check.program import check
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.ir.names import Names
 from helioc.compiler.lower.unit import Join
 from helioc.lang.syntax.lexer import NAME_MOST
@@ -23,7 +24,7 @@ KSYM_NAME_LEN = 128
 
 @pytest.mark.parametrize("path", sorted((ROOT / "pipelines").glob("*.hp")), ids=lambda p: p.stem)
 def test_no_function_of_what_ships_has_too_long_a_name(path: Path) -> None:
-    text = emit(lower_pipeline(check_file(path)), lines=False)
+    text = emit(lower_pipeline(checked(path)), lines=False)
     names = re.findall(r"^\w[\w ]*?[ *](\w+)\(", text, re.M)
     assert names
     assert [name for name in names if len(name) >= KSYM_NAME_LEN] == []

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from agreement import SHORTEST
+from checked import checked
 from golden import GOLDEN, Golden
 from helioc.compiler.bundle import compile_pipeline
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.manifest import manifest_of
@@ -32,7 +33,7 @@ LINX = PIPELINES / "linx.hp"
 
 
 def cases(path: Path) -> tuple[Case, ...]:
-    pipeline = check_file(path)
+    pipeline = checked(path)
     manifest = manifest_of(pipeline, lower_pipeline(pipeline))
     return read_tests(pipeline, manifest, read(path.with_suffix(".test.yaml")))
 
@@ -40,7 +41,7 @@ def cases(path: Path) -> tuple[Case, ...]:
 @cache
 def traces(path: Path) -> list[tuple[Case, Trace]]:
     """As the interpreter says them, of the packets of a pipeline's packet tests."""
-    pipeline, found = check_file(path), []
+    pipeline, found = checked(path), []
     for case in cases(path):
         interpreter, book = Interpreter(pipeline, case.environment), case.opening()
         for step in case.before:
@@ -57,7 +58,7 @@ def traces(path: Path) -> list[tuple[Case, Trace]]:
 @pytest.mark.usefixtures("compiled_anew")
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_the_plain_program_knows_nothing_of_traces(join: Join) -> None:
-    pipeline = check_file(LINX)
+    pipeline = checked(LINX)
     alone, beside = (compile_pipeline(pipeline, join, traced) for traced in (False, True))
     assert alone.traced is None and beside.traced is not None
     assert alone.object == beside.object
@@ -71,7 +72,7 @@ def test_the_plain_program_knows_nothing_of_traces(join: Join) -> None:
     ids=lambda p: getattr(p, "stem", p),
 )  # fmt: skip
 def test_the_traced_build_tells_what_the_interpreter_says(path: Path, join: Join) -> None:
-    pipeline = check_file(path)
+    pipeline = checked(path)
     bundle = compile_pipeline(pipeline, join, traced=True)
     assert bundle.traced is not None
     plain, traced = (
@@ -155,7 +156,7 @@ def test_what_a_step_says() -> None:
 
 
 def test_a_schema_is_read_as_it_was_written() -> None:
-    traced = compile_pipeline(check_file(LINX), traced=True).traced
+    traced = compile_pipeline(checked(LINX), traced=True).traced
     assert traced is not None
     assert from_json(traced.schema.to_json()) == traced.schema
 
@@ -177,7 +178,7 @@ def test_what_is_no_schema_is_refused(text: str, why: str) -> None:
 
 
 def test_damaged_records_are_refused() -> None:
-    bundle = compile_pipeline(check_file(LINX), traced=True)
+    bundle = compile_pipeline(checked(LINX), traced=True)
     assert bundle.traced is not None
     decoder = Decoder(bundle.traced.schema, bundle.manifest, lambda *_: "")
     start = bytes(8) + (60).to_bytes(4, "little") + bytes(8)

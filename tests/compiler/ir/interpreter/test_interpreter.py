@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helioc.compiler.driver import check_file, lowered, placed, run
+from checked import checked
+from helioc.compiler.driver import lowered, placed, run
 from helioc.compiler.fuzzing.semantics import Stage, Stages, stages
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.expr import (
@@ -74,7 +75,7 @@ FORMS: dict[str, Callable[[Pipeline], Unit]] = {
 
 @pytest.mark.parametrize("path", TESTED, ids=lambda p: p.name.removesuffix(".test.yaml"))
 def test_packet_tests_hold(path: Path) -> None:
-    pipeline = check_file(path.with_name(path.name.replace(".test.yaml", ".hp")))
+    pipeline = checked(path.with_name(path.name.replace(".test.yaml", ".hp")))
     forms = FORMS if path.parent == PIPELINES else {"spilled": FORMS["spilled"]}
     units = {form: make(pipeline) for form, make in forms.items()}
     cases = read_tests(pipeline, manifest_of(pipeline, units["spilled"]), read(path))
@@ -87,7 +88,7 @@ def test_packet_tests_hold(path: Path) -> None:
 @pytest.mark.parametrize("traced", [False, True])
 def test_packet_tests_hold_before_and_after_each_pass(name: str, traced: bool) -> None:
     """In traced units the path and the steps are those of the model's interpreter as well."""
-    pipeline = check_file(PIPELINES / f"{name}.hp")
+    pipeline = checked(PIPELINES / f"{name}.hp")
     found = stages(pipeline, traced=traced)
     assert {"pass place_state", "pass simplify"} < {s.made_by for s in found}
     manifest = manifest_of(pipeline, found[-1].unit)
@@ -97,7 +98,7 @@ def test_packet_tests_hold_before_and_after_each_pass(name: str, traced: bool) -
 
 @pytest.mark.parametrize("name", ["linx_offload", "slice"])
 def test_packet_tests_hold_on_a_card(name: str) -> None:
-    pipeline = without_sizes(check_file(PIPELINES / f"{name}.hp"))
+    pipeline = without_sizes(checked(PIPELINES / f"{name}.hp"))
     found = stages(pipeline, target="nfp")
     manifest = manifest_of(pipeline, found[-1].unit)
     for case in read_tests(pipeline, manifest, read(PIPELINES / f"{name}.test.yaml")):
