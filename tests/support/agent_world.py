@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -175,9 +175,7 @@ class _Unix(http.client.HTTPConnection):
 
 def ask_health(path: Path, page: str) -> tuple[int, str]:
     """Status and body of a page of `heliod --health unix:PATH`."""
-    asked = _Unix(path)
-    asked.request("GET", page)
-    answer = asked.getresponse()
-    found = answer.status, answer.read().decode()
-    asked.close()
-    return found
+    with closing(_Unix(path)) as asked:
+        asked.request("GET", page)
+        answer = asked.getresponse()
+        return answer.status, answer.read().decode()

@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -38,6 +39,13 @@ def here(lab: Lab, tmp_path: Path, kernel: None) -> Iterator[World]:
 # ---- by HTTP --------------------------------------------------------------------------------
 
 
+def listens(at: Path) -> bool:
+    """The socket's name is there a moment before."""
+    with suppress(FileNotFoundError, ConnectionRefusedError):
+        return bool(ask_health(at, "/healthz"))
+    return False
+
+
 def test_it_is_ready_when_it_has_restored_what_there_was(here: World) -> None:
     at = here.directory / "health"
     with here.agent(), here.client() as client:
@@ -49,7 +57,7 @@ def test_it_is_ready_when_it_has_restored_what_there_was(here: World) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = Background(tuple(words))
         try:
-            until(at.exists, "it listens")
+            until(lambda: listens(at), "it listens")
             assert ask_health(at, "/healthz") == (200, "ok\n")
             assert ask_health(at, "/readyz") == (503, "starting: pipelines are being restored\n")
             fcntl.flock(lock, fcntl.LOCK_UN)
