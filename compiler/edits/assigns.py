@@ -93,11 +93,10 @@ def _follow(site: EditContext, node: str, part: str, change: Expr, total: Expr) 
         udp = site.header(node).protocol == "udp"
         at = field.offset // 8
         if field.group is not None:
-            assert not site.card, "H0360"
             name = f"follow_{node}_{field.name}"
             called = site.helper(name, partial(_follow_group, node=node, field=field))
             w.add(total, site.call(called, Call("folded", (change,))))
-        elif node in site.known or site.card:
+        elif node in site.known or not site.head.scratch:
             call = "udp_checksum_follow" if udp else "checksum_follow"
             pointer = site.pointer(node)
             with nullcontext() if node in site.known else w.when(pointer):

@@ -39,7 +39,7 @@ class EditContext(Context):
     @property
     def words(self) -> Expr:
         """An array of words that later stages find."""
-        return State("kept", Array(U64, 0), scratch=not self.card)
+        return State("kept", Array(U64, 0), scratch=self.head.scratch)
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> EditContext:
         """The same place for one way of a branch: what it learns stays there. `known`: nodes that
@@ -121,6 +121,7 @@ class EditContext(Context):
     def helper(self, what: str, make: Callable[[EditContext], None]) -> str:
         """The name of a function for this role and this shape of packet; made at its first use. It
         finds its nodes by the scratch record, and is called as `NAME(ctx, st, a, b)`."""
+        assert self.head.scratch, "H0360"
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
         untagged = ["without", *self.shape.untagged] if self.shape.untagged else []

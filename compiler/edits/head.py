@@ -1,5 +1,5 @@
-"""How the ends of a frame are moved, and how much of it must fit a link: in this alone the edits of
-one target differ from those of another."""
+"""How the ends of a frame are moved, how much of it must fit a link, and whether there is a scratch
+record: in this alone the edits of one target differ from those of another."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ ETHERNET = 14
 
 class Head:
     """XDP and the card: nothing but the frame is there. `hooks`: what is done at events, whatever
-    the pipeline says."""
+    the pipeline says. `scratch`: functions find a packet's headers by the scratch record."""
 
     hooks: Mapping[str, str] = MappingProxyType({})
+    scratch = True
 
     def refuse(self, unit: Unit) -> None:
         """Raises `Unsupported` where the target does not do all that the unit says."""

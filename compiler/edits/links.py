@@ -23,7 +23,6 @@ def pop_link(site: EditContext, node: str) -> Shape:
     """At once: what the header says of what follows is written into the one in front, and all in
     front is moved by its bytes. The frame starts so much later."""
     w = site.writer
-    assert not site.card, "H0360"
     ways = _ways(site, node)
     _write_in_front(site, node, ways)
     start, by = site.offset(own_link(site)), site.header(node).fixed // 8

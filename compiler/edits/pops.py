@@ -24,7 +24,6 @@ def pop(site: EditContext, node: str) -> Shape:
     if left.popped in ((), shape.popped):
         return left
     assert not shape.own, "H0343"
-    assert not (site.card and left.perhaps_gone(site.graph, site.role)), "H0360"
     if version_of(site, node):
         with site.writer.block("join_ecn"):
             _join_ecn(site, node, left.popped)

@@ -62,7 +62,7 @@ def shaped(site: EditContext) -> None:
     w, shape = site.writer, site.shape
     if shape.appended:
         put_appended(site, lambda: _no_room(site))
-    elif shape.pushed or (site.card and shape.touched):
+    elif shape.pushed or (shape.touched and not site.head.scratch):
         _materialise(site)
     elif shape.touched:
         closed = w.local(U32, "closed", site.call(site.helper("close", _close)))
@@ -91,7 +91,6 @@ def _materialise(site: EditContext) -> None:
     if not (shape.pushed or shape.popped):
         w.assume_not(site.head.move(start))
         return
-    assert not (site.card and any(header.sealed() for header in shape.pushed)), "H0360"
     front = "" if shape.behind else shape.fronts[0]
     pushed = w.let(U32, "pushed", pushed_size(site.shape))
     begins = w.let(U32, "from", site.offset(front) if front else _behind(site))
@@ -132,7 +131,6 @@ def trim(site: EditContext, size: Expr) -> None:
     """A frame within a tunnel has no length of its own: it ends where the packet does, without
     padding. `size`: the bytes that are left then."""
     if site.shape.framed:
-        assert not site.card, "H0360"
         site.writer.assume_not(site.head.set_length(size))
 
 

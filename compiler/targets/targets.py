@@ -9,6 +9,12 @@ from ..edits.head import Head
 from .tc import SkbHead
 
 
+class CardHead(Head):
+    """All is written where it is asked for; `nfp/nfp.py` refuses what needs a function."""
+
+    scratch = False
+
+
 class Target(Frozen):
     """`template`, `define`, `context` (a struct) and `section`: of its C. `begins`: a test at the
     entry, without which a packet is an internal error. `lost`: whether the port `port` cannot be
@@ -27,7 +33,7 @@ class Target(Frozen):
 TARGETS = MappingProxyType(
     {
         "host": Target(Head()),
-        "nfp": Target(Head(), template="card.bpf.c.j2"),
+        "nfp": Target(CardHead(), template="card.bpf.c.j2"),
         "tc": Target(
             SkbHead(),
             define="HELIO_TC",
