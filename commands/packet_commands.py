@@ -32,7 +32,7 @@ CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=Fal
 @click.option("-v", "--verbose", is_flag=True, help="List the tests that hold, too.")
 def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
     """Run a pipeline's packet tests, on the interpreter and on the kernel; both must agree."""
-    from ..compiler.driver import lower_pipeline
+    from ..compiler.driver import fitting
     from ..compiler.manifest import manifest_of
     from ..compiler.packettests.cases import read_tests
     from ..lang.syntax.parser import read
@@ -40,8 +40,9 @@ def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
 
     pipeline = checked(file, lowered=True)
     source = read(tests or file.with_suffix(".test.yaml"))
-    cases = read_tests(pipeline, manifest_of(pipeline, lower_pipeline(pipeline)), source)
-    if not run_packet_tests(pipeline, cases, on, verbose, click.echo):
+    unit = fitting(pipeline)
+    cases = read_tests(pipeline, manifest_of(pipeline, unit), source)
+    if not run_packet_tests(pipeline, unit, cases, on, verbose, click.echo):
         raise click.exceptions.Exit(1)
 
 
@@ -113,13 +114,18 @@ def replay(
     rules, and fails where verdict, egress, queue, packet or counters differ. Nothing is attached.
     Then states age by the kernel's clock, and ICMP errors have no limit."""
     from ..compiler.captures.reading import STANDARD_INPUT
+    from ..compiler.driver import fitting
+    from ..compiler.manifest import manifest_of
     from ..lang.text.atomic_write import refuse_over
     from .replay import beside_kernel, prepare_replay, replay_capture
 
     if write is not None:
         read = None if capture == STANDARD_INPUT else capture
         refuse_over(write, (read, file, rules, edge, around))
-    prepared = prepare_replay(checked(file, lowered=True), rules, edge, around, port, local, kernel)
+    pipeline = checked(file, lowered=True)
+    unit = fitting(pipeline)
+    manifest = manifest_of(pipeline, unit)
+    prepared = prepare_replay(pipeline, manifest, rules, edge, around, port, local, kernel)
 
     def say(replayed: Replayed) -> None:
         if trace and (way := replayed.trace):
@@ -135,7 +141,7 @@ def replay(
     if not kernel:
         replay_capture(prepared, capture, write, say)
         return
-    with beside_kernel(prepared) as comparison:
+    with beside_kernel(prepared, unit) as comparison:
         replay_capture(prepared, capture, write, say, comparison)
     click.echo(comparison.summary(), err=as_json)
     if not comparison.agree:

@@ -14,7 +14,9 @@ from typing import Any
 from ..compiler.captures.pcap import PcapWriter
 from ..compiler.captures.reading import read_capture
 from ..compiler.decoding.replay import Beside, Replay, Replayed, surroundings
+from ..compiler.ir.unit import Unit
 from ..compiler.model import Pipeline
+from ..lang.contract.manifest.manifest import Manifest
 from ..lang.contract.world.environment import Environment, Port
 from ..lang.text.atomic_write import written_whole
 from ..lang.text.diagnostics import Diagnostic, Refused, did_you_mean
@@ -43,17 +45,18 @@ def replay_capture(
 
 
 @contextmanager
-def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
-    """Also run its packets on the kernel, and count in how many the two differ. Both live by the
-    kernel's clock, and send any number of ICMP errors. Raises `Refused`."""
-    from ..compiler.bundle import compile_pipeline
+def beside_kernel(prepared: Replay, unit: Unit) -> Iterator[Comparison]:
+    """Also run its packets on the kernel, with what is built of `unit`, and count in how many the
+    two differ. Both live by the kernel's clock, and send any number of ICMP errors. Raises
+    `Refused`."""
+    from ..compiler.bundle import compile_unit
     from ..runtime.loading.bundle import Bundle
     from ..runtime.testrun.kernel_backend import KernelBackend
     from ..runtime.testrun.private_run import PrivateRun
     from .packet_runs import require_kernel
 
     require_kernel("run packets", prepared.pipeline.span)
-    bundle = compile_pipeline(prepared.pipeline)
+    bundle = compile_unit(prepared.pipeline, unit)
     with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(prepared.environment)
         run.set_rules(prepared.book)
@@ -96,6 +99,7 @@ class Comparison:
 
 def prepare_replay(
     pipeline: Pipeline,
+    manifest: Manifest,
     rules: Path | None,
     edge: Path | None,
     around: Path | None,
@@ -107,8 +111,6 @@ def prepare_replay(
     says of ports, addresses and neighbours, laid over the edge's. Without either there is a port
     of each role, by its name. `local`: the host's addresses. `kernel`: to be compared with it,
     whose clock is not the capture's: ICMP errors are not limited. Raises `Refused`."""
-    from ..compiler.driver import lower_pipeline
-    from ..compiler.manifest import manifest_of
     from ..compiler.packettests.cases import read_surroundings
     from ..lang.contract.request.request import Request
     from ..lang.contract.rules.rulebook import RuleBook
@@ -117,7 +119,6 @@ def prepare_replay(
     from ..runtime.base.request_files import read_request
     from ..runtime.edge.offline import ports_of, read_anywhere
 
-    manifest = manifest_of(pipeline, lower_pipeline(pipeline))
     given, keys, asked = Environment(()), frozenset[str](), list[Any]()
     interfaces: dict[str, Port] = {}
     if edge is not None:

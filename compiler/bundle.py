@@ -44,24 +44,32 @@ class Bundle:
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
     """Lower, emit, build; with `traced`, a traced build as well, at the same time, unless it is
     more than the kernel takes. Raises `Refused`."""
-    with building(pipeline, join, traced) as build:
+    with building(pipeline, lowered(pipeline, join), traced) as build:
+        return build.bundle()
+
+
+def compile_unit(pipeline: Pipeline, unit: Unit) -> Bundle:
+    """Emit and build a unit that is lowered, and perhaps edited. Raises `Refused`."""
+    with building(pipeline, unit) as build:
         return build.bundle()
 
 
 class Build:
-    """A compilation under way: a clang for each object, side by side."""
+    """A compilation under way: a clang for each object, side by side. `unit`: what the object was
+    built of, once there is a `bundle`."""
+
+    unit: Unit
 
     def __init__(self, pipeline: Pipeline, without: frozenset[str]) -> None:
         self._pipeline, self._without = pipeline, without
         self._warnings: tuple[Diagnostic, ...] = ()
         self._built: list[Future[tuple[Unit, bytes]]] = []
 
-    def start(self, pool: Executor, join: Join, traced: bool) -> None:
+    def start(self, pool: Executor, whole: Unit, traced: bool) -> None:
         """Begin. Raises `Refused`."""
         from .backend.building import built
 
         pipeline, without = self._pipeline, self._without
-        whole = lowered(pipeline, join)
         unit = edited(whole)
         units = [(unit, placed(pipeline, unit, without))]
         if traced:
@@ -83,6 +91,7 @@ class Build:
         from .backend.emit import emit
 
         unit, plain = _result(self._built[0])
+        self.unit = unit
         c = emit(unit, False, plain)  # clang is still at the traced one
         manifest = manifest_of(self._pipeline, unit, _digest(plain))
         tracing = None
@@ -109,11 +118,12 @@ def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
 @contextmanager
 def building(
     pipeline: Pipeline,
-    join: Join = "staged",
+    unit: Unit,
     traced: bool = False,
     without: frozenset[str] = frozenset(),
 ) -> Iterator[Build]:
-    """Begin to compile, without some optional passes. Raises `Refused`."""
+    """Begin to build a unit that is lowered (and edited, but where it is to be `traced` as well),
+    without some optional passes. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
     from .backend.clang import stop, stoppable
@@ -121,7 +131,7 @@ def building(
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
         build = Build(pipeline, without)
         try:
-            build.start(pool, join, traced)
+            build.start(pool, unit, traced)
             yield build
         except BaseException:  # an interrupt within an import may come as another
             stop()

@@ -37,15 +37,21 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
     """Read, parse, check. Raises `Refused` with everything that is wrong; warnings are left in
     `found`. What passes here loads."""
     pipeline = read_pipeline(path, found)
-    unit = edited(lowered(pipeline))
-    if over_budget(pipeline, unit):  # the passes leave less: only what is near a limit needs them
-        placed(pipeline, unit)
+    fitting(pipeline)
     return pipeline
 
 
 def read_pipeline(path: Path, found: Diagnostics | None = None) -> Pipeline:
     """The same, without asking what the kernel takes: a build reports that."""
     return check(parse(read(path)), found=found)
+
+
+def fitting(pipeline: Pipeline) -> Unit:
+    """The pipeline after its first passes. Raises `Refused` where no kernel takes it."""
+    unit = edited(lowered(pipeline))
+    if over_budget(pipeline, unit):  # the passes leave less: only what is near a limit needs them
+        placed(pipeline, unit)
+    return unit
 
 
 def lower_pipeline(

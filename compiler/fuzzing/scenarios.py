@@ -116,6 +116,7 @@ class Fuzzed:
 
     @cached_property
     def unit(self) -> Unit:
+        """What stands between the model and the kernel; may be set to what that was built of."""
         return lower_pipeline(self.pipeline, self._join)
 
     @cached_property

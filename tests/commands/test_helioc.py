@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from helioc.commands.helioc import cli
+from helioc.compiler import driver
+from helioc.compiler.ir.unit import Unit
+from helioc.compiler.lower.unit import lower
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
 
 LINX = Path(__file__).parents[2] / "pipelines" / "linx.hp"
 
@@ -49,6 +58,29 @@ def test_what_nobody_reads_is_left_out_unless_it_is_wanted(at: Path) -> None:
     shown = ["compile", "linx.hp", "--print", "ir", "--fuse"]
     assert "state.vlan_at = at" not in helioc(at, *shown)
     assert "state.vlan_at = at" in helioc(at, *shown, "--no-drop-unused")
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    "words",
+    ["check", "doc", "compile", "test", "test --on=interpreter", "fuzz --packets=5",
+     "replay a.pcap --kernel"],
+)  # fmt: skip
+def test_a_pipeline_is_lowered_once(at: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(*arguments: Any) -> Unit:
+        asked.append(arguments)
+        return lower(*arguments)
+
+    monkeypatch.setattr(driver, "lower", counted)
+    monkeypatch.chdir(at)
+    shutil.copy(LINX.with_suffix(".test.yaml"), at)
+    wrpcap("a.pcap", [Ether(dst="02:00:00:00:00:01")])
+    command, *more = words.split()
+    done = CliRunner().invoke(cli, [command, "linx.hp", *more])
+    assert done.exit_code == 0, done.output
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("command", ["check", "fmt", "doc"])

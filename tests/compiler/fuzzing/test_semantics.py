@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 from helioc.commands.packet_runs import fuzz_pipeline
 from helioc.compiler import driver
+from helioc.compiler.backend import building
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import PASSES, Pass, Placing, check_file
 from helioc.compiler.fuzzing.report import blame, who
 from helioc.compiler.fuzzing.scenarios import Fuzzed, Meeting
-from helioc.compiler.fuzzing.search import search
+from helioc.compiler.fuzzing.search import Found, search
 from helioc.compiler.fuzzing.semantics import Stage, Stages, differing, stages
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir import expr as e
@@ -144,6 +145,25 @@ def test_fuzz_names_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert head.startswith("interpreter and kernel disagree (seed 0, ")
     wrong = "  wrong: pass simplify (kernel and intermediate representation do the same)\n"
     assert wrong in rest and "\n# as a packet test:\nports:" in rest, said
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_is_interpreted_is_what_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where clang finds that the stack is too small."""
+    built, seen = building.built, list[Unit]()
+
+    def spilling(pipeline: Pipeline, _: Unit, spilled: Callable[[], Unit]) -> tuple[Unit, bytes]:
+        return built(pipeline, spilled(), spilled)
+
+    def searched(fuzzed: Fuzzed, *_: object) -> Found:
+        seen.append(fuzzed.unit)
+        return Found()
+
+    monkeypatch.setattr(building, "built", spilling)
+    monkeypatch.setattr("helioc.compiler.fuzzing.search.search", searched)
+    fuzz_pipeline(SLICE, 1, 0, None, "staged")
+    (unit,) = seen
+    assert unit.spill_words
 
 
 @pytest.mark.usefixtures("kernel")
