@@ -177,7 +177,8 @@ class Fuzzed:
         lowering or a pass; None where none does. Raises `NotInterpreted`."""
         book, environment = new_book(self.manifest, self.world.environment), self.world.environment
         interpreter = Interpreter(self.pipeline, environment)
-        every = Stages(self.pipeline, stages(self.pipeline, self._join), environment)
+        made = stages(self.pipeline, self._join, target=self.unit.target)
+        every = Stages(self.pipeline, made, environment)
         for step in scenario.steps:
             if isinstance(step, Request):
                 ask(book, step)

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from card_run import CardRun
 from helioc.compiler.bundle import compile_for_card
-from helioc.compiler.driver import check_file
+from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.nfp.nfp import without_sizes
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.compiler.tables.offloaded import MASKS_MOST
@@ -49,9 +50,14 @@ def on_host(path: Path) -> CardRun:
 
 @pytest.mark.parametrize("path", PIPELINES, ids=lambda p: p.stem)
 def test_agrees_on_packets_that_nobody_wrote(path: Path) -> None:
+    """Nor does the intermediate representation differ."""
+    pipeline = check_file(path)
+    fuzzed = Fuzzed(pipeline)
+    fuzzed.unit = lower_pipeline(without_sizes(pipeline), target="nfp")
     with on_host(path) as run:
-        found = search(Fuzzed(check_file(path)), run, 300, 3, 60)
+        found = search(fuzzed, run, 300, 3, 60)
     assert found.scenario is None, found
+    assert found.lowered == found.packets
 
 
 @pytest.mark.parametrize("path", PIPELINES[:2], ids=lambda p: p.stem)
