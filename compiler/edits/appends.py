@@ -13,21 +13,8 @@ from ...lang.text.frozen import Frozen
 from ..headers import groups
 from ..headers.frame import DATA, END, packet_at
 from ..headers.stores import put_summed, put_value
-from ..ir.expr import (
-    CTX,
-    ZERO,
-    Call,
-    Cast,
-    Expr,
-    Frame,
-    Name,
-    NotNull,
-    both,
-    first_of,
-    load,
-    not_,
-    total,
-)
+from ..ir.expr import CTX, ZERO, Call, Cast, Expr, Frame, Name, NotNull, load, not_
+from ..ir.expr_builders import both, first_of, total
 from ..ir.types import BYTES, U16, U32, raw
 from ..ir.values import Value, constant
 from ..model import Derived, Field, Header

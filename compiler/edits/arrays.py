@@ -6,7 +6,8 @@ from ..headers.fields import pieces
 from ..headers.frame import END
 from ..ir.builder import Builder
 from ..ir.edits import ArrayValues
-from ..ir.expr import Expr, Name, choose, expr, load, number
+from ..ir.expr import Expr, Name, expr, load, number
+from ..ir.expr_builders import choose
 from ..ir.nodes import Opaque
 from ..ir.types import U64
 

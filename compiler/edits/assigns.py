@@ -10,7 +10,8 @@ from ..headers.fields import field_value
 from ..headers.groups import group_pointer, packet_end
 from ..headers.stores import put_summed, put_value
 from ..ir.edits import SetField
-from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, both, low_bits, not_, number
+from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, not_, number
+from ..ir.expr_builders import both, low_bits
 from ..ir.types import U64
 from ..model import Derived, Field
 from ..model.checksums import NETWORK, is_checksum

@@ -7,9 +7,11 @@ from functools import partial
 
 from ..headers.fields import pieces
 from ..ir.edits import ArrayValues
-from ..ir.expr import Address, Cast, Expr, as_bytes, element, load, low_bits, reads
+from ..ir.expr import Address, Cast, Expr, as_bytes, element, load
+from ..ir.expr_builders import low_bits
 from ..ir.types import BYTES, U8, U32, U64, U128
 from ..ir.values import Value
+from ..ir.walk import reads
 from .context import EditContext, ScratchWords
 from .header_out import HeaderOut
 from .padding import kept_padding

@@ -21,15 +21,12 @@ from ..ir.expr import (
     Number,
     State,
     Symbol,
-    both,
-    either,
     expr,
     load,
     not_,
     number,
-    to_network,
-    total,
 )
+from ..ir.expr_builders import both, either, to_network, total
 from ..ir.types import BYTES, U8, U16, U32, Pointer, Struct
 from ..ir.values import Value
 from ..model import Event

@@ -7,18 +7,8 @@ from functools import cached_property, partial
 
 from ...lang.text.frozen import Frozen
 from ..ir.edits import ArrayValues
-from ..ir.expr import (
-    ONE,
-    ZERO,
-    Expr,
-    Number,
-    Operand,
-    bits_joined,
-    choose,
-    low_bits,
-    number,
-    total,
-)
+from ..ir.expr import ONE, ZERO, Expr, Number, Operand, number
+from ..ir.expr_builders import bits_joined, choose, low_bits, total
 from ..ir.values import Value, constant
 from ..model import TAIL, Derived, Field, Group, Header
 from ..model.checksums import is_checksum

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..headers.stores import Store, joined_stores
-from ..ir.expr import Cast, Expr, total
+from ..ir.expr import Cast, Expr
+from ..ir.expr_builders import total
 from ..ir.types import U16
 from ..ir.values import Value
 from ..model import Derived, Field

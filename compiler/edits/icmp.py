@@ -10,24 +10,8 @@ from ..headers.context import place_of
 from ..headers.fields import field_value
 from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
 from ..headers.groups import group_pointer
-from ..ir.expr import (
-    CTX,
-    ZERO,
-    Address,
-    Call,
-    Cast,
-    Expr,
-    Name,
-    bits_joined,
-    both,
-    choose,
-    either,
-    element,
-    load,
-    not_,
-    number,
-    total,
-)
+from ..ir.expr import CTX, ZERO, Address, Call, Cast, Expr, Name, element, load, not_, number
+from ..ir.expr_builders import bits_joined, both, choose, either, total
 from ..ir.types import BYTES, U8, U32, Int, is_network, raw
 from ..ir.values import Value, constant
 from ..model import Header

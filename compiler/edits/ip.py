@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ...lang.text.frozen import Frozen
 from ..headers.fragments import FRAGMENT
-from ..ir.expr import Expr, NotNull, first_of, load, number, swap
+from ..ir.expr import Expr, NotNull, load, number
+from ..ir.expr_builders import first_of, swap
 from .context import EditContext
 
 

@@ -13,7 +13,8 @@ from ...lang.text.frozen import Frozen
 from ..headers.fields import pieces
 from ..headers.frame import END, place_behind
 from ..ir.builder import Builder
-from ..ir.expr import ZERO, Cast, Expr, choose, low_bits, number
+from ..ir.expr import ZERO, Cast, Expr, number
+from ..ir.expr_builders import choose, low_bits
 from ..ir.types import BYTES, U32
 from ..model.header_sizes import first_field, solved
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from ..headers.outline import popped_to
-from ..ir.expr import NotNull, both, either, not_
+from ..ir.expr import NotNull, not_
+from ..ir.expr_builders import both, either
 from ..ir.nodes import MakePointer
 from ..ir.types import U8
 from ..ir.values import Value

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from ..headers.frame import DATA, END, place_behind
 from ..ir.builder import Builder
-from ..ir.expr import (
-    CTX,
-    ONE,
-    ZERO,
-    Call,
-    Expr,
-    Operand,
-    Symbol,
-    both,
-    choose,
-    not_,
-    number,
-    total,
-)
+from ..ir.expr import CTX, ONE, ZERO, Call, Expr, Operand, Symbol, not_, number
+from ..ir.expr_builders import both, choose, total
 from ..ir.types import BYTES, raw
 from ..model import TAIL, Derived, Header
 from ..model.checksums import UPPER_LAYER, nearest_network

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...lang.text.frozen import Frozen
 from ..headers.outline import Outline
-from ..ir.expr import Expr, total
+from ..ir.expr import Expr
+from ..ir.expr_builders import total
 from ..model import Edge, Graph
 from ..model.parse_graph import writable as announcing
 from .header_out import HeaderOut

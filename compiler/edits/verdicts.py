@@ -8,18 +8,8 @@ from ..headers.clauses import clause
 from ..headers.fields import pieces
 from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
 from ..headers.stores import put_value
-from ..ir.expr import (
-    CTX,
-    ST,
-    ZERO,
-    Call,
-    Expr,
-    Frame,
-    Symbol,
-    both,
-    load,
-    total,
-)
+from ..ir.expr import CTX, ST, ZERO, Call, Expr, Frame, Symbol, load
+from ..ir.expr_builders import both, total
 from ..ir.nodes import Action
 from ..ir.types import BYTES, U32, raw
 from ..ir.values import constant

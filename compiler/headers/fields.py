@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir.expr import Cast, Expr, bits_joined, load, low_bits, swap
+from ..ir.expr import Cast, Expr, load
+from ..ir.expr_builders import bits_joined, low_bits, swap
 from ..ir.types import U64, U128
 from ..ir.values import Value
 from ..model import Field

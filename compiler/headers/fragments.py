@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.expr import ZERO, Expr, load, number, to_network
+from ..ir.expr import ZERO, Expr, load, number
+from ..ir.expr_builders import to_network
 from ..model import Edge, Graph, Node
 from ..model.checksums import FRAGMENTED
 

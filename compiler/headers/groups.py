@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.expr import CTX, ONE, ZERO, Call, Expr, Name, choose, either, low_bits, not_, total
+from ..ir.expr import CTX, ONE, ZERO, Call, Expr, Name, not_
+from ..ir.expr_builders import choose, either, low_bits, total
 from ..ir.types import BYTES
 from ..model import TAIL, Group, Header
 from .clauses import clause

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from ...lang.text.frozen import Frozen
 from ..ir.builder import Builder
-from ..ir.expr import (
-    Cast,
-    Expr,
-    Number,
-    as_bytes,
-    bits_joined,
-    element,
-    load,
-    number,
-    to_network,
-    total,
-)
+from ..ir.expr import Cast, Expr, Number, as_bytes, element, load, number
+from ..ir.expr_builders import bits_joined, to_network, total
 from ..ir.types import U16, U32, U64, U128, Int
 from ..ir.values import Value
 from ..model import Field, Header

@@ -7,20 +7,26 @@ Integers follow the rules of C: narrower operands are widened to 32 bits.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from dataclasses import fields
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...lang.text.frozen import Frozen
 from .names import constant_name
-from .types import BYTES, U32, U64, Array, Int, Pointer, Type, bits_of, is_network, raw
-
-Operator = Literal[
-    "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>",
-    "==", "!=", "<", "<=", ">", ">=", "&&", "||",
-]  # fmt: skip
-COMPARISONS = {"==", "!=", "<", "<=", ">", ">=", "&&", "||"}
+from .types import (
+    BYTES,
+    U32,
+    U64,
+    Array,
+    Int,
+    Operator,
+    Pointer,
+    Type,
+    bits_of,
+    is_network,
+    raw,
+    type_of,
+    wider,
+)
 
 
 class Expr(Frozen):
@@ -219,7 +225,7 @@ class Binary(Expr):
 
     @property
     def type(self) -> Type:
-        return _type_of(self.operator, self.left.type, self.right.type)
+        return type_of(self.operator, self.left.type, self.right.type)
 
 
 class Unary(Expr):
@@ -263,7 +269,7 @@ class Choice(Expr):
 
     @property
     def type(self) -> Type:
-        return _wider(self.then.type, self.otherwise.type)
+        return wider(self.then.type, self.otherwise.type)
 
 
 class NotNull(Expr):
@@ -370,7 +376,7 @@ def binary(op: Operator, left: Operand, right: Operand) -> Expr:
     if isinstance(b, Number) and isinstance(a, Number) and op in _FOLDS:
         found = _FOLDS[op](a.value, b.value)
         if found < 1 << 64:
-            return number(found, bits_of(_type_of(op, a.type, b.type)))
+            return number(found, bits_of(type_of(op, a.type, b.type)))
     if isinstance(b, Number) and _NEUTRAL.get(op) == b.value:
         return a
     if isinstance(a, Number) and op in ("+", "|") and not a.value:
@@ -382,40 +388,6 @@ def binary(op: Operator, left: Operand, right: Operand) -> Expr:
             case Binary("+", left, Number(known)):
                 return Binary("+", left, number(known + b.value))
     return Binary(op, a, b)
-
-
-def total(parts: Iterable[Operand]) -> Expr:
-    """Their sum; numbers are one, where the first of them stands, or behind all if that is less
-    than 0."""
-    found, known, first = list[Operand](), 0, -1
-    for part in parts:
-        if isinstance(part, Number | int):
-            known += part if isinstance(part, int) else part.value
-            first = len(found) if first < 0 else first
-        else:
-            found.append(part)
-    if first >= 0:
-        found.insert(first if known >= 0 else len(found), known)
-    return reduce(lambda a, b: binary("+", a, b), found, expr(0))
-
-
-def both(operands: Iterable[Expr]) -> Expr:
-    """Whether all of them hold; of none, 1."""
-    return _chain("&&", list(operands), ONE)
-
-
-def either(operands: Iterable[Expr]) -> Expr:
-    """Whether one of them holds; of none, 0."""
-    return _chain("||", list(operands), ZERO)
-
-
-def _chain(op: Literal["&&", "||"], operands: list[Expr], nothing: Expr) -> Expr:
-    return reduce(lambda a, b: Binary(op, a, b), operands) if operands else nothing
-
-
-def bits_joined(operands: Iterable[Expr]) -> Expr:
-    """`|` of all."""
-    return reduce(lambda a, b: binary("|", a, b), operands)
 
 
 def not_(operand: Expr) -> Expr:
@@ -444,96 +416,6 @@ def as_bytes(operand: Expr) -> Expr:
     return Cast(Int(bits_of(operand.type)), operand) if is_network(operand.type) else operand
 
 
-def swap(operand: Expr) -> Expr:
-    """The other byte order; one byte has none."""
-    return operand if bits_of(operand.type) == 8 else Swap(operand)
-
-
-def to_network(operand: Expr, bits: int) -> Expr:
-    """A number of the host's as `bits` bits stand in a packet."""
-    if bits == 8:
-        return operand
-    if isinstance(operand, Number):
-        return Swap(Number(operand.value, Int(bits)))
-    return Swap(operand if bits_of(operand.type) == bits else Cast(Int(bits), operand))
-
-
-def choose(test: Expr, then: Operand, otherwise: Operand) -> Expr:
-    if isinstance(test, Number):
-        return expr(then if test.value else otherwise)
-    return Choice(test, expr(then), expr(otherwise))
-
-
-def wide(operand: Expr) -> Expr:
-    """With 64 bits."""
-    return operand if bits_of(operand.type) == 64 else Cast(U64, operand)
-
-
-def first_of(found: list[tuple[Expr | None, Expr]], nothing: Expr = ZERO) -> Expr:
-    """The value behind the first test that holds, or that has none."""
-    chosen = nothing
-    for test, value in reversed(found):
-        chosen = value if test is None else choose(test, value, chosen)
-    return chosen
-
-
-def low_bits(operand: Expr, width: int) -> Expr:
-    return operand & ((1 << width) - 1)
-
-
 def members(x: Frozen) -> list[Any]:
     """The values of a node's fields, in order."""
     return [getattr(x, name) for name in x.__match_args__]
-
-
-#: How the types of fields begin that hold no nodes.
-_PLAIN = ("int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "Point", "tuple[str")
-
-
-_HOLDING: dict[Any, tuple[str, ...]] = {}
-
-
-def holding(kind: type[Frozen]) -> tuple[str, ...]:
-    """The fields of a kind of node that may hold others."""
-    if kind not in _HOLDING:
-        every = fields(cast(Any, kind))
-        _HOLDING[kind] = tuple(f.name for f in every if not str(f.type).startswith(_PLAIN))
-    return _HOLDING[kind]
-
-
-def children(x: Expr) -> list[Expr]:
-    """The expressions that one is made of, directly."""
-    found: list[Expr] = []
-    for name in holding(type(x)):
-        part = getattr(x, name)
-        if isinstance(part, tuple):
-            found += part
-        else:
-            found.append(part)
-    return found
-
-
-def reads(x: Expr, part: Expr) -> bool:
-    """Whether an expression contains another."""
-    return x == part or any(reads(child, part) for child in children(x))
-
-
-def _type_of(op: Operator, left: Type, right: Type) -> Type:
-    if op in COMPARISONS:
-        return U32
-    if isinstance(left, Pointer):
-        return U64 if isinstance(right, Pointer) else left
-    if isinstance(right, Pointer):
-        return right
-    bits = max(bits_of(left), 0 if op in ("<<", ">>") else bits_of(right))
-    if op in ("&", "|", "^") and is_network(left) and is_network(right):
-        return Int(bits, network=True)
-    return Int(max(32, bits))
-
-
-def _wider(left: Type, right: Type) -> Type:
-    if not (isinstance(left, Int) and isinstance(right, Int)):
-        return right if isinstance(left, Int) else left
-    if left.network or right.network:
-        return left if left.network else right
-    return left if left.bits >= right.bits else right

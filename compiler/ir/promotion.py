@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from . import expr as e
 from . import nodes as n
 from .expr import Expr
-from .types import Array, Int, Pointer, Type, bits_of
+from .types import COMPARISONS, Array, Int, Operator, Pointer, Type, bits_of
 
 _BY_SIZE = ("<", "<=", ">", ">=")
 _WITH_SIGN = (">>", "/", "%")
@@ -72,7 +72,7 @@ def _is_int(x: Expr) -> bool:
     match x:
         case e.Number(value, type_):
             return type_.bits <= 32 and not value >> 31
-        case e.Binary(operator, left, right) if operator not in e.COMPARISONS:
+        case e.Binary(operator, left, right) if operator not in COMPARISONS:
             return _is_int(left) and (operator in _SHIFTS or _is_int(right))
         case e.Unary("~" | "-", operand):
             return _is_int(operand)
@@ -92,14 +92,14 @@ def may_be_negative(x: Expr) -> bool:
             return signed and not (_is_int(operand) and not may_be_negative(operand))
         case e.Unary("~" | "-"):
             return True
-        case e.Binary(operator, left, right) if operator not in e.COMPARISONS:
+        case e.Binary(operator, left, right) if operator not in COMPARISONS:
             return operator == "-" or _binary(operator, left, right)
         case e.Choice(_, then, otherwise):
             return may_be_negative(then) or may_be_negative(otherwise)
     return False
 
 
-def _binary(operator: e.Operator, left: Expr, right: Expr) -> bool:
+def _binary(operator: Operator, left: Expr, right: Expr) -> bool:
     """`+`, `*` and `<<` reach the sign where the bits of what they join do."""
     if operator == "&":
         return may_be_negative(left) and may_be_negative(right)
@@ -130,7 +130,7 @@ def _most(x: Expr) -> int:
             return max(_most(left), _most(right)) * 2
         case e.Choice(_, then, otherwise):
             return max(_most(then), _most(otherwise))
-        case e.Binary(operator) if operator in e.COMPARISONS:
+        case e.Binary(operator) if operator in COMPARISONS:
             return 1
         case e.Unary("!") | e.NotNull():
             return 1

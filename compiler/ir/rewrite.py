@@ -8,8 +8,9 @@ from operator import is_
 from typing import Any, TypeVar, cast
 
 from ...lang.text.frozen import Frozen
-from .expr import Expr, Part, holding
+from .expr import Expr, Part
 from .nodes import Block, Body, If, Only, Statement
+from .walk import holding
 
 Change = Callable[[Expr], Expr]
 Node = TypeVar("Node", bound=Frozen)

@@ -1,6 +1,9 @@
-"""Types of values: integers by width and byte order, pointers, and what lies in local memory."""
+"""Types of values: integers by width and byte order, pointers, and what lies in local memory; what
+operators make of them."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from ...lang.text.frozen import Frozen
 
@@ -63,3 +66,35 @@ def c_type(type_: Type) -> str:
             return f"struct {name}"
         case Array(of):
             return f"u{of.bits}"
+
+
+# ---- of what operators make -------------------------------------------------------------------
+
+Operator = Literal[
+    "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>",
+    "==", "!=", "<", "<=", ">", ">=", "&&", "||",
+]  # fmt: skip
+COMPARISONS = {"==", "!=", "<", "<=", ">", ">=", "&&", "||"}
+
+
+def type_of(op: Operator, left: Type, right: Type) -> Type:
+    """What an operator makes of two types."""
+    if op in COMPARISONS:
+        return U32
+    if isinstance(left, Pointer):
+        return U64 if isinstance(right, Pointer) else left
+    if isinstance(right, Pointer):
+        return right
+    bits = max(bits_of(left), 0 if op in ("<<", ">>") else bits_of(right))
+    if op in ("&", "|", "^") and is_network(left) and is_network(right):
+        return Int(bits, network=True)
+    return Int(max(32, bits))
+
+
+def wider(left: Type, right: Type) -> Type:
+    """The type of a choice between the two."""
+    if not (isinstance(left, Int) and isinstance(right, Int)):
+        return right if isinstance(left, Int) else left
+    if left.network or right.network:
+        return left if left.network else right
+    return left if left.bits >= right.bits else right

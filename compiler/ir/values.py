@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...lang.contract.base.lists import bytes_of
-from .expr import Expr, Number, Part, number, swap, to_network
+from .expr import Expr, Number, Part, number
+from .expr_builders import swap, to_network
 from .types import Int, Type, is_network, raw
 
 

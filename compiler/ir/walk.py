@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any, cast
 
-from ...lang.text.frozen import kept
-from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall, children, holding
+from ...lang.text.frozen import Frozen, kept
+from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall
 from .nodes import (
     AssumeNot,
     Block,
@@ -56,6 +58,36 @@ def ends(body: Body) -> bool:
 def may_end(body: Body) -> bool:
     """Whether a packet's way may end within a body."""
     return any(isinstance(s, Verdict | Return | Internal | AssumeNot) for s in statements(body))
+
+
+#: How the types of fields begin that hold no nodes.
+_PLAIN = ("int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "Point", "tuple[str")
+_HOLDING: dict[Any, tuple[str, ...]] = {}
+
+
+def holding(kind: type[Frozen]) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold others."""
+    if kind not in _HOLDING:
+        every = fields(cast(Any, kind))
+        _HOLDING[kind] = tuple(f.name for f in every if not str(f.type).startswith(_PLAIN))
+    return _HOLDING[kind]
+
+
+def children(x: Expr) -> list[Expr]:
+    """The expressions that one is made of, directly."""
+    found: list[Expr] = []
+    for name in holding(type(x)):
+        part = getattr(x, name)
+        if isinstance(part, tuple):
+            found += part
+        else:
+            found.append(part)
+    return found
+
+
+def reads(x: Expr, part: Expr) -> bool:
+    """Whether an expression contains another."""
+    return x == part or any(reads(child, part) for child in children(x))
 
 
 @kept

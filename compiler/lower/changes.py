@@ -7,7 +7,8 @@ from typing import Literal
 
 from ..ir import edits
 from ..ir.edits import ArrayValues, FieldValue, NewHeader
-from ..ir.expr import Cast, Expr, Member, choose, load
+from ..ir.expr import Cast, Expr, Member, load
+from ..ir.expr_builders import choose
 from ..ir.types import BYTES, U32, Struct
 from ..model import (
     Append,

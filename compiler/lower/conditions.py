@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from ..headers.fragments import FRAGMENT
 from ..ir.builder import Builder
-from ..ir.expr import (
-    Call,
-    Cast,
-    Expr,
-    NotNull,
-    Operator,
-    binary,
-    both,
-    either,
-    load,
-    not_,
-    number,
-)
+from ..ir.expr import Call, Cast, Expr, NotNull, binary, load, not_, number
+from ..ir.expr_builders import both, either
 from ..ir.nodes import MakePointer
-from ..ir.types import U8
+from ..ir.types import U8, Operator
 from ..ir.values import Value
 from ..model import (
     And,

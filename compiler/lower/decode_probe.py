@@ -6,7 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 from ..ir.edits import NodeOffset
-from ..ir.expr import Address, Call, Member, Symbol, both, element
+from ..ir.expr import Address, Call, Member, Symbol, element
+from ..ir.expr_builders import both
 from ..ir.names import c_name
 from ..ir.nodes import Do
 from ..ir.types import U32, U64, Array, Pointer

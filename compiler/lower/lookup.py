@@ -23,9 +23,9 @@ from ..ir.expr import (
     load,
     named,
     not_,
-    to_network,
 )
-from ..ir.expr import choose as choice
+from ..ir.expr_builders import choose as choice
+from ..ir.expr_builders import to_network
 from ..ir.nodes import CountRule
 from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
 from ..model import Arrival, Choose, Find, IfGives

@@ -9,18 +9,8 @@ from ..headers.context import place_of, pointer_to
 from ..headers.fields import field_value
 from ..headers.fragments import FRAGMENT, begun_within, in_first_fragments
 from ..headers.frame import DATA, END, LENGTH, let_edges
-from ..ir.expr import (
-    Call,
-    Expr,
-    Name,
-    State,
-    both,
-    either,
-    load,
-    low_bits,
-    not_,
-    number,
-)
+from ..ir.expr import Call, Expr, Name, State, load, not_, number
+from ..ir.expr_builders import both, either, low_bits
 from ..ir.names import c_name
 from ..ir.nodes import (
     Barrier,

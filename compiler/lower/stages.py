@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..headers.outline import Outline, cut_behind, popped_to, pushed, without_link
 from ..ir import edits
-from ..ir.expr import Member, Number, either, named, number
+from ..ir.expr import Member, Number, named, number
+from ..ir.expr_builders import either
 from ..ir.nodes import Barrier, KnownNotNull, StatementStart
 from ..ir.types import U8, U32, U64
 from ..model import (

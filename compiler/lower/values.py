@@ -6,27 +6,9 @@ from ...lang.contract.base.lists import bytes_of
 from ..headers.clauses import arithmetic, clause
 from ..headers.fields import SIZES, field_value
 from ..headers.groups import group_pointer, packet_end
-from ..ir.expr import (
-    CTX,
-    ZERO,
-    Call,
-    Cast,
-    Member,
-    NotNull,
-    Number,
-    State,
-    as_bytes,
-    bits_joined,
-    both,
-    choose,
-    first_of,
-    load,
-    low_bits,
-    number,
-    to_network,
-    wide,
-)
+from ..ir.expr import CTX, ZERO, Call, Cast, Member, NotNull, Number, State, as_bytes, load, number
 from ..ir.expr import Expr as Made
+from ..ir.expr_builders import bits_joined, both, choose, first_of, low_bits, to_network, wide
 from ..ir.nodes import Opaque
 from ..ir.types import BYTES, U8, U32, U64, Array, Int, Struct, raw
 from ..ir.values import Value, constant

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from ..ir.expr import ROLE, Expr, Name, Number, both, either
+from ..ir.expr import ROLE, Expr, Name, Number
+from ..ir.expr_builders import both, either
 from ..ir.names import Names, constant_name
 from ..ir.nodes import (
     Blank,

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from ...lang.contract.request.request import IE
 from ...lang.contract.rules.ie_values import Fault, fold
+from ...lang.contract.rules.kind_fields import MATCH, VALUE, Field
 from ...lang.contract.rules.rule_text import element_of, reference_text
-from ...lang.contract.rules.rulekinds import MATCH, VALUE, Field, Kind
+from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Reference
 from .images import FORMS, Given, Matched
 from .moment import Moment, Rules

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from ...lang.contract.request.request import IE, item_text, quoted
 from ...lang.contract.rules.ie_values import Codec, ListCodec, fold
+from ...lang.contract.rules.kind_fields import Field
 from ...lang.contract.rules.rule_text import reference_text, rule_item
-from ...lang.contract.rules.rulekinds import Field, Kind
+from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Matcher, Reference
 from .byte_columns import (
     Cells,

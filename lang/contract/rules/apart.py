@@ -13,8 +13,9 @@ from .ie_values import Fault
 from .rules import Matcher
 
 if TYPE_CHECKING:
+    from .kind_fields import Pairs
     from .rulebook import RuleBook
-    from .rulekinds import Kind, Pairs
+    from .rulekinds import Kind
 
 
 def never_together(manifest: Manifest, rule: RuleKind) -> list[tuple[int, int, str]]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from .column_dict import hashes_of
 from .columns import Array, Column, one
+from .kind_fields import FORM_CODES, Field
 from .packing import Packing
-from .rulekinds import FORM_CODES, Field, Kind
+from .rulekinds import Kind
 from .rules import Form, Matcher, Reference, Rule
 
 if TYPE_CHECKING:

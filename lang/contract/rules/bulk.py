@@ -20,11 +20,12 @@ from .column_dict import among, hash_of, within
 from .columns import Array, Column, Columns, one
 from .drafting import Draft
 from .ie_values import Codec, Fault, fold
+from .kind_fields import MATCH, PRIORITY, REFERENCE, Field
 from .optimistic import NONE, WriteSet, YieldPoint, paced
 from .packing import Claimed
 from .plan import Plan
 from .references import agrees, describe, resolve
-from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
+from .rulekinds import Kind
 from .rules import Reference
 from .ruletable import Table
 

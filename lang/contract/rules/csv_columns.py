@@ -12,7 +12,8 @@ from ...text.source import Source
 from .columns import Array, Column, Columns, cell
 from .csv_cells import Cells, decimals, one_by_one, prefixes, split
 from .ie_values import Codec, Fault, ListCodec, fold
-from .rulekinds import FORM_CODES, MATCH, REFERENCE, Field, Kind
+from .kind_fields import FORM_CODES, MATCH, REFERENCE, Field
+from .rulekinds import Kind
 
 _DTYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

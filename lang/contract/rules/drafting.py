@@ -10,7 +10,7 @@ from .ie_values import Fault
 from .nest_rules import Faults, take_apart
 from .optimistic import NONE, ROOM, WriteSet, YieldPoint, paced
 from .rules import Reference, Rule
-from .ruletable import Allotted, Staged
+from .staged import Allotted, Staged
 
 if TYPE_CHECKING:
     from .nest_rules import Arranged, Node

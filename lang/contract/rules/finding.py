@@ -13,7 +13,7 @@ from .references import forward, not_owned, resolve_given
 from .rulecheck import decode
 from .rulekinds import Kind, Parts
 from .rules import Reference, Rule
-from .ruletable import Staged
+from .staged import Staged
 from .which import held_by_others, ids_of, listed_rules, nearest, no_match, several_meant
 
 #: Different priorities for each of which a rule is looked up.

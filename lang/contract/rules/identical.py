@@ -15,8 +15,9 @@ from .block import Block
 from .column_dict import among, near
 from .columns import Array, Column, Columns
 from .ie_values import Fault, fold
+from .kind_fields import MATCH, PRIORITY, Field
 from .optimistic import NONE, YieldPoint
-from .rulekinds import MATCH, PRIORITY, Field, Kind, purpose
+from .rulekinds import Kind, purpose
 
 #: Rows whose match images are made at a time.
 _AT_A_TIME = 256

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from ..request.request import IE, Operation
 from .ie_values import Fault
-from .rulekinds import POSITION, Kind
+from .kind_fields import POSITION
+from .rulekinds import Kind
 
 
 def kind_of(

@@ -12,7 +12,7 @@ from .column_dict import Handle
 from .ie_values import fold
 from .rulekinds import Kind
 from .rules import Reference, Rule
-from .ruletable import Staged
+from .staged import Staged
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -9,8 +9,9 @@ from itertools import chain
 from ...text.diagnostics import did_you_mean
 from .drafting import Draft, ForwardRef
 from .ie_values import Fault, fold
+from .kind_fields import Field
 from .nest_rules import Node
-from .rulekinds import Field, Kind, Parts
+from .rulekinds import Kind, Parts
 from .rules import Reference
 
 #: Rules or ports of a kind that a help names.

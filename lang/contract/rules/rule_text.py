@@ -9,9 +9,10 @@ from ...text.diagnostics import Refused
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Request, RuleItem, item_text, quoted
 from .ie_values import Codec, Fault, fold
+from .kind_fields import POSITION
 from .nest_rules import Arranger, Node
 from .rulecheck import diagnostics
-from .rulekinds import POSITION, Kind
+from .rulekinds import Kind
 from .rules import Matcher, Member, Reference, Rule
 
 

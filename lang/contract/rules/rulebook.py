@@ -21,7 +21,8 @@ from .plan import Plan
 from .planner import plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
-from .ruletable import Staged, Table
+from .ruletable import Table
+from .staged import Staged
 
 if TYPE_CHECKING:
     from .columns import Columns

@@ -9,8 +9,9 @@ from ...text.diagnostics import Diagnostic, Label, Severity, listed
 from ..request.places import printed
 from ..request.request import IE, Item, Place, Request
 from .ie_values import Fault
+from .kind_fields import Field
 from .nest_rules import Arranger, Node
-from .rulekinds import Field, Kind, Parts
+from .rulekinds import Kind, Parts
 from .rules import Reference
 
 _PARTS = {"type": (0, 1), "length": (2, 3), "value": (4, 5), "other": (6, 7), "values": (4, 7)}

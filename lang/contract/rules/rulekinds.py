@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ...text.diagnostics import did_you_mean
-from ..manifest.manifest import Manifest, Match, RuleKind
+from ..manifest.manifest import Manifest, RuleKind
 from ..request.request import IE
 from .apart import never_together
 from .ie_values import Codec, Fault, codec_of, fold
-from .rules import Form, Matcher, Member, Reference, Rule
+from .kind_fields import (
+    ANY,
+    MATCH,
+    PARTIAL,
+    POSITION,
+    PRIORITY,
+    REFERENCE,
+    VALUE,
+    WEIGHT,
+    Field,
+    Hit,
+    Pair,
+    Pairs,
+    Reader,
+    matcher_bits,
+    reader_of,
+)
+from .rules import Member, Reference, Rule
+from .same_bits import agree, differences, overlapping
 
-MATCH, ANY, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION, PARTIAL = range(8)
-
-FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 #: Distinct spellings of values kept decoded, for each kind.
 _KEPT = 1 << 16
 _new = tuple.__new__  # a third of what a named tuple's own takes
 _ANYTHING: Any = False
 
-Pair = tuple[str, Matcher]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -29,32 +43,6 @@ _V = TypeVar("_V")
 def purpose(rule: RuleKind) -> str:
     """What rules of the kind are for: the first paragraph of its documentation, as one line."""
     return " ".join(rule.doc.split("\n\n")[0].split())
-
-
-class Field(NamedTuple):
-    """An element as a rule kind uses it. `wide`: the bits of one of its values in the match image;
-    `shift`: where its bits begin there."""
-
-    role: int
-    nth: int
-    codec: Codec
-    match: Match | None = None
-    wide: int = 0
-    shift: int = 0
-    references: tuple[str, ...] = ()
-
-
-Hit = tuple[int, Any, Any, int, Field]
-"""A decoded IE: its role, which of that role (a match element's number, a given one's name), what
-it says, the bits that this adds to the match image, its field. It says (element, matcher), or
-nothing where it matches ANY; a number; or an unresolved reference, a number or a name. PARTIAL is
-MATCH or ANY that leaves bits of the value out of the comparison, of which a warning says."""
-
-Pairs = Sequence[Pair | None]
-"""What each of a rule's match elements matches; not so, where any."""
-
-Reader = Callable[[IE], Hit]
-"""Decodes IEs of one element, length and form."""
 
 
 class Parts:
@@ -134,7 +122,7 @@ class Kind:
             self.weight = Field(WEIGHT, 0, self.codecs[rule.spread.weight])
         self._requirements()
         self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
-        self.overlaps = list(_overlapping(self.match))
+        self.overlaps = list(overlapping(self.match))
         self.apart = never_together(manifest, rule)
         #: Places of elements that say a port of arrival, which is of one of some roles.
         self.arriving = [i for i, match in enumerate(rule.match) if match.roles]
@@ -251,7 +239,7 @@ class Kind:
         for i, j in self.overlaps:
             one, two = pairs[i], pairs[j]
             if one and two:
-                self.agree(one, two, self.match[i], self.match[j])
+                agree(one, two, self.match[i], self.match[j])
         return parts
 
     def _take(self, parts: Parts, hit: Hit, ie: IE) -> int:
@@ -303,7 +291,7 @@ class Kind:
             return read(ie)
         field = self.field(ie, member)
         field.codec.check_length(ie.length)
-        read = self._reader(field, ie.form)
+        read = reader_of(field, ie.form)
         if field.role in (WEIGHT, POSITION):  # it depends on the rules around, or the elements
             return read(ie)
         if field.codec.kind != "ip4":  # an address is seldom met again
@@ -316,42 +304,6 @@ class Kind:
         """One that puts what it read into the cache."""
         return lambda ie: _keep(self.cache, ie[:5], read(ie))
 
-    def _reader(self, field: Field, form: Form) -> Reader:
-        role, nth, codec, match, wide, shift, _ = field
-        if role == POSITION:
-            return lambda ie: (POSITION, 0, None, 0, field)
-        if role != MATCH:
-            return lambda ie: _given(field, ie)
-        assert match is not None
-        matching, name = codec.matching(match.kind, form), codec.name
-
-        def read(ie: IE) -> Hit:
-            matcher = matching(ie[3], ie[4])
-            if matcher is not None:
-                form, value, other = matcher
-                bits = ((FORM_CODES[form] << wide | value) << wide | other) << shift
-                return MATCH, nth, (name, matcher), bits, field
-            if match.kind == "exact":
-                raise Fault("H0418", f"`{name}` must have a value", "values")
-            return ANY, nth, None, 0, field
-
-        def read_some(ie: IE) -> Hit:
-            hit = read(ie)
-            partial = codec.ignored(match.kind, *ie[2:5]) is not None
-            return (PARTIAL, *hit[1:]) if partial else hit
-
-        return read_some if codec.ignores(match.kind, form) else read
-
-    @staticmethod
-    def agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
-        """Two elements on the same bits of the packet must be able to hold together."""
-        v1, m1 = _in_packet(one[1], first)
-        v2, m2 = _in_packet(two[1], second)
-        if (v1 ^ v2) & m1 & m2:
-            title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both"
-            raise Fault("H0424", title, "rule", "these are the same bits of the packet",
-                        "leave one of them out")  # fmt: skip
-
     def respelled(self, bits: int, pairs: Pairs) -> Iterator[int]:
         """The match images, without id and priority, of other elements that match the same
         packets: of `dscp 46` that of `tos 184`. `bits`: the image of `pairs`."""
@@ -361,23 +313,10 @@ class Kind:
                 continue
             known = self._respelled.get((i, one, j, two))
             if known is None:
-                known = self._differences(one, two, self.match[i], self.match[j])
+                known = differences(one, two, self.match[i], self.match[j])
                 _keep(self._respelled, (i, one, j, two), known)
             for difference in known:
                 yield bits + difference
-
-    @staticmethod
-    def _differences(
-        one: Pair | None, two: Pair | None, first: Field, second: Field
-    ) -> tuple[int, ...]:
-        """By which the match images differ that two elements on the same bits can make."""
-        now = one[1] if one else None, two[1] if two else None
-        image = _bits(first, now[0]) + _bits(second, now[1])
-        return tuple(
-            _bits(first, each[0]) + _bits(second, each[1]) - image
-            for each in _same_packets(*now, first, second)
-            if each != now
-        )
 
     # ---- images -----------------------------------------------------------------------------
 
@@ -422,85 +361,8 @@ def rule_of(
     ))  # fmt: skip
 
 
-def _given(field: Field, ie: IE) -> Hit:
-    """What an IE says that no packet is matched by."""
-    role, codec = field.role, field.codec
-    if ie.form != "value":
-        title = f"`{codec.name}` takes one value"
-        raise Fault("H0419", title, "values", "more than a value", "write the value alone")
-    if role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
-        return REFERENCE, codec.name, ie.value, 0, field
-    number = codec.number(ie.value)
-    if role == WEIGHT and number == 0:
-        raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
-                    "leave the member out, or delete it from the rule")  # fmt: skip
-    return role, codec.name, number, 0, field
-
-
-def _bits(field: Field, matcher: Matcher | None) -> int:
-    return matcher_bits(field, matcher) if matcher is not None else 0
-
-
-def matcher_bits(field: Field, matcher: Matcher) -> int:
-    wide = field.wide
-    form, value, other = matcher
-    return ((FORM_CODES[form] << wide | value) << wide | other) << field.shift
-
-
 def _keep(cache: dict[_K, _V], key: _K, value: _V) -> _V:
     if len(cache) >= _KEPT:
         cache.clear()
     cache[key] = value
     return value
-
-
-def _overlapping(fields: list[Field]) -> Iterable[tuple[int, int]]:
-    for i, first in enumerate(fields):
-        for j in range(i + 1, len(fields)):
-            one, two = first.match, fields[j].match
-            assert one is not None and two is not None
-            if one.position < two.position + two.width and two.position < one.position + one.width:
-                yield i, j
-
-
-def _same_packets(
-    one: Matcher | None, two: Matcher | None, first: Field, second: Field
-) -> Iterable[tuple[Matcher | None, Matcher | None]]:
-    """What either or both of two elements on the same bits can say to match what these match."""
-    if any(matcher is not None and matcher.form == "range" for matcher in (one, two)):
-        return ()
-    (v1, m1), (v2, m2) = (_in_packet(matcher, field) if matcher is not None else (0, 0)
-                          for matcher, field in ((one, first), (two, second)))  # fmt: skip
-    value, mask = v1 | v2, m1 | m2
-    a, b = _out_of_packet(value, mask, first), _out_of_packet(value, mask, second)
-    covers = [(_in_packet(m, f)[1] if m is not None else 0) for m, f in ((a, first), (b, second))]
-    found = {(a, None): covers[0], (None, b): covers[1], (a, b): covers[0] | covers[1]}
-    return [each for each, covered in found.items() if covered == mask]
-
-
-def _out_of_packet(value: int, mask: int, field: Field) -> Matcher | None:
-    """What an element says of bits in a key, as far as it has them; None where it cannot."""
-    assert field.match is not None
-    at, full = field.match.position, field.codec.full
-    value, mask = value >> at & full, mask >> at & full
-    if mask == full:
-        return Matcher("value", value)
-    if mask and field.match.kind == "ternary":
-        return Matcher("mask", value, mask)
-    host = full ^ mask
-    if mask and field.match.kind == "lpm" and not host & (host + 1):
-        return Matcher("prefix", value, mask.bit_count())
-    return None
-
-
-def _in_packet(matcher: Matcher, field: Field) -> tuple[int, int]:
-    """Value and mask of a matcher where they stand in a key; a range says nothing of single
-    bits."""
-    form, value, other = matcher
-    assert field.match is not None
-    at, full = field.match.position, field.codec.full
-    if form == "value":
-        return value << at, full << at
-    if form == "prefix":
-        return value << at, (full ^ full >> other) << at
-    return (value << at, other << at) if form == "mask" else (0, 0)

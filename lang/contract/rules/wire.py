@@ -27,9 +27,10 @@ from ..base.lists import packed
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Form, Operation, Request, RuleItem, is_name, unquoted
 from .ie_values import LENGTHS, Fault, ListCodec, fold
+from .kind_fields import REFERENCE, Field
 from .rule_text import canonical
 from .rulecheck import diagnostics
-from .rulekinds import REFERENCE, Field, Kind
+from .rulekinds import Kind
 
 VERSION = 1
 DEPTH = 16

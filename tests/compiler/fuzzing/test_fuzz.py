@@ -28,7 +28,8 @@ from helioc.compiler.fuzzing.search import search
 from helioc.compiler.fuzzing.session import ask, new_book
 from helioc.compiler.fuzzing.shrink import smallest
 from helioc.compiler.headers import clauses, fields
-from helioc.compiler.ir.expr import Binary, Cast, Expr, Number, swap
+from helioc.compiler.ir.expr import Binary, Cast, Expr, Number
+from helioc.compiler.ir.expr_builders import swap
 from helioc.compiler.ir.types import U16, raw
 from helioc.compiler.ir.values import Value
 from helioc.compiler.lower import lookup, parser
