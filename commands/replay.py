@@ -117,6 +117,7 @@ def prepare_replay(
     from ..lang.syntax.parser import read
     from ..runtime.base.files import read_source
     from ..runtime.base.request_files import read_request
+    from ..runtime.edge.icmp_settings import ICMP
     from ..runtime.edge.offline import ports_of, read_anywhere
 
     given, keys, asked = Environment(()), frozenset[str](), list[Any]()
@@ -125,7 +126,7 @@ def prepare_replay(
         config = read_anywhere(read_source(edge), manifest)
         ports, interfaces = ports_of(config, manifest)
         asked = list(config.requests)
-        given = Environment(ports, default=config.default, icmp=config.icmp)
+        given = Environment(ports, default=config.default, icmp=ICMP.of(config.settings))
     if around is not None:
         over, keys = read_surroundings(pipeline, read(around), given.ports)
         given = replace(over, default=over.default or given.default, icmp=given.icmp)

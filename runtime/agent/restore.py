@@ -20,13 +20,10 @@ from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
 from ...lang.contract.rules.columns import load as unpack
 from ...lang.contract.rules.wire import Codecs, decode
-from ...lang.contract.world.environment import Limit
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.errors import refused
 from ..edge.config import Config
-from ..edge.congestion_settings import from_json as congestion_of
-from ..edge.liveness_settings import from_json as liveness_of
-from ..edge.push_settings import from_json as push_of
+from ..edge.features import SECTIONS
 from ..intents.store import check as check_intents
 from ..journal import errors as store_faults
 from ..journal.backup import Received
@@ -178,12 +175,8 @@ class Restoration:
 def _config(about: dict[str, Any]) -> Config:
     ports = tuple(PortConfig(**port) for port in about["ports"])
     control = tuple(about["control"]) if about["control"] else None
-    icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
-    return Config(
-        ports, about["default"], about["mode"], (), {}, control, icmp,
-        liveness_of(about.get("liveness")), congestion_of(about.get("congestion")),
-        push_of(about.get("reports")),
-    )  # fmt: skip
+    settings = {section.key: about.get(section.key) for section in SECTIONS}
+    return Config(ports, about["default"], about["mode"], (), {}, control, settings)
 
 
 def check(received: Received) -> None:

@@ -14,7 +14,7 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..congestion.status import Status as Congestion
 from ..edge.liveness_settings import shape_of
 from ..edge.overlay_health import Quality
-from ..edge.push_settings import Push
+from ..edge.push_settings import PUSH, Push
 from ..owner.owner import Owner
 from ..ports.ports import Port, all_configured
 
@@ -62,7 +62,7 @@ def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStat
     )
     return PipelineStatus(
         owner.name, loaded.manifest, owner.revision, ports, kinds, tuple(findings),
-        release=loaded.release, reports=loaded.reports,
+        release=loaded.release, reports=PUSH.of(loaded.about),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from ...lang.contract.rules.wire import encode
 from ...lang.text.exit_status import diagnosed
 from ..base.logs import text as log_text
 from ..base.wall_clock import wall_time
-from ..edge.congestion_settings import Congestion, Shape, shape_of
+from ..edge.congestion_settings import CONGESTION, Congestion, Shape, shape_of
 from ..kernel.libbpf import BpfError
 from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest
@@ -90,7 +90,8 @@ class Watcher:
         """Find the pipelines to watch."""
         found: dict[int, WatchedPipeline] = {}
         for owner in self._owners():
-            settings, shape = owner.loaded.congestion, shape_of(owner.loaded.manifest)
+            loaded = owner.loaded
+            settings, shape = CONGESTION.of(loaded.about), shape_of(loaded.manifest)
             if settings is not None and shape is not None:
                 known = self._watched.get(id(owner))
                 found[id(owner)] = known or WatchedPipeline(owner, settings, shape)

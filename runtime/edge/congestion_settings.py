@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
+from .sections import Around, Section
 
 if TYPE_CHECKING:  # `helioctl` starts without YAML
     from ...lang.text.yaml_reader import Entry
@@ -33,14 +34,6 @@ class Congestion:
     backlog: float = 0.5
     backlog_calm: float = 0.1
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def from_json(data: Mapping[str, Any] | None) -> Congestion | None:
-    """What `to_json` gave, of this release or an older one; None of None."""
-    return Congestion(**data) if data is not None else None
-
 
 class Shape(NamedTuple):
     """The flag's kind and element, and the kinds whose rules are marked."""
@@ -59,8 +52,8 @@ def shape_of(manifest: Manifest) -> Shape | None:
     return None
 
 
-def read_congestion(nodes: Nodes, entry: Entry) -> Congestion:
-    """Notes what is wrong."""
+def _read(around: Around, entry: Entry) -> Congestion:
+    nodes = around.nodes
     given, usual = nodes.mapping(entry.value, "`congestion`", _KEYS), Congestion()
     drops, period, hold = usual.drops, usual.period, usual.hold
     if "drops" in given:
@@ -78,8 +71,7 @@ def _bounds(
     nodes: Nodes, entry: Entry, given: Mapping[str, Entry], keys: tuple[str, str], of: str
 ) -> tuple[float, float]:
     """Where a state is entered and where it is left, 0 to 1; they are given in per cent."""
-    usual = Congestion().to_json()
-    enter, leave = (round(usual[key] * 100) for key in keys)
+    enter, leave = (round(getattr(Congestion(), key) * 100) for key in keys)
     if keys[0] in given:
         enter = nodes.number(given[keys[0]].value, f"per cent of {of}", 2, 100) or enter
     if keys[1] in given:
@@ -88,6 +80,9 @@ def _bounds(
         where = given.get(keys[1]) or given.get(keys[0]) or entry
         nodes.found.add(_never_calm(nodes.span(where.value), keys, enter, leave))
     return enter / 100, leave / 100
+
+
+CONGESTION = Section("congestion", Congestion, _read, lambda m: shape_of(m) is not None)
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
 from ...lang.text.source import Span
 from . import errors
+from .sections import Around, Section
 
 if TYPE_CHECKING:  # `helioctl` starts without YAML
     from ...lang.text.yaml_reader import Entry
@@ -30,14 +31,6 @@ class Liveness:
     hold_down: float = 10.0
     source: str = ""
     targets: Mapping[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def from_json(data: Any) -> Liveness | None:
-    """What `to_json` gave; None of None."""
-    return Liveness(**data) if data is not None else None
 
 
 @dataclass(frozen=True)
@@ -83,10 +76,12 @@ def _has_gre_ends(manifest: Manifest, kind: RuleKind) -> bool:
     )
 
 
-def read_liveness(
-    nodes: Nodes, entry: Entry, overlays: Mapping[str, Entry], host: Collection[bytes]
-) -> Liveness:
-    """`overlays`: those that the file names; `host`: the host's addresses. Notes what is wrong."""
+def _read(around: Around, entry: Entry) -> Liveness | None:
+    nodes, host, shape = around.nodes, around.addresses, shape_of(around.manifest)
+    if shape is None:
+        return None
+    within = around.keys.get(f"{around.manifest.rule(shape.kind).prefix}s")
+    overlays = nodes.mapping(within.value, "", None) if within else {}
     given, usual = nodes.mapping(entry.value, "`liveness`", _KEYS), Liveness()
     interval, hold_down, multiplier, source = usual.interval, usual.hold_down, usual.multiplier, ""
     if "interval" in given:
@@ -127,6 +122,9 @@ def _address(nodes: Nodes, node: Any) -> str | None:
     except ValueError:
         nodes.found.add(errors.bad_address(nodes.span(node), text))
         return None
+
+
+LIVENESS = Section("liveness", Liveness, _read, lambda m: shape_of(m) is not None)
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from . import errors
+from .sections import Around, Section
 
 if TYPE_CHECKING:  # `helioctl` starts without YAML
     from ...lang.text.yaml_reader import Entry
-    from .yaml_nodes import Nodes
 
 _KEYS = ("otlp", "period", "ca", "token_file")
 
@@ -30,14 +29,6 @@ class Push:
     ca: str = ""
     token_file: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def from_json(data: Mapping[str, Any] | None) -> Push | None:
-    """What `to_json` gave; None of None."""
-    return Push(**data) if data is not None else None
-
 
 def endpoint(url: str) -> SplitResult | None:
     """A URL's parts; None of one that nothing can be posted to."""
@@ -52,8 +43,8 @@ def endpoint(url: str) -> SplitResult | None:
     return parts if plain and known and printable else None
 
 
-def read_push(nodes: Nodes, entry: Entry) -> Push | None:
-    """Notes what is wrong."""
+def _read(around: Around, entry: Entry) -> Push | None:
+    nodes = around.nodes
     given = nodes.mapping(entry.value, "`reports`", _KEYS)
     from yaml import MappingNode  # only where a file is read: `helioctl` starts without
 
@@ -76,6 +67,9 @@ def read_push(nodes: Nodes, entry: Entry) -> Push | None:
             nodes.found.add(_no_absolute_path(nodes.span(given[key].value), key, path))
         files.append(path or "")
     return Push(url or "", period, *files)
+
+
+PUSH = Section("reports", Push, _read)
 
 
 # ---- errors ---------------------------------------------------------------------------------

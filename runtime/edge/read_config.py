@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ...lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
+from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.contract.request.request import IE, Change, Request, RuleItem, is_name
 from ...lang.contract.rules.rulebook import RuleBook
-from ...lang.contract.world.environment import Limit
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
@@ -19,14 +18,12 @@ from ..kernel.netlink import Address, Link, Netlink
 from ..ports.ports import PortConfig
 from . import errors
 from .config import Config
-from .congestion_settings import read_congestion
-from .congestion_settings import shape_of as congestion_shape_of
-from .liveness_settings import read_liveness, shape_of
-from .push_settings import read_push
+from .features import SECTIONS
 from .rule_errors import more_errors
+from .sections import Around
 from .yaml_nodes import Nodes, spelled
 
-_FIXED = ("bundle", "ports", "rules", "default", "control", "mode", "reports")
+_FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
 _PORT = ("role", "interface", "vlan", "number")
 
 
@@ -82,11 +79,9 @@ class _Reader:
         named = {f"{kind.prefix}s": kind for kind in self.manifest.rules if kind.named}
         nodes = self.nodes
         root_node = nodes.root()
-        replies = any(c.reason == "icmp limit" for c in self.manifest.counters)
-        shape = shape_of(self.manifest)
-        watched = congestion_shape_of(self.manifest) is not None
-        more = {"icmp": replies, "liveness": shape is not None, "congestion": watched}
-        known = [*_FIXED, *named, *(key for key, has in more.items() if has)]
+        always = [s.key for s in SECTIONS if s.has is None]
+        more = [s.key for s in SECTIONS if s.has is not None and s.has(self.manifest)]
+        known = [*_FIXED, *always, *named, *more]
         root = nodes.mapping(root_node, "the edge", known)
         ports = self._ports(root.get("ports"), nodes.span(root_node))
         default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
@@ -94,21 +89,17 @@ class _Reader:
         mode = nodes.word(root["mode"].value, "mode", ("native", "generic")) if (
             "mode" in root) else None  # fmt: skip
         control = self._control(root["control"]) if "control" in root else None
-        icmp = self._icmp(root["icmp"]) if "icmp" in root else None
-        liveness = None
-        if shape is not None and "liveness" in root:
-            within = root.get(f"{self.manifest.rule(shape.kind).prefix}s")
-            overlays = nodes.mapping(within.value, "", None) if within else {}
-            own = {each.address for each in self.host.addresses}
-            liveness = read_liveness(nodes, root["liveness"], overlays, own)
-        congestion = read_congestion(nodes, root["congestion"]) if "congestion" in root else None
-        reports = read_push(nodes, root["reports"]) if "reports" in root else None
+        own = {each.address for each in self.host.addresses}
+        around, settings = Around(nodes, root, self.manifest, own), dict[str, Any]()
+        for section in SECTIONS:
+            found = section.read(around, root[section.key]) if section.key in root else None
+            if found is not None:
+                settings[section.key] = asdict(found)
         requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
         requests += self._rules(root["rules"].value) if "rules" in root else []
         return Config(
             tuple(ports), default, mode or "native",  # type: ignore[arg-type]
-            tuple(r for r in requests if r.changes), self.spans, control, icmp, liveness,
-            congestion, reports,
+            tuple(r for r in requests if r.changes), self.spans, control, settings,
         )  # fmt: skip
 
     # ---- ports ------------------------------------------------------------------------------
@@ -215,16 +206,6 @@ class _Reader:
             span = nodes.span(given["interface"].value)
             self.found.add(errors.control_is_port(span, self.by_interface[name], name))
         return name, str(ip_address(address))
-
-    def _icmp(self, entry: Entry) -> Limit:
-        nodes = self.nodes
-        given = nodes.mapping(entry.value, "`icmp`", ("rate", "burst"))
-        rate, burst = ICMP_RATE, ICMP_BURST
-        if "rate" in given:
-            rate = nodes.number(given["rate"].value, "rate", 1, 1_000_000) or rate
-        if "burst" in given:
-            burst = nodes.number(given["burst"].value, "burst", 1, 100_000) or burst
-        return Limit(rate, burst)
 
     # ---- rules ------------------------------------------------------------------------------
 

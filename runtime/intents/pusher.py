@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...lang.text.exit_status import diagnosed
 from ..base.logs import text as log_text
-from ..edge.push_settings import Push
+from ..edge.push_settings import PUSH, Push
 from ..owner.owner import Owner
 from .otlp import request
 from .push_status import remove_push_status, write_push_status
@@ -83,7 +83,7 @@ class Pusher:
         """Which pipelines there are to push reports of."""
         found: dict[int, _PushedPipeline] = {}
         for owner in self._owners():
-            settings = owner.loaded.reports
+            settings = PUSH.of(owner.loaded.about)
             if settings is None:
                 continue
             try:

@@ -20,7 +20,7 @@ from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.logs import text as log_text
 from ..base.wall_clock import wall_time
-from ..edge.liveness_settings import Liveness, Shape, shape_of
+from ..edge.liveness_settings import LIVENESS, Liveness, Shape, shape_of
 from ..edge.overlay_health import Health, Quality
 from ..edge.overlay_status import EVERY, OverlayStatus, remove_overlay_status, write_overlay_status
 from ..loading.excluded_members import overlays_of
@@ -153,8 +153,9 @@ class Prober:
             for probed in self._pipelines.pop(name).overlays.values():
                 self._by_number.pop(probed.number, None)
         for name, owner in owners.items():
-            wanted, shape = owner.loaded.liveness, shape_of(owner.loaded.manifest)
-            if wanted is not None and shape is not None:
+            loaded = owner.loaded
+            wanted, shape = LIVENESS.of(loaded.about), shape_of(loaded.manifest)
+            if wanted is not None and shape is not None and isinstance(loaded, Loaded):
                 pipeline = self._pipelines.setdefault(name, _Pipeline(owner))
                 with suppress(Refused):
                     self._enter(pipeline, wanted, shape)

@@ -75,7 +75,6 @@ class LoadedCard(Pinned):
     """A pipeline on a card."""
 
     writer: CardWriter
-    liveness = None  # a card sends nothing by itself
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
         super().__init__(name, about, owned, lock)

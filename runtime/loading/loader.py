@@ -14,7 +14,8 @@ from ...lang.text.diagnostics import Refused
 from ..base import errors
 from ..base.paths import this_namespace
 from ..edge.config import Config
-from ..edge.liveness_settings import from_json as liveness_of
+from ..edge.icmp_settings import ICMP
+from ..edge.liveness_settings import LIVENESS
 from ..edge.rule_errors import more_errors
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map, Program, XdpMode
@@ -103,7 +104,6 @@ class Loaded(Pinned):
         super().__init__(name, about, owned, lock)
         self.ports = []
         self.control = about["control"]
-        self.liveness = liveness_of(about.get("liveness"))
 
     # ---- from nothing -----------------------------------------------------------------------
 
@@ -149,8 +149,8 @@ class Loaded(Pinned):
             full = install(bundle, release_of(name, about["release"]))
             loaded = cls.opened(name, about, owned, lock, netlink, grace, content.prepare)
             loaded.read_book()
-            if config.icmp is not None:
-                write_icmp_limit(loaded.maps, config.icmp)
+            if (limit := ICMP.of(config.settings)) is not None:
+                write_icmp_limit(loaded.maps, limit)
             loaded.write_host_state()
             content.fill(loaded)
             with loaded.entry_programs() as entries:
@@ -216,7 +216,7 @@ class Loaded(Pinned):
         """Make the rule book of what the maps hold."""
         self.book = self._empty_book()
         keep(self.book, self.writer)
-        if self.liveness is not None:
+        if LIVENESS.of(self.about) is not None:
             from .excluded_members import excluded_members
 
             self.writer.absent = excluded_members(self)

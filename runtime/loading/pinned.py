@@ -14,8 +14,6 @@ from ...lang.contract.rules.optimistic import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan, RuleBook
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
-from ..edge.congestion_settings import from_json as congestion_of
-from ..edge.push_settings import from_json as push_of
 from ..ports.ports import Port, PortConfig
 from .lock import Lock
 from .pinned_maps import PinnedMaps
@@ -45,8 +43,6 @@ class Pinned(ABC):
             self.port_configs = tuple(PortConfig(**port) for port in about["ports"])
             self.default = about["default"] or self.manifest.default
             self.mode = about["mode"]
-            self.congestion = congestion_of(about.get("congestion"))
-            self.reports = push_of(about.get("reports"))
         except ManifestError as error:
             raise errors.refused(errors.damaged(name, str(error))) from None
 

@@ -31,6 +31,7 @@ from ...lang.text.diagnostics import Refused
 from ..base import errors
 from ..base.paths import PINNED, this_namespace
 from ..edge.config import Config
+from ..edge.features import SECTIONS
 from ..kernel.handles import (
     BpfError,
     Link,
@@ -128,10 +129,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
         "default": config.default,
         "mode": config.mode,
         "control": config.control,
-        "icmp": asdict(config.icmp) if config.icmp is not None else None,
-        "liveness": config.liveness.to_json() if config.liveness else None,
-        "congestion": config.congestion.to_json() if config.congestion else None,
-        "reports": config.reports.to_json() if config.reports else None,
+        **{section.key: config.settings.get(section.key) for section in SECTIONS},
         "namespace": this_namespace(),
         # Of this load: another one of the same bundle is another pipeline, with other rules.
         "incarnation": secrets.token_hex(8),
@@ -211,9 +209,7 @@ def _damage(about: Any) -> str:
         "default": about.get("default") in (None, "pass", "drop"),
         "mode": about.get("mode") in ("native", "generic", "offload"),
         "control": control is None or (isinstance(control, list) and len(control) == 2),
-        "liveness": isinstance(about.get("liveness"), dict | None),
-        "congestion": isinstance(about.get("congestion"), dict | None),
-        "reports": isinstance(about.get("reports"), dict | None),
+        **{section.key: section.understands(about) for section in SECTIONS},
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
         "objects": _is_record(about.get("objects", {"pins": {}, "stages": {}})),

@@ -186,9 +186,9 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
 
 
 def _reports(reader: Reader) -> PushState | None:
-    from ..edge.push_settings import from_json as push_of
+    from ..edge.push_settings import PUSH
 
-    settings = push_of(reader.about.get("reports"))
+    settings = PUSH.of(reader.about)
     if settings is None:
         return None
     return PushState(settings.otlp, read_push_status(reader.name) or PushStatus())

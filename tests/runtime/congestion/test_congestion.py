@@ -29,7 +29,7 @@ from helioc.runtime.congestion.marks import request_for
 from helioc.runtime.congestion.observer import Observer, Sample
 from helioc.runtime.congestion.queue_counts import QueueCount
 from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
-from helioc.runtime.edge.congestion_settings import Congestion, Shape, from_json, shape_of
+from helioc.runtime.edge.congestion_settings import CONGESTION, Congestion, Shape, shape_of
 from helioc.runtime.edge.read_config import Host, read_config
 from helioc.runtime.kernel.ethtool import statistics
 from helioc.runtime.kernel.maps import Map
@@ -306,7 +306,7 @@ def test_a_drivers_own_statistics_are_read(lab: Lab) -> None:
 def read(text: str) -> Congestion | None:
     links = (Link(2, "nic0", "", 1500, bytes(6), 0, 0, 0),)
     source = Source("edge.yaml", EDGE + text)
-    return read_config(source, bundle().manifest, Host(links, ()))[0].congestion
+    return CONGESTION.of(read_config(source, bundle().manifest, Host(links, ()))[0].settings)
 
 
 def test_the_edge_says_when() -> None:
@@ -318,7 +318,7 @@ def test_the_edge_says_when() -> None:
         backlog=0.3, backlog_calm=0.05
     )
     old = {"cpu": 0.8, "calm": 0.5, "drops": 100, "period": 0.2, "hold": 60.0}
-    assert from_json(old) == found  # as releases before `backlog` noted it
+    assert CONGESTION.of({"congestion": old}) == found  # as releases before `backlog` noted it
 
 
 @pytest.mark.parametrize(

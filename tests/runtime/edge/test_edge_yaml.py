@@ -16,7 +16,8 @@ from helioc.lang.text.render import render_all
 from helioc.lang.text.source import Source
 from helioc.runtime.base.files import read_source
 from helioc.runtime.edge.config import Config
-from helioc.runtime.edge.liveness_settings import Liveness
+from helioc.runtime.edge.icmp_settings import ICMP
+from helioc.runtime.edge.liveness_settings import LIVENESS, Liveness
 from helioc.runtime.edge.read_config import Host, bundle_of, read_config
 from helioc.runtime.kernel.netlink import Address, Link
 from helioc.runtime.ports.ports import PortConfig
@@ -69,8 +70,8 @@ def test_all_that_can_be_said() -> None:
         "generic",
         ("eth0", "192.0.2.10"),
     )
-    assert config.icmp == Limit(100, 50)
-    assert config.liveness == Liveness(0.5, 5, 120, "192.0.2.10", {"GRE-WAN1": ""})
+    assert ICMP.of(config.settings) == Limit(100, 50)
+    assert LIVENESS.of(config.settings) == Liveness(0.5, 5, 120, "192.0.2.10", {"GRE-WAN1": ""})
     overlay, rules = config.requests
     (item,) = overlay.changes[0].items
     assert item.kind == "OVERLAY" and item.name == "GRE-WAN1"  # type: ignore[union-attr]

@@ -28,7 +28,7 @@ from helioc.runtime.base import paths
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.congestion.decide import Verdict
 from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
-from helioc.runtime.edge.congestion_settings import shape_of
+from helioc.runtime.edge.congestion_settings import CONGESTION, shape_of
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import BpfError, Map, Object, XdpMode
 from helioc.runtime.loading import attach
@@ -298,7 +298,8 @@ def test_congestion_and_intents_reach_a_card(here: World, monkeypatch: pytest.Mo
             agent.load(Bundle(built.manifest, built.object), Source("<edge>", edge), here.name)
             owner, watcher = agent.owner(), Watcher(agent.owners)
             asked(agent, "; ".join(SERVICE.format(n=n) for n in (1, 2)))
-            settings, shape = owner.loaded.congestion, shape_of(owner.loaded.manifest)
+            loaded = owner.loaded
+            settings, shape = CONGESTION.of(loaded.about), shape_of(loaded.manifest)
             assert settings is not None and shape is not None
             watched = WatchedPipeline(owner, settings, shape)
             assert watcher.settle(watched, Verdict(True, {1: 8}))

@@ -398,6 +398,8 @@ def test_a_bundle_that_is_none(tmp_path: Path) -> None:
         {"default": "maybe"},
         {"mode": 1},
         {"control": 5},
+        {"congestion": 5},
+        {"liveness": {"often": 1}},
         {"namespace": None},
         {"release": "1"},
     ],
