@@ -288,7 +288,7 @@ def keep_listing(client: Client) -> None:
 
 def keep_changing(client: Client) -> None:
     """Requests with as many changes as go into one, of rules that no other request names."""
-    wanted = []
+    expected = []
     for far in (2, 3):
         message = client.message(parse_request(Source("bench", f"update PDR 1, FAR {far}")))
         # A version, how many changes, and each of them: with its id behind kind and flags.
@@ -296,9 +296,9 @@ def keep_changing(client: Client) -> None:
         at = one.index((1).to_bytes(4, "big"), 4)
         changes = (one[:at] + i.to_bytes(4, "big") + one[at + 4 :] for i in range(1, CHANGES + 1))
         message.request = version + CHANGES.to_bytes(4, "big") + b"".join(changes)
-        wanted.append(message)
+        expected.append(message)
     _say("at it")
-    for message in cycle(wanted):
+    for message in cycle(expected):
         client._call("Apply", message)
 
 

@@ -54,17 +54,17 @@ def ask(address: str, pipeline: str, what: str, out: str) -> None:
     begun, took = array("d"), array("d")
     texts = {"FAR": FARS, "PDR": PDRS}[what]
     with Client(address, pipeline, timeout=100) as client:
-        wanted = [client.message(parse_request(Source("bench", text))) for text in texts]
+        sent = [client.message(parse_request(Source("bench", text))) for text in texts]
         end = Path(out + ".end")
         sys.stdout.write("at it\n")
         sys.stdout.flush()
-        for message in cycle(wanted):
+        for message in cycle(sent):
             at = time.monotonic()
             client._call("Apply", message)
             now = time.monotonic()
             begun.append(at)
             took.append((now - at) * 1e3)
-            if end.exists() and message is wanted[-1]:
+            if end.exists() and message is sent[-1]:
                 break
             time.sleep(max(0.0, at + PACE - now))
     Path(out).write_bytes(begun.tobytes() + took.tobytes())
@@ -134,14 +134,14 @@ def filled(count: int, scattered: bool, acknowledge: str) -> Iterator[Edge]:
 
 def run(made: Edge, first: int, count: int, scattered: bool, quiet: float) -> list[str]:
     """One bulk request beside the others; a line for each."""
-    wanted = columns(first, count, scattered)
+    sent = columns(first, count, scattered)
     both = [(made.name, "FAR"), (made.name, "PDR"), (f"{made.name}-2", "FAR")]
     with made.client() as client:
         clients = Clients(made, both)
         before = time.monotonic()
         time.sleep(quiet)
         begun = time.monotonic()
-        client.bulk(wanted)
+        client.bulk(sent)
         ended = time.monotonic()
         time.sleep(1)
         waits = clients.end()

@@ -42,9 +42,9 @@ def _rows(c: Any, spreads: int) -> Iterator[Row]:
     gone, back = [], []
     for turn in range(TURNS):
         dead = {Reference("OVERLAY", turn % OVERLAYS + 1)}
-        for spent, wanted in ((gone, dead), (back, set[Reference]())):
+        for spent, expected in ((gone, dead), (back, set[Reference]())):
             begun = time.perf_counter()
-            assert exclude_members(loaded, wanted) == spreads
+            assert exclude_members(loaded, expected) == spreads
             spent.append((time.perf_counter() - begun) * 1000)
             c.writer.settle()
     yield Row(f"dead overlay out of {spreads} LBRs of 16: median", median(gone), "ms", "<= 100 ms")

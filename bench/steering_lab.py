@@ -216,8 +216,8 @@ class Range:
             libbpf.check(run(self._generate.fileno(), ctypes.byref(options)), "send frames")
             now = time.monotonic_ns()
             self._pace, begun = max(_FASTEST, (now - begun) / repeat), now
-        _, sent, due, interval, wanted, until = _SETTING.unpack(self._setting[: _SETTING.size])
-        return sent, sent * 1e9 / max(due - interval - (until - wanted), 1)
+        _, sent, due, interval, target, until = _SETTING.unpack(self._setting[: _SETTING.size])
+        return sent, sent * 1e9 / max(due - interval - (until - target), 1)
 
     def _settled(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         """The counts, once they stand still."""

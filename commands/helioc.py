@@ -116,7 +116,7 @@ def compile(
     from .cost_tables import card_table, memory_table, program_table
     from .files import make_directory, write_skeleton
 
-    without = frozenset(name for name, wanted in left.items() if wanted)
+    without = frozenset(name for name, leave in left.items() if leave)
     if last and not shown:
         raise click.UsageError("--stop-after is for --print ir")
     pipeline = checked(file, lowered=True)

@@ -50,8 +50,8 @@ class Local:
         from ..runtime.edge.read_config import read_here
         from ..runtime.loading.any_loaded import load
 
-        wanted, warnings = read_here(read_source(config), bundle.manifest)
-        with load(bundle, wanted, self.name) as loaded:
+        settings, warnings = read_here(read_source(config), bundle.manifest)
+        with load(bundle, settings, self.name) as loaded:
             return _loaded_now(loaded, [*warnings.found, *loaded.warnings])
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
@@ -100,8 +100,8 @@ class Local:
         from ..runtime.base.request_files import read_request
 
         with self._open() as loaded:
-            wanted = read_request(file, loaded.manifest, loaded.book.kinds, kind)
-            plan = loaded.apply(wanted)
+            request = read_request(file, loaded.manifest, loaded.book.kinds, kind)
+            plan = loaded.apply(request)
             return outcome_of(plan, loaded.revision)
 
     def rules(self, which: Meant) -> list[Shown]:

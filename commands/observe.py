@@ -160,8 +160,10 @@ def trace(
     _need_here(target, "trace")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    wanted = TraceOptions(filter, sample, port, count, as_json, sys.stdout.isatty() and not as_json)
-    with watch(target.name, wanted) as watching:
+    options = TraceOptions(
+        filter, sample, port, count, as_json, sys.stdout.isatty() and not as_json
+    )
+    with watch(target.name, options) as watching:
         try:
             for text in watching.texts():
                 click.echo(text)

@@ -59,9 +59,9 @@ class Remote:
         from ..runtime.base.request_files import read_request
 
         schema = self.client.schema()
-        wanted = read_request(file, schema.manifest, schema.kinds, kind)
-        return self.client.apply(wanted) if isinstance(wanted, Request) else (
-            self.client.bulk(wanted))  # fmt: skip
+        request = read_request(file, schema.manifest, schema.kinds, kind)
+        return self.client.apply(request) if isinstance(request, Request) else (
+            self.client.bulk(request))  # fmt: skip
 
     def rules(self, which: Meant) -> list[Shown]:
         kinds, ids = [which.kind] if which.kind else [], [which.id] if which.id else []

@@ -138,11 +138,11 @@ def prepare_replay(
     for request in asked:
         book.commit(book.plan(request))
     if rules is not None:
-        wanted = read_request(rules, manifest, book.kinds, "")
-        if isinstance(wanted, Request):
-            book.commit(book.plan(wanted))
+        content = read_request(rules, manifest, book.kinds, "")
+        if isinstance(content, Request):
+            book.commit(book.plan(content))
         else:
-            book.commit(book.plan_columns(wanted))
+            book.commit(book.plan_columns(content))
     arriving = next((p for p in ports if p.name == port), ports[0] if port is None else None)
     if arriving is None:
         help_ = did_you_mean(port or "", numbers) or f"its ports: {', '.join(numbers)}"

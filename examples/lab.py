@@ -174,11 +174,11 @@ class Wire:
             if origin[2] != socket.PACKET_OUTGOING:
                 return _with_tag(frame, auxiliary)
 
-    def expect(self, wanted: Callable[[bytes], bool], seconds: float = PATIENCE) -> bytes:
-        """The next frame that is `wanted`, others passed over. Raises LabError if none comes."""
+    def expect(self, matches: Callable[[bytes], bool], seconds: float = PATIENCE) -> bytes:
+        """The next frame that `matches`, others passed over. Raises LabError if none comes."""
         deadline = time.monotonic() + seconds
         while (frame := self.receive(max(0.0, deadline - time.monotonic()))) is not None:
-            if wanted(frame):
+            if matches(frame):
                 return frame
         raise LabError(f"no such frame on {self._socket.getsockname()[0]} within {seconds:g} s")
 

@@ -58,13 +58,13 @@ def needed(name: str = "helioc") -> dict[str, Distribution]:
     while open_:
         of, extras = open_.pop()
         for text in distribution(of).requires or ():
-            wanted = Requirement(text)
-            applies = wanted.marker is None or any(
-                wanted.marker.evaluate({"extra": extra}) for extra in extras or {""}
+            needed = Requirement(text)
+            applies = needed.marker is None or any(
+                needed.marker.evaluate({"extra": extra}) for extra in extras or {""}
             )
-            if applies and wanted.name not in found:
-                found[wanted.name] = distribution(wanted.name)
-                open_.append((wanted.name, set(wanted.extras)))
+            if applies and needed.name not in found:
+                found[needed.name] = distribution(needed.name)
+                open_.append((needed.name, set(needed.extras)))
     return found
 
 

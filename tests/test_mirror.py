@@ -39,5 +39,5 @@ def test_the_index_has_every_helper() -> None:
     listed = re.findall(r"^\| \[`(\S+)`\]\((\S+)\) \| .+ \| .+ \|$", page, re.MULTILINE)
     assert all(name == link for name, link in listed)
     there = [path.name for path in (TESTS / "support").iterdir() if path.suffix == ".py"]
-    wanted = sorted(name for name in there if not name.startswith("test_"))
-    assert sorted(name for name, _ in listed) == wanted
+    expected = sorted(name for name in there if not name.startswith("test_"))
+    assert sorted(name for name, _ in listed) == expected

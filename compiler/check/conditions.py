@@ -185,12 +185,12 @@ def _fragment(program: Program, subject: tree.Path, state: State, scope: Scope) 
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _has_no(subject: Span, what: str, wanted: str, candidates: Iterable[str] = ()) -> Diagnostic:
+def _has_no(subject: Span, what: str, expected: str, candidates: Iterable[str] = ()) -> Diagnostic:
     """`x is local` of something that is no address, `x is fragment` of no IPv4 node …"""
     names = list(candidates)
     return error(
         "H0268",
-        f"only {wanted} can be `{what}`",
-        (subject, f"this is not {wanted}"),
+        f"only {expected} can be `{what}`",
+        (subject, f"this is not {expected}"),
         help=f"choose among {listed(names)}" if names else "ask something else of it",
     )

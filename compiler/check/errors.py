@@ -140,14 +140,14 @@ def overflow(span: Span, title: str, says: str, help: str) -> Diagnostic:
 
 
 def wrong_kind(
-    span: Span, found: str, wanted: str, where: Span | None = None, help: str = ""
+    span: Span, found: str, expected: str, where: Span | None = None, help: str = ""
 ) -> Diagnostic:
     """A value of one kind where another is wanted: an address for a number …"""
     labels = [(span, f"this is {found}")]
     if where is not None:
-        labels.append((where, f"this is {wanted}"))
-    help = help or _WRITTEN.get(wanted, f"use {wanted} here")
-    return error("H0239", f"{found} stands where {wanted} is wanted", *labels, help=help)
+        labels.append((where, f"this is {expected}"))
+    help = help or _WRITTEN.get(expected, f"use {expected} here")
+    return error("H0239", f"{found} stands where {expected} is wanted", *labels, help=help)
 
 
 def no_condition(span: Span, help: str) -> Diagnostic:

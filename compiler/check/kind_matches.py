@@ -75,7 +75,7 @@ class Matches:
             return None
         return expr
 
-    def differs(self, clause: tree.Match, element: model.Element, is_: str, wanted: str) -> None:
+    def differs(self, clause: tree.Match, element: model.Element, is_: str, expected: str) -> None:
         self.found.add(
             _match_differs(
                 clause.element,
@@ -83,7 +83,7 @@ class Matches:
                 self.type_span(element),
                 clause.operand.span,
                 is_,
-                f"declare `{element.name}` as {wanted}",
+                f"declare `{element.name}` as {expected}",
             )
         )
 

@@ -69,8 +69,8 @@ class Lengths:
 
     def _judge(self, i: int, word: str, expr: model.Expr) -> Iterator[Wrong]:
         said = _sum(expr, lambda leaf: self._own(i, leaf))
-        wanted = list(self._wanted(i))
-        off = [self._range(_plus(said, each, -1)) for each in wanted]
+        needed = list(self._needed(i))
+        off = [self._range(_plus(said, each, -1)) for each in needed]
         if (0, 0) in off:
             return
         plus, right = None, iter([""])
@@ -80,13 +80,13 @@ class Lengths:
                 plus = -plain.get(1, 0)
                 most = (1 << self.pushed[i].header.field(name).width) - 1
                 if not self.counts:
-                    right = (self._shown(_plus(each, {1: plus}), most) for each in wanted)
+                    right = (self._shown(_plus(each, {1: plus}), most) for each in needed)
         never = off[0][0] > 0 or any(high < 0 for _, high in off)
         yield Wrong(word, expr, never, plus, next(filter(None, right), ""))
 
     # ---- what it has to be -------------------------------------------------------------------
 
-    def _wanted(self, i: int) -> Iterator[Sum]:
+    def _needed(self, i: int) -> Iterator[Sum]:
         """The header, what is pushed behind it and what stands there, in each way to know that."""
         sizes: Sum = {}
         for each in self.pushed[i:]:
@@ -129,7 +129,7 @@ class Lengths:
             derived = each.header.field(leaf.field).default
             given = each.values.get(leaf.field)
             if isinstance(derived, model.Derived) and derived.what == "length":
-                total = _plus(next(self._wanted(i)), {1: derived.plus})
+                total = _plus(next(self._needed(i)), {1: derived.plus})
                 return total if "header" in derived.over else _plus(total, self._size(each), -1)
             if given and not (isinstance(given.expr, model.Attribute) and given.expr.optional):
                 return _sum(given.expr, self._given)

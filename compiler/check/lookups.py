@@ -94,10 +94,10 @@ def _given(
         what = f"`{element.name}`"
         if value and fits(value, element.width, element.kind, what, element.span, program.found):
             given[name.text] = value.expr
-    for wanted in kind.match:
-        if isinstance(wanted.operand, model.Given) and wanted.element.name not in said:
-            span, missing = written.kind.span, wanted.element.name
-            program.report(_value_not_given(span, kind.name, missing, wanted.span))
+    for matched in kind.match:
+        if isinstance(matched.operand, model.Given) and matched.element.name not in said:
+            span, missing = written.kind.span, matched.element.name
+            program.report(_value_not_given(span, kind.name, missing, matched.span))
     return tuple((n, given[n]) for n in match if n in given)
 
 

@@ -117,8 +117,8 @@ def _fits_array(program: Program, said: SaidItems, field: model.Field, node: mod
     assert array is not None
     if (source.kind, source.width) != (field.kind, field.width):
         each = f"{KINDS[source.kind]} of {source.width} bits"
-        wanted = f"{KINDS[field.kind]} of {field.width} bits"
-        program.report(errors.wrong_kind(said.span, each, wanted, field.span))
+        expected = f"{KINDS[field.kind]} of {field.width} bits"
+        program.report(errors.wrong_kind(said.span, each, expected, field.span))
         return False
     if bytes_of(field.width) * 8 != field.width:
         what = f"pushing an array of {field.width} bits an element"

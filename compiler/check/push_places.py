@@ -160,11 +160,11 @@ def _report_no_place(
             )
         )
     elif not program.unsure:
-        wanted = listed(sorted(targets))
+        expected = listed(sorted(targets))
         program.report(
             _bad_before(
                 span,
-                f"some packets here have nothing that `{last.name}` announces ({wanted})",
+                f"some packets here have nothing that `{last.name}` announces ({expected})",
                 f"narrow with `if {sorted(targets)[0]} {{…}}`",
             )
         )

@@ -45,9 +45,11 @@ class StageNames(RuleNames):
                 return None
             assert isinstance(value.expr, model.Packet | model.Attribute)
             options.append(value.expr)
-            wanted = options[0].kind
-            if value.kind != wanted:
-                self.program.report(errors.wrong_kind(value.span, KINDS[value.kind], KINDS[wanted]))
+            expected = options[0].kind
+            if value.kind != expected:
+                self.program.report(
+                    errors.wrong_kind(value.span, KINDS[value.kind], KINDS[expected])
+                )
                 return None
         if not options:
             help = "name fields: `first(vxlan.vni, gre.key)`"

@@ -160,8 +160,8 @@ def _opened(site: EditContext) -> Expr | None:
 def bridge(site: EditContext, statement: edits.Bridge) -> None:
     """Out by a port with the packet's own link header."""
     w, shape = site.writer, site.shape
-    wanted = w.let(U32, "number", statement.port)
-    found = Call("bpf_map_lookup_elem", (Address(Symbol("ports")), Address(wanted)))
+    number = w.let(U32, "number", statement.port)
+    found = Call("bpf_map_lookup_elem", (Address(Symbol("ports")), Address(number)))
     port = w.let(Pointer("struct port"), "port", found)
     with w.when(either((not_(port), not_(Member(port, "in_use", U8))))):
         hook(site, "unresolved")
@@ -175,7 +175,7 @@ def bridge(site: EditContext, statement: edits.Bridge) -> None:
             w.internal()
         else:
             hook(site, "no_headroom")
-    w.returns(Call("redirect", (ST, wanted, site.events("verdict", "redirect"))))
+    w.returns(Call("redirect", (ST, number, site.events("verdict", "redirect"))))
 
 
 def _bridged_length(site: EditContext) -> Expr:

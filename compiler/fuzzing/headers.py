@@ -129,8 +129,8 @@ def _passing(test: Test, field: Field) -> st.SearchStrategy[int]:
 
 def _mend(header: Header, values: dict[str, Value], goes_on: bool, fields: frozenset[str]) -> None:
     """Give the fields that clauses read, and that were not drawn, values for which they hold."""
-    wanted = (*header.accept, *header.require, *(header.payload if goes_on else ()))
-    for condition in wanted:
+    tests = (*header.accept, *header.require, *(header.payload if goes_on else ()))
+    for condition in tests:
         if _true(condition, header, values):
             continue
         for name in sorted({p.field for p in walk(condition) if isinstance(p, Own)} & fields):

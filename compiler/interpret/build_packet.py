@@ -228,7 +228,7 @@ def _size(heading: Heading, values: Mapping[str, int], plain: int) -> tuple[dict
 
 
 def _solved(
-    heading: Heading, expr: Expr, values: Mapping[str, int], wanted: Callable[[int], bool]
+    heading: Heading, expr: Expr, values: Mapping[str, int], fits: Callable[[int], bool]
 ) -> dict[str, int]:
     """The least value of the first field of the expression for which it is as wanted; none if the
     field was given."""
@@ -236,7 +236,7 @@ def _solved(
     if not name or name in heading.values:
         return {}
     for value in range(1 << heading.header.field(name).width):
-        if wanted(_evaluated(expr, {**values, name: value})):
+        if fits(_evaluated(expr, {**values, name: value})):
             return {name: value}
     return {}
 

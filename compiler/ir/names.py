@@ -27,13 +27,13 @@ class Names:
         for name in taken:
             self._take(name)
 
-    def free(self, wanted: str) -> str:
+    def free(self, base: str) -> str:
         """The name, or as much of it as the kernel takes; where it is taken one with a number: the
         role `a_b` with a stage `c` asks for the same as the role `a` with a stage `b_c`."""
-        name, number = wanted[:LONGEST_NAME], 1
+        name, number = base[:LONGEST_NAME], 1
         while not self._taken.isdisjoint((name, f"{name}_body")):
             number += 1
-            name = f"{wanted[: LONGEST_NAME - len(str(number)) - 1]}_{number}"
+            name = f"{base[: LONGEST_NAME - len(str(number)) - 1]}_{number}"
         self._take(name)
         return name
 

@@ -165,10 +165,10 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
     """Copy each container into the key; a node that may be absent under a test of its own."""
     w = site.writer
     absent = {(node, group): bit for node, group, bit in key.presence}
-    wanted = [c for c in key.containers if c not in filled]
-    owners = dict.fromkeys((c.node, c.group) for c in wanted)
+    needed = [c for c in key.containers if c not in filled]
+    owners = dict.fromkeys((c.node, c.group) for c in needed)
     for node, group in owners:
-        containers = [c for c in wanted if (c.node, c.group) == (node, group)]
+        containers = [c for c in needed if (c.node, c.group) == (node, group)]
         if node == "l4":
             _copy_number(w, words, site.state("l4"), containers)
         elif node == "port":

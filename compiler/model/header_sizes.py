@@ -9,14 +9,14 @@ from . import TAIL, Arithmetic, Const, Expr, Header, Own
 from .checksums import is_checksum
 
 
-def solved(header: Header, expr: Expr, wanted: Callable[[int], bool]) -> tuple[str, int, int]:
+def solved(header: Header, expr: Expr, fits: Callable[[int], bool]) -> tuple[str, int, int]:
     """The first field of the expression, its least value for which the expression is as wanted, and
     what it then is. All other fields are as by default."""
     name = first_field(expr)
     defaults = {f.name: f.default for f in header.fields if isinstance(f.default, int)}
     for number in range(1 << header.field(name).width) if name else ():
         found = _evaluated(expr, {**defaults, name: number})
-        if wanted(found):
+        if fits(found):
             return name, number, found
     return "", 0, 0
 

@@ -94,10 +94,10 @@ def _extended(facts: Facts) -> frozenset[int]:
         changed = False
         for at in sorted(facts.states, reverse=True):
             i = instructions[at]
-            wanted = frozenset[int]().union(*(after.get(n, frozenset()) for n in _next(at, i)))
-            wanted = (wanted - _written(i)) | _read_whole(i)
-            if wanted != after.get(at):
-                after[at], changed = wanted, True
+            needed = frozenset[int]().union(*(after.get(n, frozenset()) for n in _next(at, i)))
+            needed = (needed - _written(i)) | _read_whole(i)
+            if needed != after.get(at):
+                after[at], changed = needed, True
     found = set()
     for at in facts.states:
         i = instructions[at]

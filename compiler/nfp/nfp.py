@@ -277,17 +277,17 @@ def _element(span: Span, kind: str, key: int, value: int) -> Diagnostic:
     )  # fmt: skip
 
 
-def _entries(span: Span, kind: str, wanted: int) -> Diagnostic:
+def _entries(span: Span, kind: str, needed: int) -> Diagnostic:
     return error(
         "H0357", f"a card has room for {limits.ENTRIES:,} entries in all its maps",
-        (span, f"`{kind}` takes most of {wanted:,}"),
+        (span, f"`{kind}` takes most of {needed:,}"),
         help="lower the capacity",
     )  # fmt: skip
 
 
-def _maps(span: Span, wanted: int) -> Diagnostic:
+def _maps(span: Span, needed: int) -> Diagnostic:
     return error(
-        "H0357", f"a card has {limits.MAPS} maps at most", (span, f"this pipeline needs {wanted}"),
+        "H0357", f"a card has {limits.MAPS} maps at most", (span, f"this pipeline needs {needed}"),
         help="declare fewer rule kinds",
     )  # fmt: skip
 

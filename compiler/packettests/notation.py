@@ -185,9 +185,9 @@ class Notation:
             return known[1]
         value = literals.number(text)
         if value is None or value >> field.width:
-            wanted = {"mac": "a MAC address", "ip4": "an IPv4 address", "ip6": "an IPv6 address"}
+            expected = {"mac": "a MAC address", "ip4": "an IPv4 address", "ip6": "an IPv6 address"}
             most = (1 << field.width) - 1
-            words = wanted.get(field.kind, f"a number from 0 to {most}")
+            words = expected.get(field.kind, f"a number from 0 to {most}")
             self._yaml.found.add(bad_value(self._yaml.span(node), text, words))
             return None
         return value

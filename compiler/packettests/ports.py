@@ -80,8 +80,8 @@ class Surroundings:
             same = [p.name for p in ports.values() if p.number == port.number and p.name != name]
             if same:
                 where = self._yaml.span(entry.key)
-                wanted = f"a number of its own: {same[0]} has it"
-                self._yaml.found.add(bad_value(where, str(port.number), wanted))
+                expected = f"a number of its own: {same[0]} has it"
+                self._yaml.found.add(bad_value(where, str(port.number), expected))
         return ports
 
     def _port(

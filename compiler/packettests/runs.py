@@ -139,11 +139,11 @@ def differences(pipeline: Pipeline, case: Case, outcome: Outcome) -> list[str]:
     if outcome.verdict != expected.verdict:
         problems.append(f"verdict: expected {expected.verdict}, got {outcome.verdict}")
     if expected.out_port is not None and outcome.egress != expected.out_port:
-        wanted, got = (_port(environment, n) for n in (expected.out_port, outcome.egress))
-        problems.append(f"port: expected {wanted}, got {got}")
+        want, got = (_port(environment, n) for n in (expected.out_port, outcome.egress))
+        problems.append(f"port: expected {want}, got {got}")
     if outcome.queue != expected.queue:
-        wanted, got = ("none" if q is None else str(q) for q in (expected.queue, outcome.queue))
-        problems.append(f"queue: expected {wanted}, got {got}")
+        want, got = ("none" if q is None else str(q) for q in (expected.queue, outcome.queue))
+        problems.append(f"queue: expected {want}, got {got}")
     if expected.out is not None:
         problems += _frame_differences(pipeline, case, expected.out, outcome)
     if expected.events is not None:
@@ -169,8 +169,8 @@ def _counted_differences(
             left.remove(fitting[0])
     if not missing and not left:
         return []
-    wanted = ", ".join(f"{kind} {which}".strip() for kind, which in expected) or "none"
-    return [f"counted: expected {wanted}, got {got}"]
+    want = ", ".join(f"{kind} {which}".strip() for kind, which in expected) or "none"
+    return [f"counted: expected {want}, got {got}"]
 
 
 def _frame_differences(
@@ -189,9 +189,9 @@ def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> lis
     """Where two frames differ, by header and field of `parts`, then by byte."""
     lines = []
     for part in parts:
-        wanted, found = expected[part.start : part.end], got[part.start : part.end]
-        if wanted != found:
-            lines += _field_differences(part, wanted, found)
+        want, found = expected[part.start : part.end], got[part.start : part.end]
+        if want != found:
+            lines += _field_differences(part, want, found)
     end = max((p.end for p in parts), default=0)
     if len(expected) != len(got):
         lines.append(f"length: expected {len(expected)} bytes, got {len(got)}")
@@ -202,8 +202,8 @@ def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> lis
     return lines
 
 
-def _field_differences(part: Part, wanted: bytes, found: bytes) -> list[str]:
-    left, right = HeaderView(part.header, wanted), HeaderView(part.header, found)
+def _field_differences(part: Part, expected: bytes, found: bytes) -> list[str]:
+    left, right = HeaderView(part.header, expected), HeaderView(part.header, found)
     lines = []
     for field in part.header.fields:
         if field.part_of is None:

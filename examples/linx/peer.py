@@ -34,15 +34,15 @@ class Peer:
         frame = Ether(src=PEER_MAC, dst=self._gateway) / outer / GRE(**fields) / inner
         self._wire.send(bytes(frame))
 
-    def receive(self, wanted: Callable[[Any], bool], seconds: float = PATIENCE) -> Any:
-        """The next GRE packet whose inner IPv4 packet is `wanted`, with its outer header. Who asks
+    def receive(self, matches: Callable[[Any], bool], seconds: float = PATIENCE) -> Any:
+        """The next GRE packet whose inner IPv4 packet is `matches`, with its outer header. Who asks
         for the peer's MAC address is answered in between. Raises LabError if none comes."""
         deadline = time.monotonic() + seconds
         while (data := self._wire.receive(max(0.0, deadline - time.monotonic()))) is not None:
             frame = Ether(data)
             if ARP in frame:
                 self._answer(frame)
-            elif GRE in frame and IP in frame[GRE].payload and wanted(frame[GRE].payload):
+            elif GRE in frame and IP in frame[GRE].payload and matches(frame[GRE].payload):
                 return frame[IP]
         raise LabError(f"the peer got no such packet within {seconds:g} s")
 

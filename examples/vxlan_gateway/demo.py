@@ -74,11 +74,11 @@ def learn(say: Account, world: World, edge: Edge) -> None:
     say.fact(back.lost == 0, f"and the kernel north: {back.received} of {back.sent}")
     stations: list[dict[str, Any]] = json.loads(edge.control("show", "FDB", "--json"))
     known = {s["mac"]: (s["remote"], s["port"]) for s in stations}
-    wanted = {
+    expected = {
         world.north.mac("eth0"): ("0.0.0.0", "ACC1"),
         world.linux.mac("vx0"): ("192.0.2.2", "UNDERLAY"),
     }
-    say.fact(wanted.items() <= known.items(), f"the gateway knows {len(known)} stations:")
+    say.fact(expected.items() <= known.items(), f"the gateway knows {len(known)} stations:")
     say.table(edge.control("show", "FDB"))
     flooded = edge.event("miss", "FDB")
     ping(world.north, FAR_END, 5)

@@ -145,8 +145,8 @@ def _runs(entries: list[_Entry]) -> list[list[_Entry]]:
     runs: list[list[_Entry]] = []
     for entry in entries:
         above = runs[-1][-1].text if runs else "{"
-        apart = entry.blank or above.endswith("{") or entry.text.startswith("}")
-        if not runs or (apart and not entry.continued):
+        separate = entry.blank or above.endswith("{") or entry.text.startswith("}")
+        if not runs or (separate and not entry.continued):
             runs.append([])
         runs[-1].append(entry)
     return runs

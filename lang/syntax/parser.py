@@ -221,17 +221,17 @@ class _Careful(ErrorStrategy):
     def sync(self, recognizer: Any) -> None:
         """Called before each optional part and each turn of a loop."""
         state = recognizer._interp.atn.states[recognizer.state]
-        wanted = recognizer.atn.nextTokens(state)
-        self._note(recognizer, wanted)
+        expected = recognizer.atn.nextTokens(state)
+        self._note(recognizer, expected)
         stream = recognizer._input
-        if stream.LA(1) in wanted or -2 in wanted:  # -2: the rule may end here
+        if stream.LA(1) in expected or -2 in expected:  # -2: the rule may end here
             return
         looping = state.stateType in _LOOPS
         if not looping or recognizer._ctx.getRuleIndex() not in _LIST_RULES or stream.LA(1) == -1:
             raise InputMismatchException(recognizer)
-        fits = {-1, *wanted}
+        fits = {-1, *expected}
         while stream.LA(1) not in fits:
-            self._report(recognizer, wanted)
+            self._report(recognizer, expected)
             self._skip(stream, stream.tokens[stream.index])
 
     def recoverInline(self, recognizer: Any) -> Token:
@@ -240,9 +240,9 @@ class _Careful(ErrorStrategy):
     def reportError(self, recognizer: Any, error: RecognitionException) -> None:
         if not self.recovering:
             self.recovering = True
-            wanted = recognizer.getExpectedTokens()
-            self._note(recognizer, wanted)
-            self._report(recognizer, wanted)
+            expected = recognizer.getExpectedTokens()
+            self._note(recognizer, expected)
+            self._report(recognizer, expected)
 
     def recover(self, recognizer: Any, error: RecognitionException) -> None:
         if recognizer._ctx.getRuleIndex() not in _ITEM_RULES:
@@ -263,13 +263,13 @@ class _Careful(ErrorStrategy):
                 return
             stream.consume()
 
-    def _note(self, recognizer: Any, wanted: Any) -> None:
-        texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
+    def _note(self, recognizer: Any, expected: Any) -> None:
+        texts = {_TEXTS[t] for t in expected if t in _TEXTS}
         if "IDENT" in texts:  # words that would stand there as names are no suggestion
             texts &= syntax_hints.HARD
         self.seen.setdefault(recognizer._input.index, set()).update(texts)
 
-    def _report(self, recognizer: Any, wanted: Any) -> None:
+    def _report(self, recognizer: Any, expected: Any) -> None:
         stream = recognizer._input
         broken = self.lexed.broken_at
         if broken is not None and stream.index >= broken:
@@ -279,7 +279,7 @@ class _Careful(ErrorStrategy):
         near = self.lexed.tokens[max(0, stream.index - 1) : stream.index + 1]
         if any(self.source.position(token.start)[0] in self.silent for token in near):
             return
-        texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
+        texts = {_TEXTS[t] for t in expected if t in _TEXTS}
         rules = tuple(_rules(recognizer._ctx))
         tokens = self.lexed.tokens
         place = syntax_hints.Place(self.source, tokens, stream.index, rules, texts, self.seen)

@@ -200,8 +200,10 @@ def _chained(where: Span, first: Span) -> Diagnostic:
 
 
 def _subject(where: Span, verb: str) -> Diagnostic:
-    wanted = "a rule, such as `PDR gives FAR`" if verb == "gives" else "such as `user.dst is local`"
-    labels = (Label(where, f"must be a name, {wanted}"),)
+    expected = (
+        "a rule, such as `PDR gives FAR`" if verb == "gives" else "such as `user.dst is local`"
+    )
+    labels = (Label(where, f"must be a name, {expected}"),)
     return Diagnostic("H0114", f"`{verb}` can only be said of a name", labels)
 
 

@@ -44,7 +44,7 @@ class Place(Frozen):
     tokens: list[Token]
     index: int
     rules: tuple[str, ...]
-    wanted: set[str]
+    expected: set[str]
     seen: dict[int, set[str]]
 
     @property
@@ -126,50 +126,54 @@ def _reserved(place: Place) -> Diagnostic | None:
     before = place.tokens[place.index - 1] if place.index else token
     if token.kind == ":" and before.kind in HARD:
         return _reserved_error(span(place.source, before), "a name")
-    if "IDENT" not in place.wanted or token.kind not in HARD or _whole(place.rule, place.wanted):
+    if (
+        "IDENT" not in place.expected
+        or token.kind not in HARD
+        or _whole(place.rule, place.expected)
+    ):
         return None
     if token.first or token.kind in ("and", "or", "is", "gives"):
         return None  # more likely something is missing before it
     if _hint(place):
         return None
-    return _reserved_error(span(place.source, token), in_words(place.rule, place.wanted))
+    return _reserved_error(span(place.source, token), in_words(place.rule, place.expected))
 
 
 def _plain(place: Place) -> Diagnostic:
     token, source = place.token, place.source
-    wanted = in_words(place.rule, place.wanted)
-    if place.index and token.first and not _whole(place.rule, place.wanted):
+    expected = in_words(place.rule, place.expected)
+    if place.index and token.first and not _whole(place.rule, place.expected):
         end = place.tokens[place.index - 1].stop
-        return _incomplete(source.span(end, end), wanted)
+        return _incomplete(source.span(end, end), expected)
     found = f"`{token.text}`" if token.text else "the end of the file"
-    return _unexpected(span(source, token), found, wanted, _hint(place))
+    return _unexpected(span(source, token), found, expected, _hint(place))
 
 
-def _whole(rule: str, wanted: set[str]) -> str:
+def _whole(rule: str, expected: set[str]) -> str:
     word, text = _WHOLE.get(rule, ("", ""))
-    return text if word in wanted else ""
+    return text if word in expected else ""
 
 
-def in_words(rule: str, wanted: set[str]) -> str:
+def in_words(rule: str, expected: set[str]) -> str:
     """The expected tokens in words."""
-    if whole := _whole(rule, wanted):
+    if whole := _whole(rule, expected):
         return whole
     words = []
-    if {"IDENT", "NUMBER", "("} <= wanted:
+    if {"IDENT", "NUMBER", "("} <= expected:
         words.append("a value")
-    elif {"NUMBER", "ADDRESS"} <= wanted:
+    elif {"NUMBER", "ADDRESS"} <= expected:
         words.append("a number or an address")
-    elif "IDENT" in wanted:
+    elif "IDENT" in expected:
         words.append("a name")
-    elif "NUMBER" in wanted:
+    elif "NUMBER" in expected:
         words.append("a number")
-    rest = wanted - {"IDENT", "NUMBER", "ADDRESS", "EOF"}
-    if "IDENT" in wanted:
+    rest = expected - {"IDENT", "NUMBER", "ADDRESS", "EOF"}
+    if "IDENT" in expected:
         rest = {w for w in rest if not w.isalpha() and w != "("}
     if rest - _OPERATORS:
         rest -= _OPERATORS
     words.extend(f"`{w}`" for w in sorted(rest))
-    if "EOF" in wanted:
+    if "EOF" in expected:
         words.append("the end of the file")
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
 
@@ -190,9 +194,9 @@ def _hint(place: Place) -> str:
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _unexpected(where: Span, found: str, wanted: str, hint: str = "") -> Diagnostic:
-    """`found` stands where `wanted` is expected, both in words."""
-    labels = (Label(where, f"expected {wanted}"),)
+def _unexpected(where: Span, found: str, expected: str, hint: str = "") -> Diagnostic:
+    """`found` stands where `expected` is expected, both in words."""
+    labels = (Label(where, f"expected {expected}"),)
     return Diagnostic("H0101", f"{found} does not fit here", labels, hint)
 
 
@@ -201,9 +205,9 @@ def _misspelt_error(where: Span, word: str, suggestion: str) -> Diagnostic:
     return Diagnostic("H0101", f"`{word}` does not fit here", labels, suggestion)
 
 
-def _incomplete(where: Span, wanted: str) -> Diagnostic:
+def _incomplete(where: Span, expected: str) -> Diagnostic:
     """The line ends at `where`, and the next one does not go on with it."""
-    return Diagnostic("H0101", "this line is not complete", (Label(where, f"expected {wanted}"),))
+    return Diagnostic("H0101", "this line is not complete", (Label(where, f"expected {expected}"),))
 
 
 def _reserved_error(where: Span, what: str) -> Diagnostic:

@@ -50,13 +50,13 @@ class Agent(ReportingOwners):
 
     def load(self, bundle: Bundle, config: Source, name: str = "") -> PipelineStatus:
         """Load and attach. The status' findings are warnings about the configuration."""
-        wanted, warnings = read_here(config, bundle.manifest)
+        settings, warnings = read_here(config, bundle.manifest)
         with self._changing:
             name = name or bundle.manifest.pipeline
             if name in self._owners:
                 raise refused(already_loaded(name))
             self._need_replaceable(name)
-            owner = self._load(bundle, wanted, name)
+            owner = self._load(bundle, settings, name)
         found = [*warnings.found, *owner.loaded.warnings]
         self.events.tell(Event(name, owner.revision, PipelineChanged("loaded")))
         self._need_list()

@@ -75,10 +75,10 @@ def notify(state: str) -> None:
 def watchdog_interval() -> float | None:
     """Seconds between two reports to systemd's watchdog, half of what it waits for one
     (sd_watchdog_enabled(3)); None where it waits for none of ours."""
-    wanted, whose = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
-    if not wanted.isdecimal() or int(wanted) == 0 or whose not in ("", str(os.getpid())):
+    usec, whose = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
+    if not usec.isdecimal() or int(usec) == 0 or whose not in ("", str(os.getpid())):
         return None
-    return int(wanted) / 2_000_000
+    return int(usec) / 2_000_000
 
 
 def watch_until(

@@ -228,7 +228,7 @@ def replay(
             continue
         loaded.skip_to(entry.revision - 1)
         try:
-            loaded.apply(*_wanted(entry, codecs))
+            loaded.apply(*_recorded(entry, codecs))
         except Refused as error:
             findings.append(store_faults.not_replayed(loaded.name, entry.revision))
             findings += error.diagnostics
@@ -236,7 +236,7 @@ def replay(
     return findings
 
 
-def _wanted(
+def _recorded(
     entry: Entry, codecs: Codecs
 ) -> tuple[Request | Columns, Mapping[str, Sequence[int]] | None]:
     """What was asked for, and the ids that it gave, where they are written down."""

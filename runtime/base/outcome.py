@@ -32,8 +32,8 @@ class Outcome(NamedTuple):
 class RevisionConflict(Refused):
     """`if_revision` is not the current `revision`."""
 
-    def __init__(self, revision: int, wanted: int) -> None:
-        super().__init__([_revision_conflict(revision, wanted)])
+    def __init__(self, revision: int, expected: int) -> None:
+        super().__init__([_revision_conflict(revision, expected)])
         self.revision = revision
 
 
@@ -57,6 +57,6 @@ def outcome_of(plan: Plan, revision: int) -> Outcome:
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _revision_conflict(revision: int, wanted: int) -> Diagnostic:
-    return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
+def _revision_conflict(revision: int, expected: int) -> Diagnostic:
+    return Diagnostic("H0760", f"the revision is {revision}, not {expected}", (),
                       "read the rules again, and decide again")  # fmt: skip

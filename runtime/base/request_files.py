@@ -72,11 +72,11 @@ def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
 def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Columns:
     from ...lang.contract.rules.csv_columns import read_csv
 
-    wanted = (kind or path.stem).lower()
-    found = next((k for name, k in kinds.items() if name.lower() == wanted), None)
+    folded = (kind or path.stem).lower()
+    found = next((k for name, k in kinds.items() if name.lower() == folded), None)
     if found is None:
         known = list(kinds)
-        near = did_you_mean(wanted, known)
+        near = did_you_mean(folded, known)
         help_ = f"say it by `--kind`: {near or ', '.join(known)}"
         title = f"`{kind}` is no kind of rule" if kind else f"whose rules are in `{path}`?"
         raise errors.refused(errors.unknown_kind(title, help_))

@@ -153,12 +153,12 @@ class Client(Calls):
 
     def rule(self, kind: str, which: int | str) -> Shown:
         """By its id or its name."""
-        wanted = pb.GetRequest(pipeline=self.pipeline, kind=kind, form=pb.FORM_TEXT)
+        request = pb.GetRequest(pipeline=self.pipeline, kind=kind, form=pb.FORM_TEXT)
         if isinstance(which, int):
-            wanted.id = which
+            request.id = which
         else:
-            wanted.name = which
-        return replies.shown(self._call("Get", wanted))
+            request.name = which
+        return replies.shown(self._call("Get", request))
 
     def rules(
         self, *, kinds: Iterable[str] = (), ids: Iterable[int] = (), name: str = "",
@@ -167,25 +167,25 @@ class Client(Calls):
     ) -> Iterator[Shown]:  # fmt: skip
         """Those that fit everything that is said: `says` gives elements their values. Without
         `text` the texts are empty, and the agent has less to do."""
-        wanted = pb.ListRequest(pipeline=self.pipeline)
-        wanted.form = pb.FORM_TEXT if text else pb.FORM_BARE
-        wanted.filter.kinds.extend(kinds)
-        wanted.filter.ids.extend(ids)
-        wanted.filter.name, wanted.filter.counted = name, counted
+        request = pb.ListRequest(pipeline=self.pipeline)
+        request.form = pb.FORM_TEXT if text else pb.FORM_BARE
+        request.filter.kinds.extend(kinds)
+        request.filter.ids.extend(ids)
+        request.filter.name, request.filter.counted = name, counted
         for element, value in (says or {}).items():
-            wanted.filter.says.add(element=element, value=value)
+            request.filter.says.add(element=element, value=value)
         if refers_to is not None:
-            wanted.filter.refers_to.kind, wanted.filter.refers_to.id = refers_to
-        for part in self._parts("List", wanted):
+            request.filter.refers_to.kind, request.filter.refers_to.id = refers_to
+        for part in self._parts("List", request):
             yield from map(replies.shown, part.rules)
 
     def listing(self) -> Listing:
         """All rules with their texts, of one moment, and its revision."""
         from .desired_state import Listing
 
-        wanted = pb.ListRequest(pipeline=self.pipeline, form=pb.FORM_TEXT)
+        request = pb.ListRequest(pipeline=self.pipeline, form=pb.FORM_TEXT)
         rules, revision = list[Shown](), 0
-        for part in self._parts("List", wanted, self.timeout):
+        for part in self._parts("List", request, self.timeout):
             rules += map(replies.shown, part.rules)
             revision = part.revision
         return Listing(revision, rules)
@@ -228,25 +228,25 @@ class Client(Calls):
 
     def apply_intent(self, text: str, name: str = "") -> pb.Intent:
         """Tell an intent, in YAML or JSON (docs/intents.md). `name` is what diagnostics call it."""
-        wanted = pb.ApplyIntentRequest(pipeline=self.pipeline, text=text, name=name)
-        reply: pb.Intent = self._call("ApplyIntent", wanted)
+        request = pb.ApplyIntentRequest(pipeline=self.pipeline, text=text, name=name)
+        reply: pb.Intent = self._call("ApplyIntent", request)
         return reply
 
     def intents(self, *ids: str) -> list[pb.Intent]:
         """All, or those that are named; of all pipelines if none was."""
-        wanted = pb.ListIntentsRequest(pipeline=self.pipeline, ids=ids)
-        return list(self._call("ListIntents", wanted).intents)
+        request = pb.ListIntentsRequest(pipeline=self.pipeline, ids=ids)
+        return list(self._call("ListIntents", request).intents)
 
     def remove_intent(self, id_: str) -> pb.Intent:
         """End it now. Returns what it was."""
-        wanted = pb.RemoveIntentRequest(pipeline=self.pipeline, id=id_)
-        reply: pb.Intent = self._call("RemoveIntent", wanted)
+        request = pb.RemoveIntentRequest(pipeline=self.pipeline, id=id_)
+        reply: pb.Intent = self._call("RemoveIntent", request)
         return reply
 
     def reports(self, *ids: str, period: float = 10.0) -> Generator[pb.IntentReports, None, None]:
         """What came of intents, at once and every `period` seconds, until this is closed."""
-        wanted = pb.ReportIntentsRequest(pipeline=self.pipeline, ids=ids, period=period)
-        yield from self._parts("ReportIntents", wanted)
+        request = pb.ReportIntentsRequest(pipeline=self.pipeline, ids=ids, period=period)
+        yield from self._parts("ReportIntents", request)
 
     # ---- pipelines --------------------------------------------------------------------------
 

@@ -50,19 +50,19 @@ class Ports(NamedTuple):
 
 
 def difference(
-    manifest: Manifest, ports: Ports, listing: Listing, wanted: Request,
+    manifest: Manifest, ports: Ports, listing: Listing, desired: Request,
     kinds: Collection[str] = (), leave: Collection[Reference] = (),
 ) -> Difference:  # fmt: skip
-    """`kinds`: those that `wanted` is about; without, all but the named ones, which the edge's own
+    """`kinds`: those that `desired` is about; without, all but the named ones, which the edge's own
     file gives, and those that it has rules of. `leave`: rules that are another's. Raises `Refused`
     if the state cannot be."""
     book = RuleBook(manifest, ports.numbers, ports.ifindexes)
-    wanted = canonical(_checked(wanted, book), book.folded_kinds)
-    about = _about(book, wanted, kinds)
+    desired = canonical(_checked(desired, book), book.folded_kinds)
+    about = _about(book, desired, kinds)
     mine = [s for s in listing.rules if not s.owned and s.kind in about]
     others = [s for s in listing.rules if not s.owned and s.kind not in about]
     left = [s for s in mine if Reference(s.kind, s.id) in leave]
-    book.commit(book.plan(_beside(wanted, [*others, *left])))
+    book.commit(book.plan(_beside(desired, [*others, *left])))
     there = Counter((_key(s.kind, s.id, s.name), _bare(s)) for s in mine)
     want = _texts(book, about)
     if there == want:
@@ -73,18 +73,18 @@ def difference(
     changed = {key for key, _ in (there - want) + (want - there)}
     whole = _replaced(now, book, changed)
     single = [key for key in changed if key[0] not in whole]
-    request = Request((*_single(now, book, single), *_whole(wanted, left, whole)))
+    request = Request((*_single(now, book, single), *_whole(desired, left, whole)))
     if not _makes(now, request, want):
-        request = Request(_whole(wanted, left, {kind for kind, _ in changed}))
+        request = Request(_whole(desired, left, {kind for kind, _ in changed}))
     return Difference(listing.revision, request, lines)
 
 
-def _checked(wanted: Request, book: RuleBook) -> Request:
+def _checked(desired: Request, book: RuleBook) -> Request:
     """That it says what is to be, each rule with a name or an id of its own. Raises `Refused`."""
     found = []
-    for change in wanted.changes:
+    for change in desired.changes:
         if change.operation != "create":
-            found.append(_no_state(wanted, change))
+            found.append(_no_state(desired, change))
             continue
         for item in change.items:
             if not isinstance(item, RuleItem):
@@ -92,26 +92,26 @@ def _checked(wanted: Request, book: RuleBook) -> Request:
             kind = book.folded_kinds.get(fold(item.kind))
             by_name = item.name is not None and kind is not None and kind.rule.named
             if item.id is None and not by_name and (kind is not None or not item.kind):
-                found.append(_no_id(wanted, item))
+                found.append(_no_id(desired, item))
     if found:
         raise refused(*found)
-    return wanted
+    return desired
 
 
-def _about(book: RuleBook, wanted: Request, kinds: Collection[str]) -> set[str]:
+def _about(book: RuleBook, desired: Request, kinds: Collection[str]) -> set[str]:
     chosen = {k for k, kind in book.kinds.items() if k in kinds or not (kinds or kind.rule.named)}
-    return _kinds_of(wanted) | chosen
+    return _kinds_of(desired) | chosen
 
 
-def _beside(wanted: Request, rules: Iterable[Shown]) -> Request:
+def _beside(desired: Request, rules: Iterable[Shown]) -> Request:
     """The request, and after it rules as they are shown; places stay what they were."""
-    name, text = "<wanted>", request_text(wanted) if wanted.changes else ""
-    if wanted.source is not None:
-        name, text = wanted.source.name, wanted.source.text
+    name, text = "<wanted>", request_text(desired) if desired.changes else ""
+    if desired.source is not None:
+        name, text = desired.source.name, desired.source.text
     more = ";\n".join(f"create {rule.text}" for rule in rules)
     if not more:
-        return wanted
-    separator = "\n;\n" if wanted.changes else "\n"
+        return desired
+    separator = "\n;\n" if desired.changes else "\n"
     return parse_request(Source(name, f"{text.rstrip().rstrip(';')}{separator}{more}"))
 
 
@@ -157,8 +157,8 @@ def _replaced(now: RuleBook, then: RuleBook, keys: Iterable[Key]) -> set[str]:
     is to give less than it does, which no update says."""
     found = set()
     for key in keys:
-        old, wanted = _find(now, key), _find(then, key)
-        less = old is not None and wanted is not None and bool(_gives(old) - _gives(wanted))
+        old, desired = _find(now, key), _find(then, key)
+        less = old is not None and desired is not None and bool(_gives(old) - _gives(desired))
         if now.kinds[key[0]].grouped or less:
             found.add(key[0])
     return found
@@ -171,14 +171,14 @@ def _gives(rule: Rule) -> set[str]:
 def _single(now: RuleBook, then: RuleBook, keys: Iterable[Key]) -> Iterator[Change]:
     """A change for each rule that differs: what stays keeps what it counted."""
     for key in sorted(keys, key=str):
-        old, wanted = _find(now, key), _find(then, key)
-        if old is not None and wanted is not None and _same_match(old, wanted):
-            yield Change("update", (_given(wanted, then),))
+        old, desired = _find(now, key), _find(then, key)
+        if old is not None and desired is not None and _same_match(old, desired):
+            yield Change("update", (_given(desired, then),))
             continue
         if old is not None:
             yield Change("delete", (RuleItem(old.kind, old.id, None, (), False),))
-        if wanted is not None:
-            yield Change("create", (_item(wanted, then),))
+        if desired is not None:
+            yield Change("create", (_item(desired, then),))
 
 
 def _find(book: RuleBook, key: Key) -> Rule | None:
@@ -211,9 +211,9 @@ def _kinds_of(request: Request) -> set[str]:
     return {i.kind for c in request.changes for i in c.items if isinstance(i, RuleItem)}
 
 
-def _whole(wanted: Request, left: Sequence[Shown], kinds: set[str]) -> tuple[Change, ...]:
+def _whole(desired: Request, left: Sequence[Shown], kinds: set[str]) -> tuple[Change, ...]:
     """Make each of these kinds exactly what is wanted of it."""
-    changes = (*wanted.changes, *_beside(Request(()), left).changes)
+    changes = (*desired.changes, *_beside(Request(()), left).changes)
     items = [i for c in changes for i in c.items if isinstance(i, RuleItem) and i.kind in kinds]
     # Kinds without rules first: a bare word could be taken for what the rule before it gives.
     empty = sorted(kinds - {item.kind for item in items})

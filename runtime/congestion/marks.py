@@ -29,16 +29,16 @@ def request_for(
     verdict: Verdict, loaded: AnyLoaded, shape: Shape, cpus: Mapping[int, int]
 ) -> Request:
     """What brings the rules in line with a verdict; without changes where they are."""
-    wanted = ((shape.element, Matcher("value", 1)),) if verdict.congested else None
+    desired = ((shape.element, Matcher("value", 1)),) if verdict.congested else None
     flags = list(loaded.book.rules(shape.flag))
     wrong = [
-        flag for flag in flags if flag.match != wanted
+        flag for flag in flags if flag.match != desired
     ]  # also one that says 0, by somebody else
     changes: list[Change] = []
     if wrong:
         gone = tuple(RuleItem(shape.flag, flag.id, None, (), False) for flag in wrong)
         changes.append(Change("delete", gone))
-    if wanted and len(wrong) == len(flags):
+    if desired and len(wrong) == len(flags):
         flag = RuleItem(shape.flag, None, None, (IE(shape.element, "", "value", 1),))
         changes.append(Change("create", (flag,)))
     for kind in shape.marked:
@@ -56,7 +56,7 @@ def _marks(verdict: Verdict, rules: list[Rule], cpus: Mapping[int, int]) -> Iter
     for cpu, own in by_cpu.items():
         count = -(-len(own) * verdict.levels.get(cpu, 0) // PARTS)
         for place, rule in enumerate(sorted(own, key=lambda r: -r.sequence)):
-            wanted = int(place < count)
-            if dict(rule.values).get("overloaded", 0) != wanted:
-                mark = IE("overloaded", "", "value", wanted)
+            desired = int(place < count)
+            if dict(rule.values).get("overloaded", 0) != desired:
+                mark = IE("overloaded", "", "value", desired)
                 yield RuleItem(rule.kind, rule.id, None, (mark,))

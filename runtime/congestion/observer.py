@@ -131,10 +131,10 @@ def _of_card(
 
 def _found(loaded: AnyLoaded, shape: Shape, *more: tuple[str, str]) -> int:
     """Packets of mobile users that have no priority; and what is counted as `more`."""
-    wanted = {*(("miss", kind) for kind in shape.marked), *more}
+    needed = {*(("miss", kind) for kind in shape.marked), *more}
     events, total = loaded.maps["events"], 0
     for counter in loaded.manifest.counters:
-        if (counter.group, counter.reason) in wanted:
+        if (counter.group, counter.reason) in needed:
             key = counter.index.to_bytes(4, "little")
             values = events.lookup_per_cpu(key) if events.per_cpu else (events.lookup(key) or b"",)
             total += sum(int.from_bytes(value, "little") for value in values or ())

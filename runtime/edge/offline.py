@@ -50,10 +50,10 @@ def _links(named: Iterable[tuple[str, int]]) -> Iterable[Link]:
 def ports_of(config: Config, manifest: Manifest) -> tuple[tuple[Port, ...], dict[str, Port]]:
     """The ports, with MAC addresses made up, and the same by interface."""
     made = {
-        wanted.interface: Port(
-            wanted.number, wanted.name, manifest.roles[wanted.role], wanted.number, MTU,
-            bytes((2, 0, 0, 0, 0, wanted.number)), vlan=wanted.vlan,
+        port.interface: Port(
+            port.number, port.name, manifest.roles[port.role], port.number, MTU,
+            bytes((2, 0, 0, 0, 0, port.number)), vlan=port.vlan,
         )
-        for wanted in config.ports
+        for port in config.ports
     }  # fmt: skip
     return tuple(made.values()), made

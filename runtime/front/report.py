@@ -1,4 +1,4 @@
-"""Connections that are refused, told once a second."""
+"""Connections that are refused, reported once a second."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PERIOD = 1.0
 
 
 class Refusals:
-    """May be told by any thread."""
+    """May be called by any thread."""
 
-    def __init__(self, timers: Timers, told: Callable[[str, str, int], object]) -> None:
-        """`told`: of a host, why and how often it was refused in the last second."""
-        self._timers, self._told, self._lock = timers, told, Lock()
+    def __init__(self, timers: Timers, report: Callable[[str, str, int], object]) -> None:
+        """`report`: of a host, why and how often it was refused in the last second."""
+        self._timers, self._report, self._lock = timers, report, Lock()
         self._found: Counter[tuple[str, str]] = Counter()
 
     def __call__(self, host: str, why: str) -> None:
@@ -32,4 +32,4 @@ class Refusals:
         with self._lock:
             found, self._found = self._found, Counter()
         for (host, why), count in found.items():
-            self._told(host, why, count)
+            self._report(host, why, count)

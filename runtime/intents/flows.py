@@ -79,8 +79,8 @@ class Flow:
         """What a field must be so that this header follows its own."""
         for step in self.follows:
             if step.source == node:
-                for wanted, ranges in step.when:
-                    if wanted == name and len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+                for required, ranges in step.when:
+                    if required == name and len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
                         return ranges[0][0]
         return None
 
@@ -186,10 +186,10 @@ class Follower:
         if not fitting:
             after = before.spec.name if before is not None else ""
             headers = [self.layers[n].header for n in names]
-            wanted = [
+            required = [
                 h if headers.count(h) == 1 else n for n, h in zip(names, headers, strict=True)
             ]
-            self.found.add(_not_next(spec.span, spec.name, after, wanted))
+            self.found.add(_not_next(spec.span, spec.name, after, required))
             return None
         if len(fitting) > 1:
             self.found.add(_several(spec.span, spec.name, fitting))
@@ -222,8 +222,8 @@ class Follower:
                 self.found.add(_bad_value(where, text, place.spec.name, name, why))
             ranges = following.get(name)
             if value is not None and ranges and not any(low <= value <= up for low, up in ranges):
-                wanted = " | ".join(f"{a}" if a == b else f"{a}..{b}" for a, b in ranges)
-                why = f"what follows comes where it is {wanted}"
+                required = " | ".join(f"{a}" if a == b else f"{a}..{b}" for a, b in ranges)
+                why = f"what follows comes where it is {required}"
                 self.found.add(_bad_value(where, text, place.spec.name, name, why))
 
 

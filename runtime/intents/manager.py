@@ -103,7 +103,7 @@ class IntentManager:
             ends = begins + document.duration if document.duration is not None else None
             if ends is not None and ends <= now:
                 raise refused(errors.over(document.duration_at))
-            wanted = Intent(owner.name, document.id, source.name, source.text, begins, ends)
+            intent = Intent(owner.name, document.id, source.name, source.text, begins, ends)
             before = self._intents.get((owner.name, document.id))
             if before is not None and before.text == source.text:
                 seen = self._seen(before)
@@ -112,7 +112,7 @@ class IntentManager:
                     return seen
             self._allowed(document, source, owner, before, begins > now)
             rules = before.rules if before is not None and before.state == "active" else ()
-            taken = self._store.add(replace(wanted, rules=rules))
+            taken = self._store.add(replace(intent, rules=rules))
             if begins <= now:
                 try:
                     taken = self._begin(taken, owner)
@@ -155,11 +155,11 @@ class IntentManager:
 
     def find(self, pipeline: str = "", ids: Iterable[str] = ()) -> list[Intent]:
         """By pipeline and name; without a pipeline, of all."""
-        wanted = set(ids)
+        chosen = set(ids)
         found = [
             intent for intent in list(self._intents.values())
             if (not pipeline or intent.pipeline == pipeline)
-            and (not wanted or intent.id in wanted)
+            and (not chosen or intent.id in chosen)
         ]  # fmt: skip
         return [self._seen(i) for i in sorted(found, key=lambda i: (i.pipeline, i.id))]
 

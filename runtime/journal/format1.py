@@ -191,8 +191,8 @@ class _Made:
     def _answers(self, db: sqlite3.Connection, item: Item, last: int) -> list[Entry]:
         """Those that can be read."""
         found, wrong = list[Entry](), ""
-        wanted = "SELECT * FROM answers WHERE pipeline = ? ORDER BY revision"
-        for row in db.execute(wanted, (item.id,)).fetchall():
+        query = "SELECT * FROM answers WHERE pipeline = ? ORDER BY revision"
+        for row in db.execute(query, (item.id,)).fetchall():
             try:
                 _need(row, int, "revision")
                 _need(row, str, "key")

@@ -172,9 +172,9 @@ class Log:
         os.pwrite(self._file, fresh.encode(), fresh.place)
         self._head, self._head_fresh = fresh, True
 
-    def _wait(self, wanted: int = 1 << 64) -> None:
+    def _wait(self, target: int = 1 << 64) -> None:
         """Until nobody waits for the disk, or so many records are on it. The lock is had."""
-        while self._syncing and self._synced < wanted:
+        while self._syncing and self._synced < target:
             self._waiting += 1
             try:
                 self._changed.wait()
@@ -233,11 +233,11 @@ class Log:
         """Return when all that was written so far is on the disk. Who comes while another waits for
         the disk shares the next waiting. Raises `Refused` if the disk fails: then nothing more is
         written."""
-        wanted = self._written
+        target = self._written
         with self._lock:
             if self._syncing:
-                self._wait(wanted)
-            if self._synced >= wanted:
+                self._wait(target)
+            if self._synced >= target:
                 return
             if self.failed:
                 raise refused(_not_durable(str(self.path), self.failed))

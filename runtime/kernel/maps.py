@@ -237,9 +237,9 @@ class Map(Descriptor):
     def _count(self, keys: Bytes, values: Bytes | None = None) -> int:
         size = memoryview(keys).nbytes
         count = size // self.key_size if self.key_size else 0
-        wanted = count * self.element_size
+        expected = count * self.element_size
         if size != count * self.key_size or (
-            values is not None and memoryview(values).nbytes != wanted
+            values is not None and memoryview(values).nbytes != expected
         ):
             raise self._wrong_size(keys, values)
         return count
@@ -247,8 +247,8 @@ class Map(Descriptor):
     def _wrong_size(self, key: Bytes, value: Bytes | None = None) -> ValueError:
         given = f"{memoryview(key).nbytes}"
         given += f" and {memoryview(value).nbytes}" if value is not None else ""
-        wanted = f"{self.key_size}-byte keys and {self.element_size}-byte elements"
-        return ValueError(f"map `{self.name}` has {wanted}, given {given} bytes")
+        expected = f"{self.key_size}-byte keys and {self.element_size}-byte elements"
+        return ValueError(f"map `{self.name}` has {expected}, given {given} bytes")
 
     def _error(self, verb: str, errno: int, done: int = 0) -> BpfError:
         fixes = {

@@ -50,16 +50,16 @@ def confine(kept: Iterable[str]) -> None:
     with suppress(ValueError, OSError):  # a thousand connections at an address take as many
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    wanted, have = sum(1 << NUMBERS[name] for name in kept), permitted()
-    if wanted & ~have:
-        wanted |= 1 << NUMBERS[TIMES]
+    needed, have = sum(1 << NUMBERS[name] for name in kept), permitted()
+    if needed & ~have:
+        needed |= 1 << NUMBERS[TIMES]
     system.prctl(_SET_NO_NEW_PRIVS, 1)
     with suppress(OSError):  # without CAP_SETPCAP: nothing can be got beyond what is permitted
         system.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
         for number in range(64):
-            if not wanted >> number & 1 and _bounded(number):
+            if not needed >> number & 1 and _bounded(number):
                 system.prctl(_CAPBSET_DROP, number)
-    left = wanted & have
+    left = needed & have
     if not os.geteuid():
         system.set_capabilities(left)
         return

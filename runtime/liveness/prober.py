@@ -154,14 +154,14 @@ class Prober:
                 self._by_number.pop(probed.number, None)
         for name, owner in owners.items():
             loaded = owner.loaded
-            wanted, shape = LIVENESS.of(loaded.about), shape_of(loaded.manifest)
-            if wanted is not None and shape is not None and isinstance(loaded, Loaded):
+            settings, shape = LIVENESS.of(loaded.about), shape_of(loaded.manifest)
+            if settings is not None and shape is not None and isinstance(loaded, Loaded):
                 pipeline = self._pipelines.setdefault(name, _Pipeline(owner))
                 with suppress(Refused):
-                    self._enter(pipeline, wanted, shape)
+                    self._enter(pipeline, settings, shape)
         self._look_at = time.monotonic() + (_AGAIN if self._pipelines else _IDLE)
 
-    def _enter(self, pipeline: _Pipeline, wanted: Liveness, shape: Shape) -> None:
+    def _enter(self, pipeline: _Pipeline, settings: Liveness, shape: Shape) -> None:
         """Bring what is probed up to date with the rules."""
         owner = pipeline.owner
         with owner.still(time.monotonic() + _TURN) as loaded:
@@ -172,18 +172,18 @@ class Prober:
             rules = {
                 Reference(rule.kind, rule.id): rule
                 for rule in loaded.book.rules(shape.kind)
-                if wanted.targets.get(rule.name) != ""
+                if settings.targets.get(rule.name) != ""
             }
             dead = overlays_of(loaded.book, shape.kind, loaded.writer.absent)
-            paths = {to: _path(loaded, rule, wanted, shape) for to, rule in rules.items()}
+            paths = {to: _path(loaded, rule, settings, shape) for to, rule in rules.items()}
         now, overlays = time.monotonic(), dict[Reference, _Probed]()
         for at, (to, rule) in enumerate(rules.items()):
             known = pipeline.overlays.get(to)
             if known is None or known.rule.sequence != rule.sequence:
                 self._next += 1
-                health = Health(wanted, to not in dead)
+                health = Health(settings, to not in dead)
                 # Not all at once, and the first soon.
-                due = now + wanted.interval * at / len(rules)
+                due = now + settings.interval * at / len(rules)
                 known = _Probed(self._next, rule, health, None, due)
             known.rule, known.path = rule, paths[to]
             overlays[to] = known
@@ -275,18 +275,18 @@ def quality_of(probed: _Probed) -> Quality:
     )  # fmt: skip
 
 
-def _path(loaded: Loaded, rule: Rule, wanted: Liveness, shape: Shape) -> Path | None:
+def _path(loaded: Loaded, rule: Rule, settings: Liveness, shape: Shape) -> Path | None:
     """None where its port is not there."""
     values: Mapping[str, int] = {**dict(rule.values), **{e: m.value for e, m in rule.match}}
     to = dict(rule.references).get(shape.port)
     port = next((p for p in loaded.ports if to is not None and p.number == to.id), None)
-    target = wanted.targets.get(rule.name)
+    target = settings.targets.get(rule.name)
     if port is None or not {shape.local, shape.remote} <= values.keys():
         return None
     local, remote = (IPv4Address(values[end]).packed for end in (shape.local, shape.remote))
     return Path(
         port.neighbours_of, local, remote, values.get(shape.key),
-        IPv4Address(wanted.source).packed if wanted.source else local,
+        IPv4Address(settings.source).packed if settings.source else local,
         IPv4Address(target).packed if target else remote,
     )  # fmt: skip
 

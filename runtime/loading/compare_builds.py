@@ -25,9 +25,9 @@ def compare(old: Manifest, new: Manifest, answers: Answers | None = None) -> Sch
     kinds = {kind.name: _kind(old, kind, new, answers) for kind in old.rules}
     states = {s.name: was for s in new.states if (was := _kept_state(old, s, answers))}
     roles = {
-        number: new.roles.index(wanted)
+        number: new.roles.index(target)
         for number, role in enumerate(old.roles)
-        if (wanted := answers.ports.get(role, role)) in new.roles
+        if (target := answers.ports.get(role, role)) in new.roles
     }
     found = [*_pipelines(old, new, answers), *_ports(old, new, answers)]
     for change in kinds.values():
@@ -50,15 +50,15 @@ def _pipelines(old: Manifest, new: Manifest, answers: Answers) -> Differences:
 
 
 def _ports(old: Manifest, new: Manifest, answers: Answers) -> Differences:
-    wanted = {role: answers.ports.get(role, role) for role in old.roles}
-    for role, now in wanted.items():
+    target = {role: answers.ports.get(role, role) for role in old.roles}
+    for role, now in target.items():
         if now not in new.roles:
             answer = "ports", f"{role}: …"
             yield Difference(f"ports {role}", role, _NONE, ("port", role), answer)
         elif now != role:
             yield Difference(f"ports {role}", role, now)
     for role in new.roles:
-        if role not in wanted.values():
+        if role not in target.values():
             yield Difference(f"ports {role}", _NONE, role)
     if old.max_ports != new.max_ports:
         last = [f"numbers up to {m.max_ports - 1}" for m in (old, new)]
@@ -107,8 +107,8 @@ def _size(kind: RuleKind) -> str:
 
 
 def _kind(old: Manifest, kind: RuleKind, new: Manifest, answers: Answers) -> KindChange:
-    wanted = answers.kind(kind.name)
-    other = next((r for r in new.rules if r.name == wanted), None)
+    target = answers.kind(kind.name)
+    other = next((r for r in new.rules if r.name == target), None)
     elements = {name: answers.element(kind.name, name) for name in elements_of(kind)}
     change = KindChange(kind, other, elements, False)
     return replace(change, kept=maps_reusable(old, change, new, answers))
@@ -164,9 +164,9 @@ class _KindDifferences:
     def _match(self, other: RuleKind) -> Differences:
         there = {match.element: match for match in other.match}
         for match in self.kind.match:
-            wanted = self.change.elements[match.element]
-            becomes = _matched(there[wanted]) if wanted in there else ""
-            yield from self._element(match.element, _matched(match), wanted, becomes)
+            target = self.change.elements[match.element]
+            becomes = _matched(there[target]) if target in there else ""
+            yield from self._element(match.element, _matched(match), target, becomes)
         mapped = {self.change.elements[match.element] for match in self.kind.match}
         for name, match in there.items():
             if name not in mapped:
@@ -174,9 +174,9 @@ class _KindDifferences:
 
     def _gives(self, other: RuleKind) -> Differences:
         for name in self.kind.gives:
-            wanted = self.change.elements[name]
-            becomes = _given(self.new.element(wanted)) if wanted in other.gives else ""
-            yield from self._element(name, _given(self.old.element(name)), wanted, becomes)
+            target = self.change.elements[name]
+            becomes = _given(self.new.element(target)) if target in other.gives else ""
+            yield from self._element(name, _given(self.old.element(name)), target, becomes)
         mapped = {self.change.elements[name] for name in self.kind.gives}
         needed = {r.element for r in other.requires if not r.when}
         for name in other.gives:
@@ -193,23 +193,23 @@ class _KindDifferences:
         shape += ", needed" * needed
         return Difference(place, _NONE, shape, concern, ("defaults", f"{place}: …"))
 
-    def _element(self, name: str, running: str, wanted: str | None, becomes: str) -> Differences:
+    def _element(self, name: str, running: str, target: str | None, becomes: str) -> Differences:
         """An element; `becomes` is empty where the new build has no such element there."""
         place, concern = f"{self.name}.{name}", (self.name, name)
         answer = "elements", f"{place}: ~"
-        if wanted is None:
+        if target is None:
             yield Difference(place, running, "given up")
             return
         if not becomes:
             yield Difference(place, running, _NONE, concern, answer)
             return
-        one, other = self.old.element(name), self.new.element(wanted)
+        one, other = self.old.element(name), self.new.element(target)
         if one.kind != other.kind:
             yield Difference(place, one.type, other.type, concern, answer)
         elif one.symbols != other.symbols:
             yield Difference(place, _words(one), _words(other))
-        elif name != wanted or running != becomes:
-            yield Difference(place, running, f"{wanted}: {becomes}" if name != wanted else becomes)
+        elif name != target or running != becomes:
+            yield Difference(place, running, f"{target}: {becomes}" if name != target else becomes)
 
 
 def _matched(match: Match) -> str:

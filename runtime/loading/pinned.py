@@ -71,21 +71,21 @@ class Pinned(ABC):
         """The rules as bytes."""
 
     def apply(
-        self, wanted: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
+        self, request: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
     ) -> Plan:
         """Make a request's changes, or create packed rules, in one transaction. Raises `Refused`
         with nothing changed. `again`: see `RuleBook.plan`."""
-        plan = self.plan(wanted, again)
+        plan = self.plan(request, again)
         self.apply_plan(plan)
         return plan
 
     def plan(
-        self, wanted: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
+        self, request: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
     ) -> Plan:
         """Plan a request. Raises `Refused`; changes nothing."""
-        if isinstance(wanted, Request):
-            return self.book.plan(wanted, again)
-        return self.book.plan_columns(wanted)
+        if isinstance(request, Request):
+            return self.book.plan(request, again)
+        return self.book.plan_columns(request)
 
     @abstractmethod
     def apply_plan(

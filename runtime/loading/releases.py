@@ -226,11 +226,11 @@ def _is_record(objects: Any) -> bool:
 
 
 def _is_port(port: Any) -> bool:
-    wanted = {field.name: int if field.type == "int" else str for field in fields(PortConfig)}
+    expected = {field.name: int if field.type == "int" else str for field in fields(PortConfig)}
     return (
         isinstance(port, dict)
-        and port.keys() == wanted.keys()
-        and all(type(port[name]) is kind for name, kind in wanted.items())
+        and port.keys() == expected.keys()
+        and all(type(port[name]) is kind for name, kind in expected.items())
     )
 
 

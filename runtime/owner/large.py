@@ -28,13 +28,13 @@ TRIES = 3
 
 def is_large(asked: DecodedRequest, owner: Owner) -> bool:
     """Whether it takes long. A card's rules change one by one anyway."""
-    wanted = asked.wanted
-    if wanted is None or not isinstance(owner.loaded, Loaded):
+    parsed = asked.parsed
+    if parsed is None or not isinstance(owner.loaded, Loaded):
         return False
     if len(asked.request.content) >= FEWEST:
         return True
-    if isinstance(wanted, Request):
-        for change in wanted.changes:
+    if isinstance(parsed, Request):
+        for change in parsed.changes:
             if change.operation == "replace":
                 return True
     return False
@@ -54,7 +54,7 @@ def make_large(owner: Owner, asked: DecodedRequest, until: float | None) -> Outc
 
 
 def _in_pieces(owner: Owner, asked: DecodedRequest, last: bool) -> Outcome:
-    loaded, wanted = owner.loaded, owner.fresh(asked)
+    loaded, parsed = owner.loaded, owner.fresh(asked)
     if not isinstance(loaded, Loaded):  # by now
         return owner.make(asked)
     book, touched = loaded.book, WriteSet()
@@ -71,10 +71,10 @@ def _in_pieces(owner: Owner, asked: DecodedRequest, last: bool) -> Outcome:
     pause = Slices(owner.lock, check)
     owner.touched, owner.goes_first = touched, last
     try:
-        with book.planned(wanted, pause) as plan:
-            if plan.blocks and isinstance(wanted, Columns):
+        with book.planned(parsed, pause) as plan:
+            if plan.blocks and isinstance(parsed, Columns):
                 with pause.aside():
-                    asked = _with_ids(asked, wanted, plan.blocks[0].ids)
+                    asked = _with_ids(asked, parsed, plan.blocks[0].ids)
             outcome = owner.carry_out(asked, plan, pause, check)
         owner.touched = None
         loaded.writer.settle(pause)
@@ -83,10 +83,10 @@ def _in_pieces(owner: Owner, asked: DecodedRequest, last: bool) -> Outcome:
     return outcome
 
 
-def _with_ids(asked: DecodedRequest, wanted: Columns, ids: Array) -> DecodedRequest:
+def _with_ids(asked: DecodedRequest, parsed: Columns, ids: Array) -> DecodedRequest:
     """The same, for the journal: others' rules, which come before it, may have other ids when they
     are made again alone."""
-    made = numbered(wanted, ids)
+    made = numbered(parsed, ids)
     if made is None:
         return asked
     return asked._replace(request=asked.request._replace(content=dump(made)))

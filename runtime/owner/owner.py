@@ -96,12 +96,12 @@ class Owner(UpgradablePipeline):
     def _in_force(self, request: ApplyRequest, until: float | None) -> Outcome:
         codecs = self.codecs
         # In the numbers of another build it may say nothing, but may have been answered before.
-        wanted: Request | Columns | None = request.parsed
-        if wanted is None and request.digest in ("", self.loaded.manifest.digest):
-            wanted = read(request, codecs)
+        parsed: Request | Columns | None = request.parsed
+        if parsed is None and request.digest in ("", self.loaded.manifest.digest):
+            parsed = read(request, codecs)
         digest = blake2b(request.content, digest_size=16).digest() if request.key else b""
-        asked = _new(DecodedRequest, (request, digest, wanted, codecs))
-        del wanted
+        asked = _new(DecodedRequest, (request, digest, parsed, codecs))
+        del parsed
         if is_large(asked, self):
             return make_large(self, asked, until)
         try:
@@ -121,8 +121,8 @@ class Owner(UpgradablePipeline):
 
     def fresh(self, asked: DecodedRequest) -> Request | Columns:
         """What it says to the build that is loaded."""
-        if asked.wanted is not None and asked.codecs is self.codecs:
-            return asked.wanted
+        if asked.parsed is not None and asked.codecs is self.codecs:
+            return asked.parsed
         if asked.request.digest not in ("", self.loaded.manifest.digest):
             raise refused(faults.other_build())
         return read(asked.request, self.codecs)  # upgraded since it was read
@@ -130,12 +130,12 @@ class Owner(UpgradablePipeline):
     def make(self, asked: DecodedRequest) -> Outcome:
         """In its turn: plan it and carry it out. Raises `Conflict` where a large request goes
         first."""
-        wanted, loaded = asked.wanted, self.loaded
-        if wanted is None or asked.codecs is not self.codecs:
-            wanted = self.fresh(asked)
+        parsed, loaded = asked.parsed, self.loaded
+        if parsed is None or asked.codecs is not self.codecs:
+            parsed = self.fresh(asked)
         if asked.request.if_revision is not None:
             self.expect(asked.request.if_revision)
-        plan = loaded.plan(wanted)
+        plan = loaded.plan(parsed)
         if self.goes_first and (draft := loaded.book.draft) is not None and draft.met_by(plan):
             raise Conflict
         return self.carry_out(asked, plan)

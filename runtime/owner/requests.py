@@ -44,7 +44,7 @@ class DecodedRequest(NamedTuple):
 
     request: ApplyRequest
     digest: bytes
-    wanted: Request | Columns | None
+    parsed: Request | Columns | None
     codecs: Codecs
 
 

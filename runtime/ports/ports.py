@@ -58,7 +58,7 @@ class PortConfig:
 
 
 def find_ports(
-    wanted: Iterable[PortConfig], links: Iterable[Link], addresses: Iterable[Address]
+    configs: Iterable[PortConfig], links: Iterable[Link], addresses: Iterable[Address]
 ) -> list[Port]:
     """The ports as their interfaces are now, without those whose interface is missing."""
     links = list(links)
@@ -69,7 +69,7 @@ def find_ports(
             number = int.from_bytes(each.address, "big")
             first.setdefault((each.index, len(each.address)), number)
     found = []
-    for port in wanted:
+    for port in configs:
         link = by_name.get(port.interface)
         if link is None:
             continue
@@ -115,10 +115,10 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0)
         if port is not None:
             way_out = (egress or port.ifindex).to_bytes(4, "little")
             maps["egress"].update(number.to_bytes(4, "little"), way_out)
-    wanted = {
+    desired = {
         p.ifindex.to_bytes(4, "little"): n.to_bytes(4, "little") for n, p in by_number.items()
     }
-    sync_map(maps["port_numbers"], wanted)
+    sync_map(maps["port_numbers"], desired)
     write_port_slots(maps, {port.ifindex: number for number, port in by_number.items()})
 
 
@@ -127,9 +127,9 @@ def write_port_slots(maps: Mapping[str, Map], numbers: Mapping[int, int]) -> Non
     if "port_slots" not in maps:
         return
     with maps["port_slots"].mmap().cast("Q") as slots:
-        wanted = {index % len(slots): index | number << 32 for index, number in numbers.items()}
+        desired = {index % len(slots): index | number << 32 for index, number in numbers.items()}
         for at in range(len(slots)):
-            slots[at] = wanted.get(at, 0)
+            slots[at] = desired.get(at, 0)
 
 
 def _port_bytes(port: Port) -> bytes:
@@ -186,17 +186,17 @@ def write_neighbours(
         )
 
 
-def sync_map(into: Map, wanted: Mapping[bytes, bytes]) -> None:
+def sync_map(into: Map, desired: Mapping[bytes, bytes]) -> None:
     """Make a HASH hold exactly this, with as few writes as possible. A value that differs is
     deleted and inserted, since replacing one hides other keys for a moment."""
     found = dict(into.items())
-    stale = [key for key, value in found.items() if wanted.get(key) != value]
+    stale = [key for key, value in found.items() if desired.get(key) != value]
     for key in stale:
         into.delete(key)
     if stale:
         # The kernel hands a deleted element's memory out at once, read by a packet or not.
         online_cpus_grace()
-    for key, value in wanted.items():
+    for key, value in desired.items():
         if found.get(key) != value:
             into.update(key, value)
 
@@ -222,7 +222,7 @@ class NextHopCache:
         self.ports = {port.number: port for port in ports}
         self._routes, self._known = dict(routes), neighbours
         given, self._given = self._given, {}
-        stale = frozenset(was for wanted, was in given.items() if self.next_hop(*wanted) != was)
+        stale = frozenset(was for desired, was in given.items() if self.next_hop(*desired) != was)
         complete, self.complete = self.complete, False  # until rules have been brought up to date
         return stale if complete else None
 
@@ -265,11 +265,11 @@ class NextHopCache:
         return next_hop_bytes(found, mac)
 
 
-def all_configured(wanted: Iterable[PortConfig], ports: Iterable[Port]) -> tuple[Port, ...]:
+def all_configured(configs: Iterable[PortConfig], ports: Iterable[Port]) -> tuple[Port, ...]:
     """All configured ports; those whose interface is missing have the ifindex 0."""
     here = {port.number: port for port in ports}
     return tuple(
         here.get(w.number)
         or Port(w.number, w.name, w.role, w.interface, 0, 0, b"", 0, 0, w.vlan, 0)
-        for w in wanted
+        for w in configs
     )

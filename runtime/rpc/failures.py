@@ -178,10 +178,10 @@ def failure_of(details: bytes) -> pb.Failure | None:
     status, failed = pb.Status(), pb.Failure()
     try:
         status.ParseFromString(details)
-        told = bool(status.details) and status.details[0].Unpack(failed)
+        found = bool(status.details) and status.details[0].Unpack(failed)
     except DecodeError:
         return None
-    return failed if told else None
+    return failed if found else None
 
 
 def diagnostics_of(failed: pb.Failure, request: Request | None = None) -> list[Diagnostic]:

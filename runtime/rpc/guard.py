@@ -176,15 +176,15 @@ class Guard(Clients):
         """Lists whose clients do not read them, as many as others need places."""
         with self._lock:
             going = [*self._lists.items()]
-        wanted = len(going) - LISTINGS
+        excess = len(going) - LISTINGS
         stalled = [each for each in going if each[0].stalled() > _STALLED]
         stalled.sort(key=lambda each: -each[0].stalled())
-        for context, call in stalled[: max(0, wanted)]:
+        for context, call in stalled[: max(0, excess)]:
             title = f"nothing of this list was read for {_STALLED:g} s, and others wait"
             ended = self.failed(refused(faults.too_much(title, "read it as it comes")), call)
             if isinstance(ended, Failed):
                 context.fail(ended)
-        if wanted > len(stalled):
+        if excess > len(stalled):
             self._timers.after(1.0, self._end_stalled)
 
     def _paced(

@@ -54,16 +54,16 @@ class Health:
 
     def Watch(self, request: Any, context: Call) -> Iterator[Any]:
         context.add_callback(self._wake)
-        told = None
+        sent = None
         while True:
             with self._changed:
                 if not context.is_active():  # asked outside, its end could be missed
                     return
                 status = self._statuses.get(request.service, UNKNOWN)
-                if status == told:
+                if status == sent:
                     self._changed.wait()
                     continue
-            told = status
+            sent = status
             yield _pb.HealthCheckResponse(status=status)
 
     def _wake(self) -> None:

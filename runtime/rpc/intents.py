@@ -79,11 +79,11 @@ class IntentMethods:
         rules = {Reference(made.kind, made.id) for intent in intents for made in intent.rules}
         if not rules:
             return {}
-        wanted = pb.ListRequest(pipeline=owner.name, form=pb.FORM_BARE)
-        wanted.filter.kinds.extend(sorted({rule.kind for rule in rules}))
-        wanted.filter.ids.extend(sorted({rule.id for rule in rules}))
+        query = pb.ListRequest(pipeline=owner.name, form=pb.FORM_BARE)
+        query.filter.kinds.extend(sorted({rule.kind for rule in rules}))
+        query.filter.ids.extend(sorted({rule.id for rule in rules}))
         found: dict[Reference, Count] = {}
-        for data in self.readers.call("List", owner, wanted.SerializeToString(), True):
+        for data in self.readers.call("List", owner, query.SerializeToString(), True):
             for rule in pb.ListPart.FromString(data).rules:
                 if rule.HasField("packets"):
                     found[Reference(rule.kind, rule.id)] = (rule.packets, rule.octets, *rule.sizes)

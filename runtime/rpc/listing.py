@@ -26,7 +26,7 @@ from .list_columns import Columns
 PART, ENTRIES, SAYS = 1 << 16, 256, 64
 
 
-class Wanted:
+class Query:
     """What a listing asks for, understood by a manifest. Raises `Refused`."""
 
     def __init__(self, reader: Reader, filter_: pb.Filter, form: int = pb.FORM_BARE) -> None:
@@ -61,15 +61,15 @@ class Wanted:
 class Listing:
     """The rules of a moment that are wanted, as messages."""
 
-    def __init__(self, moment: Moment, wanted: Wanted) -> None:
-        self.moment, self.wanted = moment, wanted
+    def __init__(self, moment: Moment, query: Query) -> None:
+        self.moment, self.query = moment, query
 
     def parts(self) -> Iterator[pb.ListPart | bytes]:
         """Messages, or their bytes: at least one, which tells the revision."""
-        if self.wanted.request:
+        if self.query.request:
             yield from self._messages()
             return
-        columns, none = Columns(self.moment, self.wanted.text, self.wanted.counted), True
+        columns, none = Columns(self.moment, self.query.text, self.query.counted), True
         for table in self._tables():
             for part in columns.parts(table, self._kept(table), PART):
                 yield part
@@ -80,13 +80,13 @@ class Listing:
     def _kept(self, table: Rules) -> Array:
         """The rows that are wanted, but for what they counted."""
         rows = np.asarray(self._rows(table), np.int64)
-        if not self.wanted.says and self.wanted.to is None:
+        if not self.query.says and self.query.to is None:
             return rows
         return rows[[self._passes(table.rule(row)) for row in rows.tolist()]]
 
     def _tables(self) -> Iterator[Rules]:
         for name, table in self.moment.tables.items():
-            if not self.wanted.kinds or name in self.wanted.kinds:
+            if not self.query.kinds or name in self.query.kinds:
                 yield table
 
     def _messages(self) -> Iterator[pb.ListPart]:
@@ -101,39 +101,39 @@ class Listing:
         yield part
 
     def __iter__(self) -> Iterator[pb.Rule]:
-        wanted = self.wanted
+        query = self.query
         for table in self._tables():
             for found in table.counted(self._rows(table)):
-                if (not wanted.counted or found.packets) and self._passes(found.rule):
+                if (not query.counted or found.packets) and self._passes(found.rule):
                     yield self._message(found)
 
     def _rows(self, table: Rules) -> Sequence[int]:
-        wanted = self.wanted
-        if wanted.name:
-            row = table.names.get(wanted.name)
+        query = self.query
+        if query.name:
+            row = table.names.get(query.name)
             rows = [] if row is None else [row]
-            return [r for r in rows if not wanted.ids or int(table.ids[r]) in wanted.ids]
-        if wanted.ids:
-            return [row for id_ in sorted(wanted.ids) for row in table.rows_of(id_)]
-        if not wanted.says and wanted.to is None:
+            return [r for r in rows if not query.ids or int(table.ids[r]) in query.ids]
+        if query.ids:
+            return [row for id_ in sorted(query.ids) for row in table.rows_of(id_)]
+        if not query.says and query.to is None:
             return range(len(table))
         found = np.ones(len(table), np.bool_)
-        if wanted.to is not None:
-            found &= pointing(table, wanted.to)
-        for each in wanted.says:
+        if query.to is not None:
+            found &= pointing(table, query.to)
+        for each in query.says:
             found &= saying(self.moment, table, *each)
         kept: list[int] = np.flatnonzero(found).tolist()
         return kept
 
     def _passes(self, rule: Rule) -> bool:
-        wanted, kinds = self.wanted, self.moment.kinds
-        if wanted.to is not None and wanted.to not in kinds[rule.kind].owned_by(rule):
+        query, kinds = self.query, self.moment.kinds
+        if query.to is not None and query.to not in kinds[rule.kind].owned_by(rule):
             return False
-        if not wanted.says:
+        if not query.says:
             return True
         items = rule_item(rule, kinds, self.moment).items
         said = {(fold(i.type), value_text(i)) for i in items if isinstance(i, IE)}
-        return all(each in said for each in wanted.says)
+        return all(each in said for each in query.says)
 
     @cached_property
     def _codecs(self) -> Codecs:
@@ -146,9 +146,9 @@ class Listing:
         owner = self.moment.owner_of(rule)
         if owner is not None:
             made.owner.kind, made.owner.id = owner
-        if self.wanted.text:
+        if self.query.text:
             made.text = item_text(rule_item(rule, self.moment.kinds, self.moment))
-        if self.wanted.request:
+        if self.query.request:
             item = rule_item(rule, self.moment.kinds)
             made.request = encode(Request((Change("create", (item,)),)), self._codecs)
         return made

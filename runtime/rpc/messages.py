@@ -106,9 +106,9 @@ def _reports(pipeline: str, settings: Push | None) -> pb.PushedReports | None:
     )
 
 
-def event(told: events.Event) -> pb.Event:
-    made = pb.Event(pipeline=told.pipeline, revision=told.revision)
-    what = told.what
+def event(change: events.Event) -> pb.Event:
+    made = pb.Event(pipeline=change.pipeline, revision=change.revision)
+    what = change.what
     if isinstance(what, events.RulesChanged):
         parts = (what.created, what.changed, what.removed)
         if what.more:

@@ -150,16 +150,16 @@ class _Call:
     def _list(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         asked = pb.ListRequest.FromString(data)
         with reader_of(asked.pipeline, False) as reader:
-            wanted = listing.Wanted(reader, asked.filter, asked.form)
-            moment = self._moment(reader, digest, wanted).detach()
+            query = listing.Query(reader, asked.filter, asked.form)
+            moment = self._moment(reader, digest, query).detach()
             send(self.call, COPIED)
-            yield from listing.Listing(moment, wanted).parts()
+            yield from listing.Listing(moment, query).parts()
 
     def _get(self, digest: str, data: bytes) -> Iterator[Message]:
         asked = pb.GetRequest.FromString(data)
         with reader_of(asked.pipeline, False) as reader:
-            wanted = listing.Wanted(reader, listing.one(asked), asked.form)
-            found = next(iter(listing.Listing(self._moment(reader, digest, wanted), wanted)), None)
+            query = listing.Query(reader, listing.one(asked), asked.form)
+            found = next(iter(listing.Listing(self._moment(reader, digest, query), query)), None)
             send(self.call, COPIED)
             if found is None:
                 raise listing.none_of(reader, asked)
@@ -178,10 +178,10 @@ class _Call:
         with reader_of(asked.pipeline, False) as reader:
             yield from listing.entries(reader, asked.state)
 
-    def _moment(self, reader: Reader, digest: str, wanted: listing.Wanted) -> Moment:
+    def _moment(self, reader: Reader, digest: str, query: listing.Query) -> Moment:
         if reader.manifest.digest != digest:
             raise refused(faults.other_build())
-        return reader.snapshot_in(self._cells, wanted.within)
+        return reader.snapshot_in(self._cells, query.within)
 
 
 def _bytes(part: Message | bytes) -> bytes:

@@ -99,9 +99,9 @@ class Service(IntentMethods):
                 begin = begin if number else part.begin
                 _hold(share, len(columns) + len(part.columns))
                 columns += part.columns
-            wanted = begin.if_revision if begin.HasField("if_revision") else None
+            expected = begin.if_revision if begin.HasField("if_revision") else None
             asked = ApplyRequest(
-                bytes(columns), True, wanted, begin.idempotency_key, client=context.caller.whose
+                bytes(columns), True, expected, begin.idempotency_key, client=context.caller.whose
             )  # fmt: skip
             del columns
             with cancel_when(partial(need_client, context)):
@@ -111,10 +111,10 @@ class Service(IntentMethods):
 
     def _begin(self, request: pb.ApplyRequest, context: Context, waited_for: cancel_when) -> Made:
         """See `Owner.begin`."""
-        wanted = request.if_revision if request.HasField("if_revision") else None
+        expected = request.if_revision if request.HasField("if_revision") else None
         key = request.idempotency_key
         asked = _new(ApplyRequest, (
-            request.request, False, wanted, key, request.digest, None,
+            request.request, False, expected, key, request.digest, None,
             context.caller.whose if key else None,
         ))  # fmt: skip
         owner = self.agent.owner(request.pipeline)
@@ -165,10 +165,10 @@ class Service(IntentMethods):
 
     def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.UpgradeReply:
         mapping = Source(request.mapping_name or "<mapping>", request.mapping)
-        wanted = request.if_revision if request.HasField("if_revision") else None
+        expected = request.if_revision if request.HasField("if_revision") else None
         done = self.agent.upgrade(
             _bundle(request.bundle), mapping if request.mapping else None, request.pipeline,
-            wanted, request.dry_run, context.until,
+            expected, request.dry_run, context.until,
         )  # fmt: skip
         return pb.UpgradeReply(
             status=messages.status(done.status), differences=done.difference.splitlines(),

@@ -64,9 +64,9 @@ class KindCodec:
                 else:
                     fields[i] = number if kind in self._direct else cell_of(kind, number)
         for i, name in self._next_hops:
-            wanted = self.next_hop_wanted(rule, name)
-            if wanted is not None:
-                fields[i] = next_hop_of(*wanted)
+            hop = self.next_hop_wanted(rule, name)
+            if hop is not None:
+                fields[i] = next_hop_of(*hop)
         if rule.members and self.kind.spread is not None:
             slots = self._spread(rule.members, self.kind.spread.kind, cell_of)
             for i in self._slots:

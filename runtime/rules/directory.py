@@ -48,14 +48,14 @@ class NoVersion(Exception):
 
 @dataclass(slots=True, eq=False)
 class Tuple:
-    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `told`: what
-    the published directory says of it, None if it is not in there."""
+    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `published`:
+    what the directory that programs read says of it, None if it is not in there."""
 
     mask: int
     number: int
     keys: int = 0
     best: Bound = (0, 0)
-    told: Bound | None = None
+    published: Bound | None = None
 
 
 class Retired(NamedTuple):
@@ -146,7 +146,7 @@ class Directory:
         """A key of the tuple is this good."""
         if bound > tuple_.best:
             tuple_.best = bound
-        if tuple_.told is None or bound > tuple_.told:
+        if tuple_.published is None or bound > tuple_.published:
             self.dirty = True
 
     def keys_of(self, patterns: Iterable[Pattern], cell: int) -> list[bytes]:
@@ -237,7 +237,7 @@ class Directory:
         at = self.slot * self._stride
         self._memory[at : at + self._stride] = self._packed(order)
         for tuple_ in order:
-            tuple_.told = tuple_.best
+            tuple_.published = tuple_.best
         self.dirty = False
         return retired
 
@@ -257,7 +257,7 @@ class Directory:
             same.remove(tuple_)
             if not same:
                 del self.by_mask[tuple_.mask]
-            if tuple_.told is None:
+            if tuple_.published is None:
                 self._numbers.append(tuple_.number)
             else:
                 self._dropped.append(tuple_.number)
@@ -290,7 +290,7 @@ class Directory:
             number = int.from_bytes(self._memory[end - 2 : end], "big")
             at += 8
             if number in self._by_number:  # a fixed one
-                self._by_number[number].best = self._by_number[number].told = bound
+                self._by_number[number].best = self._by_number[number].published = bound
                 continue
             tuple_ = Tuple(mask, number, 0, bound, bound)
             self._by_number[number] = tuple_

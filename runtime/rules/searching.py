@@ -98,11 +98,11 @@ def _spelled(moment: Moment, at: Given, field: Field, data: bytes) -> str:
     return reference_text(Reference(at.references[tag - 2], number), moment)
 
 
-def _is(table: Rules, at: int, wanted: bytes) -> Mask:
+def _is(table: Rules, at: int, expected: bytes) -> Mask:
     """By row: whether its image has these bytes there."""
     found: Mask = np.ones(len(table), np.bool_)
-    data = table.image_part(at, len(wanted))
-    for place, byte in enumerate(wanted):
+    data = table.image_part(at, len(expected))
+    for place, byte in enumerate(expected):
         found &= data[:, place] == byte
     return found
 

@@ -172,9 +172,9 @@ class Table:
         at = self.live_slot(self.cell_of(rule)) * self.record_stride
         for member in self.kind.record:
             if member.kind == "next_hop":
-                wanted = self.codec.next_hop_wanted(rule, member.element)
+                hop = self.codec.next_hop_wanted(rule, member.element)
                 start = at + member.offset
-                if wanted and self.records[start : start + member.size] != resolve(*wanted):
+                if hop and self.records[start : start + member.size] != resolve(*hop):
                     return True
         return False
 

@@ -137,10 +137,10 @@ class PrivateRun:
     def set_rules(self, rules: Rules) -> None:
         """Exactly these rules. Raises `Refused`. Those of before go first: another rule book counts
         from 1 again, and a transaction takes a sequence for one rule."""
-        wanted = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
+        desired = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
         if there := tuple(self.writer.rules()):
             self.apply(Changes(removed=there))
-        self.apply(Changes(created=tuple(wanted)))
+        self.apply(Changes(created=tuple(desired)))
 
     def forget(self) -> None:
         """Empty the state tables that packets write."""

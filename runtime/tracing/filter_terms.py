@@ -20,11 +20,11 @@ _Term = frozenset[tuple[FieldTest, bool]]
 
 
 def compile_filter(
-    wanted: Filter | None, nodes: Sequence[Node], port: int = 0, sample: int = 1
+    condition: Filter | None, nodes: Sequence[Node], port: int = 0, sample: int = 1
 ) -> TraceFilter:
     """The tests for each packet."""
     numbers = {node.name: i for i, node in enumerate(nodes)}
-    terms = _terms(wanted, numbers, True) if wanted is not None else [frozenset()]
+    terms = _terms(condition, numbers, True) if condition is not None else [frozenset()]
     tests = list(dict.fromkeys(test for term in terms for test, _ in sorted(term, key=repr)))
     if len(tests) > TESTS or len(terms) > TERMS or frozenset() in terms:
         return TraceFilter(port, sample)
@@ -35,15 +35,15 @@ def compile_filter(
     return TraceFilter(port, sample, tuple(tests), tuple(coded))
 
 
-def _terms(wanted: Filter, numbers: dict[str, int], holds: bool) -> list[_Term]:
+def _terms(condition: Filter, numbers: dict[str, int], holds: bool) -> list[_Term]:
     """Its disjunctive form, or that of its opposite; literals that cannot be asked are left out.
     Never more terms than there is room for: then a single one without literals."""
-    match wanted:
+    match condition:
         case Not(operand):
             return _terms(operand, numbers, not holds)
         case All(operands) | Any(operands):
             each = [_terms(operand, numbers, holds) for operand in operands]
-            if isinstance(wanted, Any) == holds:
+            if isinstance(condition, Any) == holds:
                 found = [term for terms in each for term in terms]
             else:
                 if _product(each) > TERMS:
@@ -59,7 +59,7 @@ def _terms(wanted: Filter, numbers: dict[str, int], holds: bool) -> list[_Term]:
         case Has(node):
             return [frozenset({(FieldTest(numbers[node.name], 0, 1, 0, 0, 0), holds)})]
         case Within():
-            test = _test(wanted, numbers)
+            test = _test(condition, numbers)
             return [frozenset({(test, holds)} if test is not None else ())]
 
 
@@ -70,18 +70,18 @@ def _product(each: list[list[_Term]]) -> int:
     return total
 
 
-def _test(wanted: Within, numbers: dict[str, int]) -> FieldTest | None:
+def _test(condition: Within, numbers: dict[str, int]) -> FieldTest | None:
     """None where programs have no test for it."""
-    field = wanted.field
+    field = condition.field
     first, last = field.offset // 8, (field.offset + field.width - 1) // 8
     size = last + 1 - first
     if field.group or size > 16:
         return None
     shift = (last + 1) * 8 - field.offset - field.width
-    mask, low, high = (n << shift for n in (wanted.mask, wanted.low, wanted.high))
+    mask, low, high = (n << shift for n in (condition.mask, condition.low, condition.high))
     if low >> 64 != high >> 64:  # a range that does not lie in the lower half alone
         return None
     return FieldTest(
-        numbers[wanted.node.name], first, size, mask & _LOW, low & _LOW, (high - low) & _LOW,
-        mask >> 64, low >> 64, wanted.otherwise,
+        numbers[condition.node.name], first, size, mask & _LOW, low & _LOW, (high - low) & _LOW,
+        mask >> 64, low >> 64, condition.otherwise,
     )  # fmt: skip

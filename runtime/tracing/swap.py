@@ -166,14 +166,14 @@ def _lead_back(name: str, release: Path) -> None:
         pin = release / "trace" / plain.name
         if not pin.exists():
             continue
-        with Program.open_pinned(pin) as traced, Program.open_pinned(plain) as wanted:
-            if link.info().program_id == wanted.id:
+        with Program.open_pinned(pin) as traced, Program.open_pinned(plain) as untraced:
+            if link.info().program_id == untraced.id:
                 continue
             with _present(link, traced) as present:
                 if present.tag != traced.tag:
                     continue
                 try:
-                    link.update(wanted, expected=present)
+                    link.update(untraced, expected=present)
                 except BpfError as error:
                     if error.errno not in (ENOLINK, EPERM):  # gone; led elsewhere just now
                         raise

@@ -39,8 +39,8 @@ class TraceOptions:
 class TraceOutput:
     """The output of a trace."""
 
-    def __init__(self, session: Tracing, watched: TraceOptions, wanted: Filter | None) -> None:
-        self._session, self._watched, self._wanted = session, watched, wanted
+    def __init__(self, session: Tracing, watched: TraceOptions, condition: Filter | None) -> None:
+        self._session, self._watched, self._condition = session, watched, condition
         ports = {number: name for name, number in session.ports.items()}
         self._text = TraceText(ports, watched.colour)
         self._told = 0
@@ -55,7 +55,7 @@ class TraceOutput:
             tracer.wait(_BEAT)
             self._session.renew()
             for recorded in tracer.recorded():
-                if self._wanted is not None and not passes(self._wanted, recorded):
+                if self._condition is not None and not passes(self._condition, recorded):
                     continue
                 self._told += 1
                 yield self._said(recorded)
@@ -86,17 +86,17 @@ def watch(name: str, watched: TraceOptions) -> Iterator[TraceOutput]:
     """Raises `Refused`."""
     sample = _sample(watched.sample)
     with tracing(name) as session:
-        wanted = read_filter(watched.filter, session.schema.nodes) if watched.filter else None
-        session.tracer.ask(_asked(session, watched.port, wanted, sample), _TRUST)
-        yield TraceOutput(session, watched, wanted)
+        condition = read_filter(watched.filter, session.schema.nodes) if watched.filter else None
+        session.tracer.ask(_asked(session, watched.port, condition, sample), _TRUST)
+        yield TraceOutput(session, watched, condition)
 
 
-def _asked(session: Tracing, port: str, wanted: Filter | None, sample: int) -> TraceFilter:
+def _asked(session: Tracing, port: str, condition: Filter | None, sample: int) -> TraceFilter:
     number = session.ports.get(port, 0)
     if port and not number:
         help_ = did_you_mean(port, session.ports) or f"its ports: {', '.join(session.ports)}"
         raise refused(_no_such_port(session.name, port, help_))
-    return compile_filter(wanted, session.schema.nodes, number, sample)
+    return compile_filter(condition, session.schema.nodes, number, sample)
 
 
 def _sample(text: str) -> int:

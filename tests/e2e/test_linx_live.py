@@ -241,8 +241,8 @@ def _talk_tagged(world: World) -> None:
         server.settimeout(5)
         for tag in (100, 101):  # no rule is for 101
             host.send(bytes(Ether(src=own, dst=edge) / Dot1Q(vlan=tag, prio=5) / question))
-        octets, sender = server.recvfrom(100)
-        assert octets == b"question"
+        data, sender = server.recvfrom(100)
+        assert data == b"question"
         server.sendto(b"answer", sender)
         answer = Ether(host.expect(lambda frame: b"answer" in frame))
     assert (answer.src, answer.dst, answer[Dot1Q].vlan) == (edge, own, 100)

@@ -166,8 +166,8 @@ def test_dhcp_between_a_host_and_the_edge(linx: Linx) -> None:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lan0")
         server.settimeout(5)
         wire.send(bytes(discover))
-        octets, sender = server.recvfrom(2000)
-        assert (BOOTP(octets).xid, sender) == (4711, ("0.0.0.0", 68))
+        data, sender = server.recvfrom(2000)
+        assert (BOOTP(data).xid, sender) == (4711, ("0.0.0.0", 68))
         server.sendto(bytes(BOOTP(op=2, xid=4711)), ("255.255.255.255", 68))
     offer = Ether(wire.expect(lambda frame: UDP in (f := Ether(frame)) and f[UDP].dport == 68))
     wire.close()
@@ -180,8 +180,8 @@ def test_the_edge_is_reached_through_the_tunnel(linx: Linx) -> None:
         server.settimeout(5)
         with udp_socket(linx.world.host_b) as client:
             client.sendto(b"how are you", (A.lan, 161))
-        octets, sender = server.recvfrom(100)
-    assert (octets, sender[0]) == (b"how are you", B.host)
+        data, sender = server.recvfrom(100)
+    assert (data, sender[0]) == (b"how are you", B.host)
 
 
 def _outside(linx: Linx, where: str) -> tuple[Namespace, str]:

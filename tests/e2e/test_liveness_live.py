@@ -83,16 +83,16 @@ class Sites:
         for wire in self.wires:
             while (frame := wire.receive(max(0, deadline - time.monotonic()))) is not None:
                 # GRE with a key, then IPv4 and UDP, behind outer IPv4; probes are none of these
-                told = frame[23:24] + frame[51:52] + frame[70:]
-                if told.startswith(b"\x2f\x11" + mark):
+                content = frame[23:24] + frame[51:52] + frame[70:]
+                if content.startswith(b"\x2f\x11" + mark):
                     port = struct.unpack("!H", frame[62:64])[0]
                     found[port - 20000] = int.from_bytes(frame[38:42], "big")
                 if len(found) == FLOWS:
                     return found
         return found
 
-    def takes(self, wanted: Callable[[dict[int, int]], bool], what: str) -> dict[int, int]:
-        return until(lambda: found if wanted(found := self.flows()) else {}, what)
+    def takes(self, expected: Callable[[dict[int, int]], bool], what: str) -> dict[int, int]:
+        return until(lambda: found if expected(found := self.flows()) else {}, what)
 
 
 @pytest.fixture
@@ -126,8 +126,8 @@ def states(client: Client) -> dict[str, int]:
     return {o.name: o.state for o in client.status().pipelines[0].overlays}
 
 
-def until_states(client: Client, **wanted: int) -> None:
-    names = {name.replace("_", "-"): state for name, state in wanted.items()}
+def until_states(client: Client, **expected: int) -> None:
+    names = {name.replace("_", "-"): state for name, state in expected.items()}
     until(lambda: states(client).items() >= names.items(), f"{names}: {states(client)}")
 
 
@@ -207,9 +207,9 @@ def test_a_foreign_peer_that_answers_by_the_tunnel(sites: Sites) -> None:
     overlay = (f"  GRE-C: {{id: 9, local_ip: {A.wan['wan1']}, remote_ip: {PEER}, key: {KEY}, "
                "interface: WAN1}\n")  # fmt: skip
     others = ", ".join(f"GRE-{key}: none" for _, key, _ in OVERLAYS)
-    wanted = (f"liveness: {{interval: 200 ms, from: {A.lan}, "
+    expected = (f"liveness: {{interval: 200 ms, from: {A.lan}, "
               f"to: {{GRE-C: {PEER_LAN_HOST}, {others}}}}}\n")  # fmt: skip
-    (sites.agent.directory / "edge.yaml").write_text(edge_yaml(A, B) + overlay + wanted)
+    (sites.agent.directory / "edge.yaml").write_text(edge_yaml(A, B) + overlay + expected)
     peer = Peer(sites.world)
     with sites.agent.agent(), sites.agent.client() as client:
         load(sites, client)

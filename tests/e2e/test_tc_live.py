@@ -233,9 +233,9 @@ def test_a_datagram_for_the_edge_is_opened_and_passed(lab: Lab) -> None:
     with world.running():
         with udp_socket(one.host) as sender, udp_socket(two.room, "10.2.0.1", 7) as receiver:
             sender.sendto(b"question", ("10.2.0.1", 7))
-            ((octets, (source, _)),) = drain(receiver, 1)
+            ((data, (source, _)),) = drain(receiver, 1)
         nothing_went_wrong(world)
-    assert (octets, source) == (b"question", "10.1.0.10")
+    assert (data, source) == (b"question", "10.1.0.10")
 
 
 def test_tags_are_in_the_metadata(lab: Lab) -> None:

@@ -72,7 +72,7 @@ def numbered(linx: Linx) -> Iterator[list[int]]:
     def receive() -> None:
         while not over.is_set() or len(came) < sent:
             got = drain(server, 100, 0.5)
-            came.update(int.from_bytes(octets, "big") for octets, _ in got)
+            came.update(int.from_bytes(data, "big") for data, _ in got)
             if over.is_set() and not got:
                 return
 

@@ -111,13 +111,13 @@ def check(journey: Journey) -> list[int]:
 def test_no_packet_is_lost_or_meets_two_builds(edge: Edge) -> None:
     """And none is counted twice, or not at all."""
     have, sent = 1, [0, 0]
-    for wanted in batched(cycle((1, 2, 3, 4, 0)), UPGRADES):
+    for expected in batched(cycle((1, 2, 3, 4, 0)), UPGRADES):
         with edge.traffic() as flows:
-            for number in wanted:
+            for number in expected:
                 edge.upgrade(number)
                 for each in flows:
                     each.until(100)
-        met = [have, *(number + 1 for number in wanted)]
+        met = [have, *(number + 1 for number in expected)]
         assert [check(each.journey) for each in flows] == [met, met]
         have, sent = met[-1], [n + each.journey.sent for n, each in zip(sent, flows, strict=True)]
         with Reader(NAME) as reader:
@@ -160,9 +160,9 @@ def test_killed_at_any_moment(edge: Edge, tmp_path: Path) -> None:
     chance = random.Random(7)
     rules = edge.do(lambda loaded: len(loaded.book))
     killed, sent = 0, [0, 0]
-    for wanted in batched(cycle((1, 2, 3, 4, 0)), KILLS):
+    for expected in batched(cycle((1, 2, 3, 4, 0)), KILLS):
         with edge.traffic() as flows:
-            for number in wanted:
+            for number in expected:
                 before = edge.do(lambda loaded: loaded.release)
                 words = edge.world.edge.inside(*program, str(bundles[number]))
                 process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -248,15 +248,15 @@ def test_beside_requests_to_the_agent(
         sent = [0, 0]
         try:
             have = 1
-            for wanted in batched(cycle((1, 2, 3, 4, 0)), UPGRADES):
+            for expected in batched(cycle((1, 2, 3, 4, 0)), UPGRADES):
                 with edge.traffic() as flows:
-                    for number in wanted:
+                    for number in expected:
                         client.upgrade(built(BUILDS[number]))
                         before = len(made)
                         until(lambda b=before: len(made) > b + 2, "requests")  # type: ignore[misc]
                         for each in flows:
                             each.until(100)
-                met = [have, *(number + 1 for number in wanted)]
+                met = [have, *(number + 1 for number in expected)]
                 assert [check(each.journey) for each in flows] == [met, met]
                 have = met[-1]
                 sent = [n + each.journey.sent for n, each in zip(sent, flows, strict=True)]
@@ -278,9 +278,9 @@ def test_the_agent_killed_at_any_moment(
         client.load(built(BUILDS[0]), PORTS)
         client.apply(relay.RULES)
     have, last, rules, switched = {built(BUILDS[0]).manifest.digest}, 2, {1, 2}, 0
-    for wanted in batched(cycle((1, 2, 3, 4, 0)), KILLS):
+    for expected in batched(cycle((1, 2, 3, 4, 0)), KILLS):
         with edge.traffic(100_000) as flows:  # numbers last while agents start
-            for number in wanted:
+            for number in expected:
                 with agents.agent() as process, agents.client() as client:
                     (status,) = client.status().pipelines
                     assert status.digest in have and not status.findings

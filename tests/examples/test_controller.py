@@ -314,8 +314,8 @@ def test_the_clients_example_in_the_docs(two: Edges, capsys: pytest.CaptureFixtu
     text = (CONTROLLER.parents[1] / "docs" / "controller.md").read_text()
     (example,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     asked = '"192.0.2.10:50051", "guard", identity="certs/controller"'
-    told = f'"{two.worlds["one"].address}", "{two.pipeline("one")}"'
+    shown = f'"{two.worlds["one"].address}", "{two.pipeline("one")}"'
     rule = "BLOCK 1 [(src_ip, u32, 10.0.0.0/24)]"
     assert asked in example and rule in example
-    exec(example.replace(asked, told).replace(rule, DROP), {})
+    exec(example.replace(asked, shown).replace(rule, DROP), {})
     assert two.rules("one") == [DROP] and capsys.readouterr().out == f"+ {DROP}\n"

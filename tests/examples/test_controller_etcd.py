@@ -89,7 +89,7 @@ def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Pa
                     store.ctl("get", "x", "-w", "fields").split('"Revision" : ')[1].split()[0]
                 )
                 store.ctl("compact", revision)
-            cable.mend()
+            cable.repair()
             until(lambda: len(two.rules("one")) == 2 and not source.error, "resumed")
             store.put({f"{here}/far": None})
             until(lambda: two.rules("one") == [DROP], "watched again")

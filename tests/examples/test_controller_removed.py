@@ -39,8 +39,8 @@ def test_it_is_let_go_of_and_one_that_is_known_otherwise_connected_to_anew(tmp_p
         closing(Board(tmp_path / "status.json")) as board,
         closing(Fleet(board, connect, QUICK, trusted)) as fleet,
     ):
-        wanted = {one.pipeline("e"): Rules()}
-        fleet.set_desired({"e": Edge(one.worlds["e"].address, wanted)})
+        expected = {one.pipeline("e"): Rules()}
+        fleet.set_desired({"e": Edge(one.worlds["e"].address, expected)})
         until(lambda: [s.fares for s in board.states()] == ["in step"], "in step")
         assert set(trusting) == {b"a certificate"}
         known.append(b"another")

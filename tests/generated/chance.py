@@ -36,7 +36,7 @@ class Chance:
         self._random.shuffle(out)
         return out
 
-    def octets(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         return self._random.randbytes(count)
 
     def value(self, width: int) -> int:

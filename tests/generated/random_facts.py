@@ -60,9 +60,9 @@ class Facts:
 
     def alike(self, front: str, node: str) -> bool:
         """Whether a header has the fields by which another says what follows it."""
-        told = (self.header(front).field(name) for name in selector_fields(self.graph, front))
+        fields = (self.header(front).field(name) for name in selector_fields(self.graph, front))
         own = {(f.name, f.width, f.kind, f.group) for f in self.header(node).fields}
-        return all((f.name, f.width, f.kind, None) in own for f in told)
+        return all((f.name, f.width, f.kind, None) in own for f in fields)
 
     def sure(self, node: str) -> list[str]:
         """Nodes that every packet with that node has, on every role that has it."""

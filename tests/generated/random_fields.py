@@ -121,12 +121,12 @@ class FieldMaker:
         if header.fixed < test.ahead:
             return made
         bits = Field(test.field, 0, test.ahead, "uint")
-        octets = HeaderView(header, put(made.plain, 0, test.ahead, self.passing(bits, test)))
+        view = HeaderView(header, put(made.plain, 0, test.ahead, self.passing(bits, test)))
         values = dict(made.values)
         for field in header.fields:
             fixed = field.group is None and field.offset < test.ahead and field.width
             if fixed and not isinstance(field.default, Derived) and not field.name.startswith("_"):
-                values[field.name] = octets.number(field.name)
+                values[field.name] = view.number(field.name)
         return Heading(made.name, header, values)
 
     # ---- values ------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class FieldMaker:
         if not field.width:
             if header.protocol == "tcp":
                 return chance.one(TCP_OPTIONS)
-            return chance.octets(chance.one((0, 0, 0, 1, 4, 8, chance.number(0, 30))))
+            return chance.random_bytes(chance.one((0, 0, 0, 1, 4, 8, chance.number(0, 30))))
         return self.plain(node, field, hints)
 
     def plain(self, node: Node, field: Field, hints: list[int]) -> int:
@@ -191,11 +191,11 @@ def _usual(header: Header, field: Field, chance: Chance) -> int | None:
 
 
 def _meets(header: Header, made: Heading, edge: Edge | None) -> bool:
-    octets = HeaderView(header, made.plain)
+    view = HeaderView(header, made.plain)
 
     def read(expr: Expr) -> int:
         assert isinstance(expr, Own)
-        return octets.number(expr.field)
+        return view.number(expr.field)
 
     def ask(condition: Condition) -> bool:
         raise AssertionError(condition)
@@ -204,7 +204,7 @@ def _meets(header: Header, made: Heading, edge: Edge | None) -> bool:
     if not all(holds(c, read, ask) for c in clauses):
         return False
     tests = [t for t in edge.tests if not t.ahead] if edge is not None else []
-    return all(_passes(t, octets.get(t.field)) for t in tests)
+    return all(_passes(t, view.get(t.field)) for t in tests)
 
 
 def _passes(test: Test, value: Value | None) -> bool:

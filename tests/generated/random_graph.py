@@ -71,11 +71,11 @@ class GraphMaker:
         if overlay:
             self.overlay()
         else:
-            self.start("ethernet", set(self.roles), told=chance.maybe(0.1))
+            self.start("ethernet", set(self.roles), known=chance.maybe(0.1))
         self.links()
         if not overlay and chance.maybe(0.7):
             self.tunnel()
-        for name, head in self.wanted():
+        for name, head in self.needed():
             if len(self.spots) < MOST_NODES:
                 self.reach(name, head, self.before(head))
         self.pushable("more", Chance(" ".join(self.edges)))
@@ -90,9 +90,9 @@ class GraphMaker:
 
     # ---- the front ---------------------------------------------------------------------------
 
-    def start(self, name: str, roles: set[str], told: bool) -> Spot:
+    def start(self, name: str, roles: set[str], known: bool) -> Spot:
         spot = self.add(name, "ethernet", roles)
-        if told:
+        if known:
             alias = f" as {name}" if name != "ethernet" else ""
             self.starts.append(f"start -> ethernet{alias} on {', '.join(sorted(roles))}")
         return spot
@@ -116,7 +116,7 @@ class GraphMaker:
         chance = self.chance
         outside = set(chance.some(self.roles, 1, max(1, len(self.roles) - 1)))
         bare = set(self.roles) - outside
-        at = self.start("ethernet", outside, told=True)
+        at = self.start("ethernet", outside, known=True)
         path = chance.one((["vxlan"], ["udp", "vxlan"], ["udp", "geneve"], ["gre"], ["own"], []))
         names = [("outer", chance.one(IPS)), *((f"t_{h}", h) for h in self.any_own(path))]
         names += self.row()
@@ -124,7 +124,7 @@ class GraphMaker:
             at = self.then(at, name, head, outside) or at
         reached = self.edge(at, "carried", "ethernet", outside, single=True)
         if bare:
-            inner = self.start("carried", bare | reached, told=False)
+            inner = self.start("carried", bare | reached, known=False)
             self.starts.append(f"start -> ethernet as carried on {', '.join(sorted(bare))}")
         elif reached:
             inner = self.add("carried", "ethernet", reached)
@@ -191,12 +191,12 @@ class GraphMaker:
         left = self.chance.shuffled([o for o in self.own if o != "tag"])
         if self.chance.maybe(0.75):  # those with an array first
             left.sort(key=lambda o: self.own[o].array)
-        told = [left.pop() if head == "own" and left else head for head in path]
-        return [head for head in told if head != "own"]
+        known = [left.pop() if head == "own" and left else head for head in path]
+        return [head for head in known if head != "own"]
 
     # ---- all the rest ------------------------------------------------------------------------
 
-    def wanted(self) -> list[tuple[str, str]]:
+    def needed(self) -> list[tuple[str, str]]:
         """Nodes behind the link headers, roughly outermost first."""
         chance = self.chance
         out: list[tuple[str, str]] = []
@@ -218,8 +218,8 @@ class GraphMaker:
     def before(self, head: str) -> list[Spot]:
         """What may stand in front of such a header."""
         if head in ("tcp", "icmp", "icmpv6"):
-            wanted = {"icmp": ("ipv4",), "icmpv6": ("ipv6",)}.get(head, IPS)
-            sources = [s for s in self.spots if s.header in wanted]
+            expected = {"icmp": ("ipv4",), "icmpv6": ("ipv6",)}.get(head, IPS)
+            sources = [s for s in self.spots if s.header in expected]
             if sources and self.chance.maybe(0.8):
                 return sources
         return self.spots
@@ -228,8 +228,8 @@ class GraphMaker:
 
     def add(self, name: str, head: str, roles: set[str]) -> Spot:
         own = self.own.get(head)
-        told = leaving(self.chance, head, own.selectors if own else None)
-        spot = Spot(name, head, head in LINKS or head == "tag", told, set(roles))
+        known = leaving(self.chance, head, own.selectors if own else None)
+        spot = Spot(name, head, head in LINKS or head == "tag", known, set(roles))
         self.spots.append(spot)
         return spot
 
@@ -253,13 +253,13 @@ class GraphMaker:
         picked = self.chance.some(open_[-4:] + open_[:1], 1, count)
         if head == "mpls" or (head in self.own and self.chance.maybe(0.15)):
             depth = self.chance.one((1, 2, 2, 3))
-        told = leaving(self.chance, head, self.own[head].selectors if head in self.own else None)
-        again = exact(self.chance, told, head, self.roles) if depth > 1 else None
+        known = leaving(self.chance, head, self.own[head].selectors if head in self.own else None)
+        again = exact(self.chance, known, head, self.roles) if depth > 1 else None
         roles: set[str] = set()
         for source in {s.name: s for s in picked}.values():
             roles |= self.edge(source, name, head, depth=depth if again else 1)
         if roles:
-            self.add(name, head, roles).leaving = told
+            self.add(name, head, roles).leaving = known
             if again:  # a row of them
                 self.edges.append(f"{name} -> {name}{again}")
 

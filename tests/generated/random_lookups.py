@@ -45,10 +45,10 @@ class Lookups:
             return self.recall(place)
         return self.find(place, self.chance.one(known)) if known else []
 
-    def listed(self, place: Place, wanted: set[tuple[str, int]]) -> Lines:
+    def listed(self, place: Place, expected: set[tuple[str, int]]) -> Lines:
         """A rule with values for an array of such elements."""
         known = [n for n, k in self.kinds.items() if k.matches and not k.spread
-                 and any((e.kind, e.width) in wanted for e in k.lists)]  # fmt: skip
+                 and any((e.kind, e.width) in expected for e in k.lists)]  # fmt: skip
         if not known or place.deep > 6 or set(known) & set(place.bound):
             return []
         return self.find(place, self.chance.one(known))

@@ -98,7 +98,7 @@ class PacketMaker:
         port = chance.one(self.environment.ports)
         nodes, edges = self.way(port.role)
         behind = chance.one((0, 0, 1, 7, 8, 20, 46, 120)) if not chance.maybe(0.04) else 1450
-        payload = chance.octets(behind)
+        payload = chance.random_bytes(behind)
         headings: list[Heading] = []
         for node, before, edge in zip(nodes, [None, *edges], [*edges, None], strict=True):
             if edge is not None and len(edge.tests) > 1 and chance.maybe(0.1):
@@ -107,7 +107,9 @@ class PacketMaker:
         return port.number, headings, payload
 
     def padding(self) -> bytes:
-        return self.chance.octets(self.chance.number(1, 18)) if self.chance.maybe(0.15) else b""
+        return (
+            self.chance.random_bytes(self.chance.number(1, 18)) if self.chance.maybe(0.15) else b""
+        )
 
     def way(self, role: str) -> tuple[list[Node], list[Edge]]:
         """Nodes from the entry on, and the edges between: mostly past a node that stages name."""

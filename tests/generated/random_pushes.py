@@ -47,10 +47,10 @@ class Pushes:
             if any(way.index(behind) >= self.facts.leading(way) for way in place.ways):
                 continue
             path = self.tags(place, behind)
-            told = (
+            known = (
                 set(selector_fields(self.graph, behind)) if self.chance.maybe(0.8) else set[str]()
             )
-            said = self.said(place, path, told) if path else ""
+            said = self.said(place, path, known) if path else ""
             if said:
                 names = tuple(n for n, _ in path)
                 place.change(lambda way, at=behind, new=names: _put_behind(way, at, new))  # type: ignore[misc]
@@ -94,11 +94,11 @@ class Pushes:
                 return [f"append {said} behind {behind}"]
         return []
 
-    def said(self, place: Place, path: Path, told: set[str] | frozenset[str] = frozenset()) -> str:
-        """The headers with what is written of each; empty if that cannot be said. `told`: what need
-        not be said of the last."""
+    def said(self, place: Place, path: Path, known: set[str] | frozenset[str] = frozenset()) -> str:
+        """The headers with what is written of each; empty if that cannot be said. `known`: what
+        need not be said of the last."""
         said = [
-            self.written(place, node, edge, told if edge is None else ()) for node, edge in path
+            self.written(place, node, edge, known if edge is None else ()) for node, edge in path
         ]
         if any(each is None for each in said):
             return ""
@@ -177,7 +177,7 @@ class Pushes:
             for f in header.fields if not header.optional(f)
         )  # fmt: skip
 
-    def wanted(self, place: Place) -> set[tuple[str, int]]:
+    def needed(self, place: Place) -> set[tuple[str, int]]:
         """Kinds and widths of the arrays that a push may have to fill here."""
         having = {n for way in place.ways for n in way}
         arrays = [a for n in self.facts.names if n not in having for a in self.facts.arrays(n)]
@@ -217,9 +217,9 @@ class Pushes:
                 ways = writable(graph, names[-1], name)
                 if name in having | set(names) or self.facts.link(name) or len(ways) != 1:
                     continue
-                told = names[-1] != behind or self.can_tell(behind, ways[0])
+                known = names[-1] != behind or self.can_tell(behind, ways[0])
                 if (
-                    told
+                    known
                     and self.alone(names[1:], name)
                     and self.can_write(place, self.facts.header(name))
                 ):
@@ -252,7 +252,7 @@ class Pushes:
     # ---- what --------------------------------------------------------------------------------
 
     def written(
-        self, place: Place, node: str, edge: Edge | None, told: Iterable[str] = ()
+        self, place: Place, node: str, edge: Edge | None, known: Iterable[str] = ()
     ) -> Lines | None:
         """`field = value` for what must be said, and some more; None if it cannot be said."""
         header, chance = self.facts.header(node), self.chance
@@ -261,7 +261,7 @@ class Pushes:
         groups, said = self.groups(place, header, writes)
         kept = own_fields(header.size) if header.size is not None else set[str]()
         kept |= {n for g in header.groups if g.count is not None for n in own_fields(g.count)}
-        settled = header.flags | kept | announced | set(told)
+        settled = header.flags | kept | announced | set(known)
         silent = {g.name for g in header.groups if len(g.flags) == 1 and g.name in groups}
         careful = self.careful(node, settled, kept, groups)
         if careful is None:

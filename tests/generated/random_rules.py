@@ -245,13 +245,13 @@ class RuleMaker:
         if facts.has_layer4:
             operands += [("l4.src", "uint", 16), ("l4.dst", "uint", 16)] * 4
         out: list[Match] = []
-        octets = ranges = 0
+        size = ranges = 0
         count = chance.number(least, most)
         for operand, kind, width in chance.shuffled(operands):
             if len(out) == count:
                 break
-            octets += width // 8 + 2
-            if octets > LONGEST_KEY or any(m.operand == operand for m in out):
+            size += width // 8 + 2
+            if size > LONGEST_KEY or any(m.operand == operand for m in out):
                 continue
             how = chance.one(("exact", "optional") if exact else MATCHES[kind])
             if how == "exact" and not exact and chance.maybe(0.8):

@@ -156,7 +156,7 @@ class StageMaker:
         lines += self.changes.assign(place) if chance.maybe(0.35) else []
         lines += self.changes.remember(place) if chance.maybe(0.2) else []
         if chance.maybe(0.85):
-            lines += self.lookups.listed(place, self.pushes.wanted(place))
+            lines += self.lookups.listed(place, self.pushes.needed(place))
         if chance.maybe(0.8):
             lines += self.pushes.push(place)
             lines += self.pushes.push(place) if chance.maybe(0.4) else []

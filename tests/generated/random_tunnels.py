@@ -145,8 +145,8 @@ class _Tunnels:
                 self.edge("gtpu", "pdu_session", "pdu", session)
                 self.carried("pdu", *(f"next_extension = 0 and next u4 = {v}" for v in (4, 6)))
             else:
-                told = "" if name == "vxlan" else "protocol = 0x6558"
-                self.edge(name, "ethernet", "frame", told)
+                protocol = "" if name == "vxlan" else "protocol = 0x6558"
+                self.edge(name, "ethernet", "frame", protocol)
         if "frame" in self.nodes:
             self.carried("frame", "type = 0x0800", "type = 0x86dd")
 

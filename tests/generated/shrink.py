@@ -18,18 +18,18 @@ Fails = Callable[[str], str | None]
 def shrink(text: str, fails: Fails, most: int = 400) -> str:
     """The smallest text found that fails as `text` does. Asks `fails` at most `most` times, and
     only about texts that are checked without an error (unless that is what is wrong)."""
-    wanted = fails(text)
-    assert wanted is not None
+    expected = fails(text)
+    assert expected is not None
     asked, smaller = 0, True
     while smaller:
         smaller = False
         for candidate in _candidates(text):
-            if wanted[:7] != "refused" and not _accepted(candidate):
+            if expected[:7] != "refused" and not _accepted(candidate):
                 continue
             asked += 1
             if asked > most:
                 return text
-            if fails(candidate) == wanted:
+            if fails(candidate) == expected:
                 text, smaller = candidate, True
                 break
     return text

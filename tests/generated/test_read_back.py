@@ -61,15 +61,15 @@ def _asked(pipeline: Pipeline, names: list[str], pushed: list[bool], frame: byte
         return False
     graph = pipeline.graph
     last = len(pushed) - 1 - pushed[::-1].index(True)
-    wanted = names[: last + 1]
+    prefix = names[: last + 1]
     asked = False
     for role in pipeline.roles:
-        pairs = list(pairwise(wanted))
+        pairs = list(pairwise(prefix))
         read = all(any(role in e.roles for e in read_edges(graph, a, b)) for a, b in pairs)
-        if read and graph.entry(role).name == wanted[0]:
+        if read and graph.entry(role).name == prefix[0]:
             parsed = parse_packet(graph, role, frame)
             found = [layer.name for layer in parsed.layers]
-            assert found[: last + 1] == wanted, (role, found, wanted, parsed.reason, frame.hex())
+            assert found[: last + 1] == prefix, (role, found, prefix, parsed.reason, frame.hex())
             asked = True
     return asked
 

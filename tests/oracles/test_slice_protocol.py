@@ -80,13 +80,13 @@ def test_no_packet_meets_a_slice_by_what_its_receiver_does_not_go_by() -> None:
     edge = Interpreter(pipeline, Environment(ports=(blue,)))
     found = Counter[int | None]()
     for letters, upper in product(CHAINS, UPPER):
-        wanted = protocol(letters, upper)
+        expected = protocol(letters, upper)
         outcome = edge.run(book, frame(letters, upper), 1)
-        if wanted is None:
+        if expected is None:
             assert outcome.events[:1] == (("count", "extension_chain"),), (letters, upper, outcome)
             assert (outcome.verdict, outcome.counted) == ("drop", ()), (letters, upper)
         else:
             met = [rule for kind, rule in outcome.counted if kind == "SLICE"]
-            assert met == [known.index(wanted) + 1], (letters, upper, outcome)
-        found[wanted] += 1
+            assert met == [known.index(expected) + 1], (letters, upper, outcome)
+        found[expected] += 1
     assert found.keys() == {None, *known}

@@ -65,8 +65,8 @@ def _protocols(packet: ElementTree.Element) -> Iterator[Dissected]:
         if proto.get("name") in PROTOCOLS:
             found: dict[str, list[tuple[str, str]]] = {}
             for f in proto.iter("field"):
-                told = f.get("show", ""), f.get("value", "")
-                found.setdefault(f.get("name", ""), []).append(told)
+                shown = f.get("show", ""), f.get("value", "")
+                found.setdefault(f.get("name", ""), []).append(shown)
             yield Dissected(proto.get("name", ""), int(proto.get("pos", "0")), found)
 
 
@@ -101,8 +101,8 @@ def _fields(node: DecodedNode, found: Dissected) -> Iterator[str]:
 def _told(field: Field, name: str | list[str], found: dict[str, list[tuple[str, str]]]) -> Any:
     """A field's value by tshark, as `decode` has it; None where tshark has none."""
     if isinstance(name, list):
-        octets = "".join(found[one][0][1] for one in name if one in found)
-        return octets if field.kind == "bytes" else int(octets or "0", 16)
+        data = "".join(found[one][0][1] for one in name if one in found)
+        return data if field.kind == "bytes" else int(data or "0", 16)
     if name.startswith("each "):
         return [shown for shown, _ in found[name.removeprefix("each ")]]
     name, _, divisor = name.removesuffix(" ?").partition(" / ")

@@ -107,13 +107,13 @@ def rebuilt(frame: bytes) -> bytes:
     return bytes(packet)
 
 
-def assert_sealed(octets: bytes) -> None:
+def assert_sealed(data: bytes) -> None:
     """Its length counts all of it, and its sums are right where it has them."""
-    has_sum, has_end = octets[1] >> 7 & 1, octets[1] >> 6 & 1
+    has_sum, has_end = data[1] >> 7 & 1, data[1] >> 6 & 1
     end = 4 + 2 * has_sum
-    assert int.from_bytes(octets[2:4], "big") == len(octets)
-    assert not has_end or not checksum(octets)
-    header = octets[:end] + bytes(2) + octets[end + 2 : end + 4] if has_end else octets[:end]
+    assert int.from_bytes(data[2:4], "big") == len(data)
+    assert not has_end or not checksum(data)
+    header = data[:end] + bytes(2) + data[end + 2 : end + 4] if has_end else data[:end]
     assert not has_sum or not checksum(header)
 
 

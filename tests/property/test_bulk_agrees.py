@@ -56,11 +56,11 @@ class Told:
         self.request(BEGINNING)
 
     def request(self, text: str) -> None:
-        wanted = parse_request(Source("request", text))
-        plan = self.book.plan(wanted)
+        request = parse_request(Source("request", text))
+        plan = self.book.plan(request)
         self._apply(plan)
         self.touched.add(plan, self.book.kinds)
-        self.serial.commit(self.serial.plan(wanted, plan.allotted))
+        self.serial.commit(self.serial.plan(request, plan.allotted))
 
     def csv(self, head: str, rows: list[str]) -> None:
         columns = self._columns(head, rows)
@@ -136,8 +136,8 @@ def _pair(source: int, target: int) -> str:
 class _Others:
     """The pauses of a large request, at some of which others' are made."""
 
-    def __init__(self, told: Told, others: dict[int, str]) -> None:
-        self._told, self._others, self._at = told, dict(others), count()
+    def __init__(self, rules: Told, others: dict[int, str]) -> None:
+        self._told, self._others, self._at = rules, dict(others), count()
 
     def __call__(self) -> None:
         text = self._others.pop(next(self._at), None)
@@ -168,54 +168,54 @@ class _Others:
 def test_masks_take_the_place_of_deleted_ones(
     both: Both, old: int, new: int, settled: bool
 ) -> None:
-    told = Told(both)
-    told.pairs(0, old)
-    told.delete(old)
+    rules = Told(both)
+    rules.pairs(0, old)
+    rules.delete(old)
     if settled:
         both.kernel.writer.settle()
-    rows = told.pairs(old, new)
-    told.agree_on(rows)
+    rows = rules.pairs(old, new)
+    rules.agree_on(rows)
     both.kernel.writer.settle()
-    assert told.counted() == (new, new)
-    told.agree_on(rows[::7])
+    assert rules.counted() == (new, new)
+    rules.agree_on(rows[::7])
 
 
 @pytest.mark.parametrize("count", [400, 512, 257])
 def test_more_masks_than_a_directory_holds_are_refused(both: Both, count: int) -> None:
-    told = Told(both)
-    kept = told.pairs(0, 20)
+    rules = Told(both)
+    kept = rules.pairs(0, 20)
     both.kernel.writer.settle()
-    before = told.counted(), both.kernel.writer.epoch, sorted(both.kernel.writer.tables["PDR"].ids)
+    before = rules.counted(), both.kernel.writer.epoch, sorted(both.kernel.writer.tables["PDR"].ids)
     with pytest.raises(Refused) as refused:
-        told.pairs(20, count)
+        rules.pairs(20, count)
     assert refused.value.diagnostics[0].code == "H0731"
     writer = both.kernel.writer
-    assert (told.counted(), writer.epoch, sorted(writer.tables["PDR"].ids)) == before
-    told.agree_on(kept)
-    rows = told.pairs(20, 236)
-    told.agree_on(kept + rows)
-    assert told.counted() == (256, 256)
+    assert (rules.counted(), writer.epoch, sorted(writer.tables["PDR"].ids)) == before
+    rules.agree_on(kept)
+    rows = rules.pairs(20, 236)
+    rules.agree_on(kept + rows)
+    assert rules.counted() == (256, 256)
 
 
 def test_equal_keys_of_a_mask_lie_in_several_tuples(both: Both) -> None:
     """`tos` under a mask and `dscp` say the same in other words."""
-    told = Told(both)
+    rules = Told(both)
     said = [f"10.{1 + i}.0.0/16,{words},{FATES[i % 4]}"
             for i in range(6) for words in ("184 & 0xfc,", ",46")]  # fmt: skip
-    told.csv("dst_ip,tos,dscp,FAR", said)
+    rules.csv("dst_ip,tos,dscp,FAR", said)
     directory = both.kernel.writer.tables["PDR"].directory
     assert directory is not None and [len(same) for same in directory.by_mask.values()] == [2]
     at = [udp("10.1.0.10", f"10.{1 + i}.0.5") for i in range(6)]
     for frame in at:  # a TOS of 0xb8 with its checksum made up for
-        both.agree(told.book, _expedited(frame), LAN)
-    told.delete(6)
+        both.agree(rules.book, _expedited(frame), LAN)
+    rules.delete(6)
     for frame in at:
-        both.agree(told.book, _expedited(frame), LAN)
+        both.agree(rules.book, _expedited(frame), LAN)
     with pytest.raises(Refused) as refused:
-        told.pairs(0, 256)
+        rules.pairs(0, 256)
     assert refused.value.diagnostics[0].code == "H0731"
     for frame in at:
-        both.agree(told.book, _expedited(frame), LAN)
+        both.agree(rules.book, _expedited(frame), LAN)
 
 
 def _expedited(frame: bytes) -> bytes:
@@ -283,32 +283,32 @@ def test_rules_by_the_column_that_come_and_go(
     arriving: list[tuple[bytes, int]],
 ) -> None:
     """After each step, taken or refused, every packet meets the same rule in both."""
-    told = Told(both)
+    rules = Told(both)
     for step in said:
         note(repr(step))
-        _step(told, step)
+        _step(rules, step)
         for frame, port in arriving:
-            both.agree(told.book, frame, port)
+            both.agree(rules.book, frame, port)
         if step[0] == "pairs":
-            told.agree_on([_pair(*pair) for pair in PAIRS[:: len(PAIRS) // 5]])
-    told.agree_with_one_after_the_other()
+            rules.agree_on([_pair(*pair) for pair in PAIRS[:: len(PAIRS) // 5]])
+    rules.agree_with_one_after_the_other()
     both.kernel.writer.settle()
-    keys, counted = told.counted()
+    keys, counted = rules.counted()
     assert keys == counted
 
 
-def _step(told: Told, step: tuple[str, object]) -> None:
+def _step(rules: Told, step: tuple[str, object]) -> None:
     try:
         match step:
             case "request", str(text):
-                told.request(text)
+                rules.request(text)
             case "csv", list(rows):
-                told.csv(HEAD, rows)
+                rules.csv(HEAD, rows)
             case "beside", (list(rows), dict(others)):
-                told.csv_beside(HEAD, rows, others)
+                rules.csv_beside(HEAD, rows, others)
             case "pairs", (int(first), int(count)):
-                told.pairs(first, count)
+                rules.pairs(first, count)
             case "delete", int(count):
-                told.delete(count)
+                rules.delete(count)
     except Refused as refused:
         note(refused.diagnostics[0].code)

@@ -110,5 +110,5 @@ def test_scapy_reads_the_same(ruled: Ruled) -> None:
         ruled.agree(frame[:at] + bytes([octet]) + frame[at + 1 :], 1)
 
     agree()
-    wanted = {n.header.name for n in ruled.both.pipeline.graph.nodes} - {"told", "tcp"}
-    assert wanted <= met.keys(), met
+    expected = {n.header.name for n in ruled.both.pipeline.graph.nodes} - {"told", "tcp"}
+    assert expected <= met.keys(), met

@@ -74,15 +74,15 @@ def test_what_is_pushed_is_what_the_rule_says(
         assert outcome.frame is not None
         outer = Ether(outcome.frame)[IPv6]
         srh = outer[IPv6ExtHdrSegmentRouting]
-        wanted = [IPv6Address(sid) for sid in reversed(sids[reduced:])]
-        assert [IPv6Address(a) for a in srh.addresses] == wanted
+        expected = [IPv6Address(sid) for sid in reversed(sids[reduced:])]
+        assert [IPv6Address(a) for a in srh.addresses] == expected
         assert (srh.segleft, srh.lastentry, srh.len) == (
-            len(sids) - 1, len(wanted) - 1, 2 * len(wanted),
+            len(sids) - 1, len(expected) - 1, 2 * len(expected),
         )  # fmt: skip
         assert IPv6Address(outer.dst) == IPv6Address(sids[0])
         inner = Ether(frame).payload
-        octets = inner.len if IP in inner else inner.plen + 40
-        assert outer.plen == 8 + 16 * len(wanted) + octets
+        length = inner.len if IP in inner else inner.plen + 40
+        assert outer.plen == 8 + 16 * len(expected) + length
         assert srh.nh == (4 if IP in inner else 41)
 
 

@@ -77,8 +77,8 @@ def right(frame: bytes) -> bool:
         name = "cksum" if isinstance(layer, ICMPv6EchoRequest) else "chksum"
         if ip and name in layer.fields and not (isinstance(layer, UDP) and not layer.chksum):
             number = {TCP: 6, UDP: 17}.get(type(layer), 58)
-            octets = bytes(ip)[40 : 40 + ip.plen]
-            if in6_chksum(number, ip, octets) not in (0, 0xFFFF):
+            data = bytes(ip)[40 : 40 + ip.plen]
+            if in6_chksum(number, ip, data) not in (0, 0xFFFF):
                 return False
         layer = layer.payload
     return True

@@ -146,8 +146,8 @@ def _spent() -> IP:
 def test_tags_are_scapys(ruled: Ruled, frame: Frame) -> None:
     by = int(frame.by[-2:], 16)
     outcome: Outcome = ruled.agree(bytes(frame), ACCESS)
-    wanted = expected(frame, MARKS[by], by)
-    if wanted is None:
+    desired = expected(frame, MARKS[by], by)
+    if desired is None:
         assert outcome.verdict == "drop"
     else:
-        assert (outcome.verdict, outcome.frame) == (wanted[0], bytes(wanted[1]))
+        assert (outcome.verdict, outcome.frame) == (desired[0], bytes(desired[1]))

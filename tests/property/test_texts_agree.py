@@ -82,7 +82,7 @@ def moment_of(book: RuleBook, seed: int) -> Moment:
     return Moment(book.manifest, 7, book.ports, read).detach()
 
 
-class Wanted(listing.Wanted):
+class Query(listing.Query):
     """Everything."""
 
     def __init__(self, text: bool, counted: bool) -> None:
@@ -90,8 +90,8 @@ class Wanted(listing.Wanted):
         self.text, self.counted, self.request = text, counted, False
 
 
-def rule_by_rule(moment: Moment, wanted: Wanted) -> Iterator[pb.Rule]:
-    return iter(listing.Listing(moment, wanted))
+def rule_by_rule(moment: Moment, query: Query) -> Iterator[pb.Rule]:
+    return iter(listing.Listing(moment, query))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -114,11 +114,11 @@ def test_lists_are_those_of_single_rules(path: Path, monkeypatch: pytest.MonkeyP
         moment = moment_of(book, data.draw(st.integers(0, 99)))
         seen.update(name for name, table in moment.tables.items() if len(table))
         for text, counted in ((True, False), (False, False), (True, True)):
-            wanted = Wanted(text, counted)
+            query = Query(text, counted)
             parts = [p if isinstance(p, bytes) else p.SerializeToString()
-                     for p in listing.Listing(moment, wanted).parts()]  # fmt: skip
+                     for p in listing.Listing(moment, query).parts()]  # fmt: skip
             read = [pb.ListPart.FromString(part) for part in parts]
-            assert [rule for part in read for rule in part.rules] == [*rule_by_rule(moment, wanted)]
+            assert [rule for part in read for rule in part.rules] == [*rule_by_rule(moment, query)]
             assert {part.revision for part in read} == {7}
             assert all(len(part.rules) == 1 or len(raw) < 100 + 4 + max(
                 rule.ByteSize() for rule in part.rules) + 2

@@ -66,14 +66,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="helio-test-seeded-") as scratch:
         folder = Path(scratch)
         copy_to(folder)
-        wanted = [f for f in FAULTS if not sys.argv[1:] or f.name in sys.argv[1:]]
+        chosen = [f for f in FAULTS if not sys.argv[1:] or f.name in sys.argv[1:]]
         assert not found(None, folder, 4), "the compiler without a fault must pass"
-        for fault in wanted:
+        for fault in chosen:
             said = found(fault, folder)
             missed += not said
             sys.stdout.write(f"{'found ' if said else 'MISSED'} {fault.name}: {said[:110]}\n")
             sys.stdout.flush()
-    sys.stdout.write(f"{len(wanted) - missed} of {len(wanted)} faults found\n")
+    sys.stdout.write(f"{len(chosen) - missed} of {len(chosen)} faults found\n")
     return min(missed, 125)
 
 

@@ -99,8 +99,8 @@ def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> I
 
 def missing_clangs(builds: Iterable[Build]) -> list[str]:
     """Those that are not on this machine."""
-    wanted = dict.fromkeys(f"clang-{build.clang}" for build in builds)
-    return [name for name in wanted if not shutil.which(name)]
+    needed = dict.fromkeys(f"clang-{build.clang}" for build in builds)
+    return [name for name in needed if not shutil.which(name)]
 
 
 def judged(

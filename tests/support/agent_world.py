@@ -134,9 +134,9 @@ def relay(inside: Namespace, port: int, path: Path) -> Iterator[str]:
 
 def _pass_on(selector: selectors.BaseSelector, one: socket.socket, other: socket.socket) -> None:
     try:
-        octets = one.recv(1 << 16)
-        if octets:
-            other.sendall(octets)
+        data = one.recv(1 << 16)
+        if data:
+            other.sendall(data)
             return
     except OSError:
         pass

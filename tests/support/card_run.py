@@ -68,9 +68,9 @@ class CardRun:
         if self._rules:
             self.writer.apply(Changes(removed=tuple(self._rules)))
         self._rules = []
-        wanted = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
+        expected = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
         referred = {k.name for k in self.manifest.rules if k.offload and k.offload.referred}
-        for rule in sorted(wanted, key=lambda r: (r.kind not in referred, r.sequence)):
+        for rule in sorted(expected, key=lambda r: (r.kind not in referred, r.sequence)):
             try:
                 self.writer.apply(Changes(created=(rule,)))
             except Refused:
@@ -96,22 +96,22 @@ class CardRun:
             self.maps["chosen_queue"].update(bytes(4), bytes(4))
         result = self._entries[self._roles[port]].test_run(frame, ingress_ifindex=_LOOPBACK)
         verdict = fate_of(result.retval)
-        told = []
+        counted_events = []
         for counter, before, after in zip(
             self.manifest.counters, events, self._events(), strict=True
         ):
-            told += [(counter.group, counter.reason)] * (after - before)
+            counted_events += [(counter.group, counter.reason)] * (after - before)
         counted = []
-        for which, (packets, octets) in self._counts().items():
+        for which, (packets, size) in self._counts().items():
             more = packets - counts[which][0]
             counted += [which] * more
-            if octets - counts[which][1] != more * len(frame):
-                told.append(("bytes", which[0]))
+            if size - counts[which][1] != more * len(frame):
+                counted_events.append(("bytes", which[0]))
         return Outcome(
             verdict,
             result.data if verdict in ("pass", "tx") else None,
             port if verdict == "tx" else None,
-            tuple(told),
+            tuple(counted_events),
             tuple(counted),
             queue=self._queue() if verdict == "pass" else None,
         )
@@ -130,6 +130,6 @@ class CardRun:
         }
 
     def _queue(self) -> int | None:
-        told = self.maps["chosen_queue"].lookup(bytes(4)) if "chosen_queue" in self.maps else None
-        number = int.from_bytes(told, "little") if told is not None else 0
+        events = self.maps["chosen_queue"].lookup(bytes(4)) if "chosen_queue" in self.maps else None
+        number = int.from_bytes(events, "little") if events is not None else 0
         return number - 1 if number else None

@@ -36,8 +36,8 @@ def _declarations(text: str) -> list[tuple[str, str, str]]:
 @cache
 def _usual() -> tuple[tuple[str, str, str], ...]:
     """The declarations of check_frame.hp."""
-    wanted = ("ports", "parser", "ie", "rule", "default")
-    return tuple(d for d in _declarations(_USUAL) if d[0] in wanted)
+    expected = ("ports", "parser", "ie", "rule", "default")
+    return tuple(d for d in _declarations(_USUAL) if d[0] in expected)
 
 
 def framed(fragment: str) -> str:

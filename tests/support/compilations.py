@@ -36,10 +36,10 @@ def kept_in(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another process, or thread, may be at it
             if not path.exists():
                 path.write_bytes(pickle.dumps(_tried(text, name, span, more)))
-            octets, too_deep = pickle.loads(path.read_bytes())
+            data, too_deep = pickle.loads(path.read_bytes())
         if too_deep:
             raise clang.TooDeep(too_deep)
-        return bytes(octets)
+        return bytes(data)
 
     with pytest.MonkeyPatch.context() as patch:
         compile_by(compile_once, patch)

@@ -219,7 +219,7 @@ class Cable:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         self._whole = True
 
     def close(self) -> None:
@@ -249,8 +249,8 @@ class Cable:
 
 def _pump(one: socket.socket, other: socket.socket) -> None:
     with suppress(OSError):
-        while octets := one.recv(1 << 16):
-            other.sendall(octets)
+        while data := one.recv(1 << 16):
+            other.sendall(data)
     for end in (one, other):
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)

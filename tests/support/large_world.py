@@ -44,8 +44,8 @@ def load(here: World, agent: Agent) -> Owner:
 
 
 def wish(owner: Owner, text: str, **more: object) -> ApplyRequest:
-    wanted: Request = parse_request(Source("request", text))
-    return ApplyRequest(encode(wanted, owner.codecs), **more)  # type: ignore[arg-type]
+    request: Request = parse_request(Source("request", text))
+    return ApplyRequest(encode(request, owner.codecs), **more)  # type: ignore[arg-type]
 
 
 def asked(owner: Owner, text: str) -> Outcome:
@@ -115,12 +115,12 @@ class Beside:
         for text in self.texts:
             self._done(text)
 
-    def _done(self, wanted: str | ApplyRequest, **more: object) -> Outcome | Refused:
+    def _done(self, request: str | ApplyRequest, **more: object) -> Outcome | Refused:
         ended: Outcome | Refused
         try:
-            if isinstance(wanted, str):
-                wanted = wish(self.owner, wanted, **more)
-            ended = self.owner.apply(wanted)
+            if isinstance(request, str):
+                request = wish(self.owner, request, **more)
+            ended = self.owner.apply(request)
         except Refused as refused:
             ended = refused
         self.order.append(ended)

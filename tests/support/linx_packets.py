@@ -29,7 +29,7 @@ TCP_OPTIONS: list[list[tuple[str, object]]] = [
 STATIONS = ["02:00:00:00:00:0a"] * 3 + ["02:00:00:00:00:0b"]
 HARDWARE = ["02:00:00:00:00:01"] * 6 + ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:05"]
 
-octets = st.sampled_from([0, 1, 0xB8, 0xB9, 0xBB, 0xFF]) | st.integers(0, 255)
+byte_values = st.sampled_from([0, 1, 0xB8, 0xB9, 0xBB, 0xFF]) | st.integers(0, 255)
 ports = st.sampled_from([0, 53, 80, 65535]) | st.integers(0, 65535)
 payloads = st.binary(max_size=40) | st.sampled_from([bytes(1400), bytes(1445)])
 
@@ -55,7 +55,7 @@ def user(draw: st.DrawFn) -> Packet:
     packet = IP(
         src=draw(st.just(SOURCES[0]) | st.sampled_from(SOURCES)),
         dst=draw(st.sampled_from(TARGETS)),
-        tos=draw(octets),
+        tos=draw(byte_values),
         ttl=draw(st.sampled_from([0, 1, 2, 64, 64, 64, 255])),
         id=draw(st.integers(0, 65535)),
         flags=draw(st.sampled_from([0, 1, 2])),
@@ -99,7 +99,7 @@ def frames(draw: st.DrawFn) -> tuple[bytes, int]:
         source, target, keyed = draw(st.sampled_from(TUNNELS))
         options = draw(st.sampled_from(OPTIONS))
         flags = draw(st.sampled_from([0, 2, 2, 2, 1]))
-        packet /= IP(src=source, dst=target, tos=draw(octets), options=options, flags=flags)
+        packet /= IP(src=source, dst=target, tos=draw(byte_values), options=options, flags=flags)
         packet /= draw(gre(keyed))
     return bytes(packet / draw(user())) + bytes(draw(st.integers(0, 20))), port
 

@@ -26,7 +26,7 @@ TARGETS6 = ["2001:db8:2::1", "2001:db8:3::1", "2001:db8:4::1", "2001:db8:5::1", 
             "2001:db8:1::1", "2001:db8:9::1", "ff05::5", "fe80::2", "::1"]  # fmt: skip
 HARDWARE = ["02:00:00:00:00:01"] * 9 + ["33:33:00:00:00:01"]
 
-octets = st.sampled_from([0, 1, 3, 0xB8, 0xBB, 0xFF]) | st.integers(0, 255)
+byte_values = st.sampled_from([0, 1, 3, 0xB8, 0xBB, 0xFF]) | st.integers(0, 255)
 hops = st.sampled_from([0, 1, 2, 64, 64, 64, 255])
 payloads = st.binary(max_size=40) | st.sampled_from([bytes(1180), bytes(1400), bytes(1445)])
 
@@ -52,7 +52,7 @@ def user4(draw: st.DrawFn) -> Packet:
     packet = IP(
         src=draw(st.just(SOURCES4[0]) | st.sampled_from(SOURCES4)),
         dst=draw(st.sampled_from(TARGETS4)),
-        tos=draw(octets),
+        tos=draw(byte_values),
         ttl=draw(hops),
         flags=draw(st.sampled_from([0, 2, 2, 1])),
     )
@@ -64,7 +64,7 @@ def user6(draw: st.DrawFn) -> Packet:
     packet = IPv6(
         src=draw(st.just(SOURCES6[0]) | st.sampled_from(SOURCES6)),
         dst=draw(st.just(TARGETS6[0]) | st.sampled_from(TARGETS6)),
-        tc=draw(octets),
+        tc=draw(byte_values),
         fl=draw(st.sampled_from([0, 1, 0xFFFFF])),
         hlim=draw(hops),
     )
@@ -81,12 +81,12 @@ def outer(draw: st.DrawFn, link: Packet) -> Packet:
     """A packet in a tunnel: any version in any, with GRE between them or without."""
     if draw(st.booleans()):
         target = draw(st.sampled_from(["2001:db8:ff::1"] * 3 + ["2001:db8:ff::9"]))
-        packet = link / IPv6(src="2001:db8:ff::2", dst=target, tc=draw(octets))
+        packet = link / IPv6(src="2001:db8:ff::2", dst=target, tc=draw(byte_values))
         if draw(st.booleans()):
             return packet / draw(user4())
     else:
         packet = Ether(src=link.src, dst=link.dst)
-        packet /= IP(src="192.0.2.2", dst="192.0.2.1", tos=draw(octets))
+        packet /= IP(src="192.0.2.2", dst="192.0.2.1", tos=draw(byte_values))
     if draw(st.booleans()):
         packet /= GRE(proto=0x86DD, key_present=draw(st.integers(0, 1)))
     return packet / draw(user6())

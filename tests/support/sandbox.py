@@ -26,7 +26,7 @@ mount -o remount,ro,bind / && ! touch /etc/written 2>/dev/null && shift && exec 
 """
 
 
-def calls_of(wanted: Sequence[str], analyze: str) -> list[int]:
+def calls_of(needed: Sequence[str], analyze: str) -> list[int]:
     """The numbers of a SystemCallFilter's calls; none where they are unknown."""
     if platform.machine() != "x86_64":
         return []
@@ -47,7 +47,7 @@ def calls_of(wanted: Sequence[str], analyze: str) -> list[int]:
                 yield name
 
     numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", _NUMBERS.read_text()))
-    return sorted({int(numbers[name]) for name in names(wanted) if name in numbers})
+    return sorted({int(numbers[name]) for name in names(needed) if name in numbers})
 
 
 def words(directory: Path, calls: Sequence[int]) -> list[str]:

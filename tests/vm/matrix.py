@@ -59,16 +59,16 @@ def say(text: str) -> None:
 
 
 def run(
-    kernels: Sequence[str], wanted: Sequence[Build], out: Path, names: Sequence[str]
+    kernels: Sequence[str], chosen: Sequence[Build], out: Path, names: Sequence[str]
 ) -> Results:
     """Compile what is not in `out` yet, and ask each kernel. What one cannot be asked is said."""
     there = {path.name for path in out.iterdir()}
-    todo = [b for b in wanted if not {name_of(n, b) for n in names} <= there]
+    todo = [b for b in chosen if not {name_of(n, b) for n in names} <= there]
     with ProcessPoolExecutor(CPUS_HERE) as pool:
         each = list(pool.map(partial(_built, names=names, out=out), todo))
     unbuilt = [verdict for verdicts in each for verdict in verdicts]
     failed = {verdict.name for verdict in unbuilt}
-    bundles = [name for n in names for b in wanted if (name := name_of(n, b)) not in failed]
+    bundles = [name for n in names for b in chosen if (name := name_of(n, b)) not in failed]
     shipped = {name_of(n, SHIPPED) for n in names}
     tested = {s: [n for n in bundles if s == HERE or n in shipped] for s in (HERE, *kernels)}
     for series in kernels:
@@ -95,19 +95,19 @@ def asked(series: str, out: Path, bundles: Sequence[str], tested: Sequence[str])
     kept = KEPT / f"{release(series)}.jsonl"
     lines = kept.read_text().splitlines() if kept.exists() else []
     known = {(v.name, v.object): v for v in map(Verdict.of_line, lines)}
-    wanted = {(name, digest_of(out / name, name in tested)): name for name in bundles}
-    todo = [name for key, name in wanted.items() if key not in known]
+    chosen = {(name, digest_of(out / name, name in tested)): name for name in bundles}
+    todo = [name for key, name in chosen.items() if key not in known]
     while todo:
         before = len(todo)
         for verdict in judged(series, out, todo, tested, SECONDS):
             known[verdict.name, verdict.object] = verdict
             with kept.open("a") as file:
                 file.write(f"{verdict.to_line()}\n")
-        todo = [name for key, name in wanted.items() if key not in known]
+        todo = [name for key, name in chosen.items() if key not in known]
         if len(todo) == before:
             say(f"kernel {called(series)}: it dies before it says anything of {todo[0]}")
             break
-    return [known[key] for key in wanted if key in known]
+    return [known[key] for key in chosen if key in known]
 
 
 def main() -> int:
@@ -127,11 +127,11 @@ def main() -> int:
     if absent:
         say(f"not tried: {', '.join(absent)}: not installed")
     of = revision()  # before anything is compiled
-    wanted = [b for b in builds(clangs) if f"clang-{b.clang}" not in absent]
+    chosen = [b for b in builds(clangs) if f"clang-{b.clang}" not in absent]
     place = nullcontext(str(asked.keep)) if asked.keep else tempfile.TemporaryDirectory()
     with place as folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        results = run(kernels, wanted, Path(folder), names)
+        results = run(kernels, chosen, Path(folder), names)
     found = reasons(results.values())
     say("\n".join(["", *tables(results), "", *found]))
     if asked.write:

@@ -79,8 +79,8 @@ def compiled(series: str, out: Path) -> dict[str, tuple[Report, ...]]:
     """Probes and pipelines, each an object in `out`."""
     reports: dict[str, tuple[Report, ...]] = {}
     for case in EXPECTED if os.environ.get("HELIO_PROBES") == "all" else SOME[series]:
-        octets = build(case, out / f"{case}.o")
-        read = read_object(octets)
+        data = build(case, out / f"{case}.o")
+        read = read_object(data)
         reports[case] = tuple(check_program(read, name) for name in read.programs)
     for path in PIPELINES_ON[series]:
         bundle = compile_for_card(check_file(path))

@@ -99,7 +99,7 @@ def _place(at: str) -> str:
     return f"`{at}`" if at else "the manifest"
 
 
-def _unfit(at: str, data: Any, wanted: str) -> Misfit:
+def _unfit(at: str, data: Any, expected: str) -> Misfit:
     if data is None:
         found = "null"
     elif isinstance(data, bool):
@@ -111,6 +111,6 @@ def _unfit(at: str, data: Any, wanted: str) -> Misfit:
             "a list" if isinstance(data, list) else "an object")  # fmt: skip
         if isinstance(data, str) and len(data) <= 40 and _encodable(data):
             found = f"`{data}`"
-        elif isinstance(data, list) and wanted.startswith("a list"):
+        elif isinstance(data, list) and expected.startswith("a list"):
             found = f"one of {len(data)}"
-    return Misfit(f"{_place(at)} is {found}, where {wanted} is expected")
+    return Misfit(f"{_place(at)} is {found}, where {expected} is expected")

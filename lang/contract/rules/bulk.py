@@ -266,10 +266,10 @@ class Bulk(Draft):
                 self._report(_Wrong(Fault("H0431", title, "", "left out"), rows, field.codec.name))
         for required, when, kinds in kind.requires:
             needed = np.ones(count, bool)
-            for name, wanted in when:
+            for name, allowed in when:
                 column = block.values.get(name)
                 needed &= (
-                    np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
+                    np.isin(column.values, list(allowed)) & (column.forms == 1) if column else False
                 )
             self._required(block, required, needed, kinds)
 
@@ -396,8 +396,8 @@ def _unusual(form: int, values: Array, others: Array, codec: Codec) -> Array:
 
 
 def _fits(field: Field, column: Column) -> bool:
-    wanted = {MATCH: "matcher", REFERENCE: "reference"}.get(field.role, "value")
-    return column.kind == wanted
+    expected = {MATCH: "matcher", REFERENCE: "reference"}.get(field.role, "value")
+    return column.kind == expected
 
 
 def _lowest(table: Table, given: Array, count: int) -> Array:

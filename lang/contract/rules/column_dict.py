@@ -306,13 +306,13 @@ def _within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
     return np.fromiter(map(own.__contains__, keys.tolist()), np.bool_, len(keys))
 
 
-def among(ordered: Array, wanted: Array) -> npt.NDArray[np.bool_]:
+def among(ordered: Array, values: Array) -> npt.NDArray[np.bool_]:
     """Of each wanted number whether it is among those, which are in order and of the same type.
     (`np.isin` takes as long as there are numbers to look among.)"""
     if not len(ordered):
-        return np.zeros(len(wanted), np.bool_)
-    at = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
-    found: npt.NDArray[np.bool_] = ordered[at] == wanted
+        return np.zeros(len(values), np.bool_)
+    at = np.minimum(ordered.searchsorted(values), len(ordered) - 1)
+    found: npt.NDArray[np.bool_] = ordered[at] == values
     return found
 
 
@@ -373,11 +373,11 @@ class Imaged(_Layered[bytes, Handle]):
     def _at(self, image: bytes) -> tuple[int, int]:
         """Where it stands among what came by the column, and what it leads to; -1 where it does
         not."""
-        hashed, wanted = self._hashed, hash_of(image)
-        at = int(hashed.searchsorted(np.uint64(wanted << 32)))
+        hashed, own = self._hashed, hash_of(image)
+        at = int(hashed.searchsorted(np.uint64(own << 32)))
         while at < len(hashed):
             found = hashed.item(at)
-            if found >> 32 != wanted:
+            if found >> 32 != own:
                 break
             known, to = self._image_of(found & 0xFFFFFFFF)
             if known == image:

@@ -101,8 +101,8 @@ def _empty(source: Source) -> Refused:
     return Refused([Diagnostic("H0470", "the file holds no rules", (label,), help_)])
 
 
-def _uneven(source: Source, row: int, width: int, wanted: int) -> Refused:
-    title = f"this line has {width} cells, the header {wanted}"
+def _uneven(source: Source, row: int, width: int, expected: int) -> Refused:
+    title = f"this line has {width} cells, the header {expected}"
     label = Label(cell(source, row, None), f"{width} cells")
     help_ = "an element that is left out is an empty cell"
     return Refused([Diagnostic("H0471", title, (label,), help_)])

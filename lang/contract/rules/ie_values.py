@@ -113,12 +113,12 @@ class Codec:
             return
         if length.lower() in self.lengths:
             return
-        wanted = " or ".join(f"`{name}`" for name in self.lengths)
-        title = f"`{self.name}` has length {wanted}, not `{length}`"
+        expected = " or ".join(f"`{name}`" for name in self.lengths)
+        title = f"`{self.name}` has length {expected}, not `{length}`"
         help_ = f"write ({self.name}, {self.lengths[0]}, …)"
         if length.lower() not in LENGTHS:
             help_ += "; lengths are u8, u16, u32, u64, u48 and u128"
-        raise Fault("H0414", title, "length", f"expected {wanted}", help_)
+        raise Fault("H0414", title, "length", f"expected {expected}", help_)
 
     def number(self, literal: str | int, part: str = "value", enumerated: bool = True) -> int:
         """The value of a literal: decimal, 0x, an address of the element's kind, or a symbol."""

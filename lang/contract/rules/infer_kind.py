@@ -21,8 +21,8 @@ def kind_of(
     """The kind that has these elements and holds rules of the kinds `within`. Raises `Fault`."""
     found = [kind for kind in kinds if ies and all(kind.has(ie) for ie in ies)]
     if len(found) > 1:
-        wanted = set(within)
-        found = [kind for kind in found if wanted.issubset(kind.children)] or found
+        inside = set(within)
+        found = [kind for kind in found if inside.issubset(kind.children)] or found
     if len(found) > 1 and operation == "create":
         found = [kind for kind in found if _whole(kind, ies)] or found
     if len(found) == 1:

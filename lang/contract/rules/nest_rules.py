@@ -274,8 +274,8 @@ class Arranger:
                 self._settle(node, change.nodes)
         for giver, node in self.seconds:
             if node.parent is None:
-                apart = f"leave one of them out, or give the {node.kind.name} a change of its own"
-                self.faults.append(_second(giver, node, apart))
+                advice = f"leave one of them out, or give the {node.kind.name} a change of its own"
+                self.faults.append(_second(giver, node, advice))
 
     def _settle(self, node: Node, top: list[Node]) -> None:
         for child in list(node.children):

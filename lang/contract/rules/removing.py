@@ -67,16 +67,16 @@ def count_references(draft: Draft, rule: Rule, by: int) -> None:
 
 
 def pointed_at(draft: Draft, rule: Rule) -> Fault:
-    wanted, names, holder = Reference(rule.kind, rule.id), list[str](), ""
+    reference, names, holder = Reference(rule.kind, rule.id), list[str](), ""
     more = draft.staged(rule.kind).points(rule.id)
     referring = chain.from_iterable(
-        draft.staged(kind).referring(wanted) for kind in draft.book.kinds
+        draft.staged(kind).referring(reference) for kind in draft.book.kinds
     )
     for other in islice(referring, _POINTERS_NAMED):
         names.append(f"{other.kind} {other.id}")
         if rule.owner == other.sequence:
             holder = names[-1]
-        more -= sum(each == wanted for each in draft.book.kinds[other.kind].owned_by(other))
+        more -= sum(each == reference for each in draft.book.kinds[other.kind].owned_by(other))
     who = ", ".join(names) + (f" and {more} more" if more else "")
     title = f"{rule.kind} {rule.id} is still pointed at by {who}"
     help_ = f"delete {names[0]} too, in the same request if need be" if names else ""

@@ -120,17 +120,17 @@ class RuleBook:
             draft.let_go()
 
     @contextmanager
-    def planned(self, wanted: Request | Columns, pause: YieldPoint) -> Iterator[Plan]:
+    def planned(self, request: Request | Columns, pause: YieldPoint) -> Iterator[Plan]:
         """A large request's plan, while others' are made and committed in between. Raises
         `Conflict`, and `Refused`."""
         try:
-            if isinstance(wanted, Request):
+            if isinstance(request, Request):
                 self.draft = draft = Draft(self, pause)
-                made = plan(draft, wanted)
+                made = plan(draft, request)
             else:
                 from .bulk import Bulk
 
-                self.draft = bulk = Bulk(self, wanted, pause)
+                self.draft = bulk = Bulk(self, request, pause)
                 made = bulk.plan()
             yield made
         finally:

@@ -101,8 +101,8 @@ def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnost
 def complete(kind: Kind, values: Mapping[str, int], references: Mapping[str, Reference]) -> None:
     """Raise `Fault` unless a rule with these elements can be carried out."""
     for name, when, kinds in kind.requires:
-        for other, wanted in when:
-            if values.get(other) not in wanted:
+        for other, needed in when:
+            if values.get(other) not in needed:
                 break
         else:
             if name in values:
@@ -121,7 +121,7 @@ def _lacking(kind: Kind, values: Mapping[str, int], given: Set[str]) -> dict[str
     """Elements that a rule has to give and does not, and why: empty where always."""
     found: dict[str, str] = {}
     for name, when, _ in kind.requires:
-        if name not in given and all(values.get(n) in wanted for n, wanted in when):
+        if name not in given and all(values.get(n) in needed for n, needed in when):
             conditions = ((kind.codecs[n], values) for n, values in when)
             found[name] = " and ".join(
                 f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"

@@ -160,13 +160,13 @@ def _negative_logarithms(
     import numpy as np
 
     with _keeping:
-        wanted = ids.ravel().tolist()
-        missing = [id for id in dict.fromkeys(wanted) if id not in _rows]
+        order = ids.ravel().tolist()
+        missing = [id for id in dict.fromkeys(order) if id not in _rows]
         if missing:
             if len(_rows) + len(missing) > _MOST_ROWS:
                 _rows.clear()
                 _table.clear()
-                missing = list(dict.fromkeys(wanted))
+                missing = list(dict.fromkeys(order))
             start = np.uint32(_INITIAL + 8 & _WORD)
             a = start + np.array(missing, np.uint32)[:, None]
             b = start + np.arange(SLOTS, dtype=np.uint32)[None, :]
@@ -175,7 +175,7 @@ def _negative_logarithms(
             found = -np.log((hashes + 0.5) / 4294967296.0)
             _table[:] = [np.concatenate([*_table, found])]
             _rows.update(zip(missing, range(len(_rows), len(_rows) + len(missing)), strict=True))
-        rows = np.array([_rows[id] for id in wanted]).reshape(ids.shape)
+        rows = np.array([_rows[id] for id in order]).reshape(ids.shape)
         return _table[0], rows
 
 

@@ -33,9 +33,9 @@ def held_by_others(draft: Draft, held: Sequence[Rule]) -> Fault:
 
 def _holder(draft: Draft, rule: Rule) -> str:
     """The rule that owns this one, as `PDR 80`."""
-    wanted = Reference(rule.kind, rule.id)
+    reference = Reference(rule.kind, rule.id)
     for kind in draft.book.kinds:
-        for other in draft.staged(kind).referring(wanted):
+        for other in draft.staged(kind).referring(reference):
             if rule.owner == other.sequence:
                 return f"{kind} {other.id}"
     return "another rule"

@@ -26,8 +26,8 @@ class Yaml(YamlReader):
     def _misshapen(self, where: Span, problem: str) -> Diagnostic:
         return _misshapen(where, problem)
 
-    def _wrong_shape(self, where: Span, wanted: str) -> Diagnostic:
-        return wrong_shape(where, wanted)
+    def _wrong_shape(self, where: Span, expected: str) -> Diagnostic:
+        return wrong_shape(where, expected)
 
     def _twice(self, first: Span, second: Span, key: str) -> Diagnostic:
         return twice(first, second, key, "the key")
@@ -72,8 +72,8 @@ class Yaml(YamlReader):
             return None
         value = literals.number(text)
         if value is None or not least <= value <= most:
-            wanted = f"a number from {least} to {most}"
-            self.found.add(bad_value(self.span(node), text, wanted))
+            expected = f"a number from {least} to {most}"
+            self.found.add(bad_value(self.span(node), text, expected))
             return None
         return value
 
@@ -83,8 +83,8 @@ class Yaml(YamlReader):
             return None
         found = literals.address(text)
         if found is None or found[0] != kind:
-            wanted = {"ip4": "an IPv4 address", "ip6": "an IPv6 address", "mac": "a MAC address"}
-            self.found.add(bad_value(self.span(node), text, wanted[kind]))
+            expected = {"ip4": "an IPv4 address", "ip6": "an IPv6 address", "mac": "a MAC address"}
+            self.found.add(bad_value(self.span(node), text, expected[kind]))
             return None
         return found[1]
 
@@ -131,13 +131,13 @@ def missing_key(where: Span, key: str, of: str) -> Diagnostic:
     return Diagnostic("H0503", f"{of} lacks `{key}`", (Label(where, f"`{key}` is needed"),))
 
 
-def wrong_shape(where: Span, wanted: str) -> Diagnostic:
-    return Diagnostic("H0504", f"this must be {wanted}", (Label(where, f"expected {wanted}"),))
+def wrong_shape(where: Span, expected: str) -> Diagnostic:
+    return Diagnostic("H0504", f"this must be {expected}", (Label(where, f"expected {expected}"),))
 
 
-def bad_value(where: Span, text: str, wanted: str, hint: str = "") -> Diagnostic:
-    title = f"`{text}` is not {wanted}"
-    return Diagnostic("H0505", title, (Label(where, f"expected {wanted}"),), hint)
+def bad_value(where: Span, text: str, expected: str, hint: str = "") -> Diagnostic:
+    title = f"`{text}` is not {expected}"
+    return Diagnostic("H0505", title, (Label(where, f"expected {expected}"),), hint)
 
 
 def unknown_name(

@@ -199,9 +199,9 @@ class _Reader:
         address = literals.address(token.text) if number is None else None
         if address is not None and address[0] == field.kind:
             return address[1]
-        wanted = {"ip4": "an IPv4 address", "ip6": "an IPv6 address", "mac": "a MAC address"}
-        if number is None or field.kind in wanted:
-            why = f"`{field.name}` is {wanted.get(field.kind, 'a number')}"
+        expected = {"ip4": "an IPv4 address", "ip6": "an IPv6 address", "mac": "a MAC address"}
+        if number is None or field.kind in expected:
+            why = f"`{field.name}` is {expected.get(field.kind, 'a number')}"
             raise Refused([_bad_value(self._span(token), why)])
         if number >> field.width:
             why = f"`{field.name}` has {field.width} bits"

@@ -54,14 +54,14 @@ class Any:
 Filter = Has | Within | Ends | Not | All | Any
 
 
-def passes(wanted: Filter, recorded: Recorded) -> bool:
+def passes(condition: Filter, recorded: Recorded) -> bool:
     """Of what stands in the record: the first bytes of the frame, as it arrived."""
     offsets = dict(recorded.trace.path)
-    return _passes(wanted, recorded, offsets)
+    return _passes(condition, recorded, offsets)
 
 
-def _passes(wanted: Filter, recorded: Recorded, offsets: Mapping[str, int]) -> bool:
-    match wanted:
+def _passes(condition: Filter, recorded: Recorded, offsets: Mapping[str, int]) -> bool:
+    match condition:
         case Has(node):
             return node.name in offsets
         case Within(node, field, mask, low, high, otherwise):

@@ -36,8 +36,8 @@ def test_depths_are_those_of_the_deepest_calls(tmp_path: Path) -> None:
 def test_what_needs_more_is_built_sparing_it() -> None:
     bundle = compile_pipeline(hostile(), "fused", traced=True)
     assert bundle.traced is not None
-    for octets in (bundle.object, bundle.traced.object):
-        assert max(depths(octets).values()) <= 256
+    for data in (bundle.object, bundle.traced.object):
+        assert max(depths(data).values()) <= 256
     assert "spill[" in bundle.c  # the C that is shown is what was built
 
 

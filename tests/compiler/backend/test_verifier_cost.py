@@ -42,8 +42,8 @@ def test_it_loads(join: Join) -> None:
     assert "Argument list too long" in as_usual.refused  # E2BIG
     bundle = compile_pipeline(hostile(), join, traced=True)
     assert bundle.traced is not None
-    for octets in (bundle.object, bundle.traced.object):
-        measured = measure_object(octets)
+    for data in (bundle.object, bundle.traced.object):
+        measured = measure_object(data)
         assert not measured.refused and not measured.why_not
         assert all((p.verified or 0) < 100_000 for p in measured.programs.values())
 

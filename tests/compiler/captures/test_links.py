@@ -87,8 +87,8 @@ def test_an_address_that_is_no_mac_is_left_out(tmp_path: Path) -> None:
 def test_what_no_ethernet_frame_could_be(link: int, data: bytes, words: str) -> None:
     found = as_frame(Captured(1, data, len(data), link))
     assert (found.link, found.data, found.notes) == (link, data, (words,) if words else ())
-    told = Decoder(linx().graph, "lan").decode(found)
-    assert told.result == "foreign"
+    decoded = Decoder(linx().graph, "lan").decode(found)
+    assert decoded.result == "foreign"
 
 
 def test_a_cut_cooked_packet_is_as_long_as_on_the_wire() -> None:
@@ -121,11 +121,11 @@ def test_a_total_length_of_0_is_the_frames(length: int, tags: int) -> None:
         made = found.data[14 + 4 * tags :]
         assert int.from_bytes(made[2:4], "big") == length and checksum(made[:20]) == 0
         assert len(found.data) == len(captured) and made[20:] == ip[20 : len(made)]
-    told = Decoder(linx().graph, "lan").decode(as_frame(Captured(1, frame, len(frame))))
+    decoded = Decoder(linx().graph, "lan").decode(as_frame(Captured(1, frame, len(frame))))
     if tags < 2:  # of LINX
-        assert (told.result, told.nodes[-1].name) == ("ok", "tcp")
-        assert '"notes": ["IPv4 total length 0 read as' in told.to_json()
-        assert told.to_tree().splitlines()[0].endswith(f"read as {length}")
+        assert (decoded.result, decoded.nodes[-1].name) == ("ok", "tcp")
+        assert '"notes": ["IPv4 total length 0 read as' in decoded.to_json()
+        assert decoded.to_tree().splitlines()[0].endswith(f"read as {length}")
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_every_cut_of_a_packet() -> None:
     whole = decoded(frame, len(frame))
     assert [n.name for n in whole.nodes] == list(ends)
     for captured in range(len(frame)):
-        told = decoded(frame, captured)
+        result = decoded(frame, captured)
         there = [name for name, end in ends.items() if end <= captured]
-        assert [n.name for n in told.nodes] == there
+        assert [n.name for n in result.nodes] == there
         missing = [name for name in ends if name not in there]
-        assert (told.result, told.reason) == (("cut", missing[0]) if missing else ("ok", "")), (
+        assert (result.result, result.reason) == (("cut", missing[0]) if missing else ("ok", "")), (
             captured
         )
     short = Decoder(linx().graph, "lan").decode(Captured(1, frame[:40], 40))
@@ -186,8 +186,8 @@ def test_every_cut_of_a_packet() -> None:
 
 def test_what_is_malformed_on_the_wire_is_so_when_cut() -> None:
     frame = bytes(Ether(dst=MAC, src=MAC) / IP(len=900) / TCP() / Raw(bytes(40)))
-    told = decoded(frame, 60)
-    assert (told.result, told.reason) == ("malformed", "user: length")
+    result = decoded(frame, 60)
+    assert (result.result, result.reason) == ("malformed", "user: length")
 
 
 def test_a_length_that_lies_takes_no_memory() -> None:

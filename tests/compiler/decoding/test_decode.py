@@ -48,8 +48,8 @@ def run(*arguments: str) -> str:
 
 
 def test_an_object_a_packet(capture: Path) -> None:
-    told = [json.loads(line) for line in run(LINX, str(capture), "--role", "wan").splitlines()]
-    first, cut, short = told
+    seen = [json.loads(line) for line in run(LINX, str(capture), "--role", "wan").splitlines()]
+    first, cut, short = seen
     assert [(n["name"], n["header"], n["offset"]) for n in first["nodes"]] == [
         ("ethernet", "ethernet", 0),
         ("vlan", "vlan", 14),
@@ -96,8 +96,8 @@ def test_what_was_read_before_damage_is_told(capture: Path) -> None:
 
 
 def test_a_packet_of_another_link_is_foreign() -> None:
-    told = Decoder(linx().graph, "lan").decode(Captured(1, bytes(60), 60, link=113))
-    assert (told.result, told.reason, told.nodes) == ("foreign", "link type 113 (Linux cooked)", ())
+    seen = Decoder(linx().graph, "lan").decode(Captured(1, bytes(60), 60, link=113))
+    assert (seen.result, seen.reason, seen.nodes) == ("foreign", "link type 113 (Linux cooked)", ())
 
 
 # ---- the generated parser -----------------------------------------------------------------------
@@ -145,5 +145,5 @@ def test_a_wrong_word_would_be_seen(
         return [*words[:3], words[3] ^ 1, *words[4:]], reason
 
     monkeypatch.setattr(generated, "_parse", lies)
-    told = generated.decode(Captured(1, bytes(12) + b"\x08\x06" + bytes(46), 60))
-    assert told.nodes[0].fields["type"] == 0x0807
+    seen = generated.decode(Captured(1, bytes(12) + b"\x08\x06" + bytes(46), 60))
+    assert seen.nodes[0].fields["type"] == 0x0807

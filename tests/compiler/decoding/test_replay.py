@@ -63,8 +63,8 @@ def run(*arguments: object) -> str:
 
 def test_verdict_egress_and_packet(capture: Path, rules: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pcap"
-    told = run(LINX, capture, "--rules", rules, "--write", out, "--json").splitlines()
-    first, damaged, foreign = map(json.loads, told)
+    shown = run(LINX, capture, "--rules", rules, "--write", out, "--json").splitlines()
+    first, damaged, foreign = map(json.loads, shown)
     assert (first["verdict"], first["egress"], first["port"]) == ("redirect", "wan", "lan")
     assert first["counted"] == ["PDR 1", "FAR 1", "OVERLAY GRE-WAN1"]
     sent = Ether(bytes.fromhex(first["packet"]))
@@ -161,11 +161,11 @@ def test_what_an_answer_depends_on_was_not_captured(
         writer.write(first, 0, len(first))
         writer.write(asked[:captured], 1, len(asked))
         writer.write(back, 2, len(back))
-    _, told, after = map(json.loads, run(source, path, "--json").splitlines())
+    _, shown, after = map(json.loads, run(source, path, "--json").splitlines())
     if reason:
-        assert (told["verdict"], told["events"]) == ("cut", [f"cut: behind {reason}"])
+        assert (shown["verdict"], shown["events"]) == ("cut", [f"cut: behind {reason}"])
     else:
-        assert (told["verdict"], told["events"]) == ("tx", ["hook: ttl_expired"])
+        assert (shown["verdict"], shown["events"]) == ("tx", ["hook: ttl_expired"])
     assert ("miss: SEEN" in after["events"]) is bool(reason)
 
 
@@ -186,22 +186,22 @@ def test_the_way_of_each_packet(capture: Path, rules: Path) -> None:
     )
     assert "    push outer / gre before user: outer.src 192.0.2.1" in said
     assert "packet 2 on lan, 30 bytes" in said and "malformed: user: truncated" in said
-    told = [json.loads(line) for line in run(*words, "--json").splitlines()]
-    assert [packet["number"] for packet in told] == [1, 2, 3]
-    assert [packet["egress"] for packet in told] == ["wan", None, None]
-    assert [step["what"] for step in told[0]["steps"]].count("rule") == 3
+    shown = [json.loads(line) for line in run(*words, "--json").splitlines()]
+    assert [packet["number"] for packet in shown] == [1, 2, 3]
+    assert [packet["egress"] for packet in shown] == ["wan", None, None]
+    assert [step["what"] for step in shown[0]["steps"]].count("rule") == 3
 
 
 def test_an_edge_whose_interfaces_are_elsewhere(capture: Path) -> None:
     edge = EDGES / "edge-a.yaml"
     assert run(LINX, capture, "--edge", edge).startswith("packet 1 on LAN: pass; miss: PDR")
-    told = run(LINX, capture, "--edge", edge, "--rules", EDGES / "rules-a.req", "--port", "LAN")
-    assert "packet 1 on LAN: " in told
+    shown = run(LINX, capture, "--edge", edge, "--rules", EDGES / "rules-a.req", "--port", "LAN")
+    assert "packet 1 on LAN: " in shown
 
 
 def test_the_host_has_addresses(capture: Path, rules: Path) -> None:
-    told = run(LINX, capture, "--rules", rules, "--local", "10.2.0.5").splitlines()
-    assert told[0] == "packet 1 on lan: pass"
+    shown = run(LINX, capture, "--rules", rules, "--local", "10.2.0.5").splitlines()
+    assert shown[0] == "packet 1 on lan: pass"
 
 
 def test_packets_of_an_interface_come_by_its_port(tmp_path: Path) -> None:
@@ -254,15 +254,15 @@ def downlink(at: Path, *words: object, source: str = "ip") -> list[dict[str, Any
             packet = MACS / (ip if source == "ip" else ip6) / UDP(sport=53, dport=4000)
             writer.write(bytes(packet / Raw(bytes(size))))
     (at / "rules.req").write_text(SESSION)
-    told = run(UPF, at / "down.pcap", "--rules", at / "rules.req", "--json", *words)
-    return [json.loads(line) for line in told.splitlines()]
+    shown = run(UPF, at / "down.pcap", "--rules", at / "rules.req", "--json", *words)
+    return [json.loads(line) for line in shown.splitlines()]
 
 
 def test_errors_are_answered_from_addresses_that_are_assumed(tmp_path: Path) -> None:
     for source, layer, own in (("ip", IP, "192.0.0.8"), ("ip6", IPv6, "2001:db8::2")):
-        told = downlink(tmp_path, "--port", "n6", source=source)
-        assert [t["verdict"] for t in told] == ["tx", "tx"], told
-        for each in told:
+        shown = downlink(tmp_path, "--port", "n6", source=source)
+        assert [t["verdict"] for t in shown] == ["tx", "tx"], shown
+        for each in shown:
             sent = Ether(bytes.fromhex(each["packet"]))
             assert sent[layer].src == own and sent.src == MACS.dst
 

@@ -99,7 +99,7 @@ def test_the_traced_build_tells_what_the_interpreter_says(path: Path, join: Join
 
 def test_text(golden: Golden) -> None:
     """Of packets that show a step, an absent value or a verdict that none before them showed."""
-    seen, told = set[object](), []
+    seen, shown = set[object](), []
     for path in SHIPPED:
         for case, trace in traces(path):
             shows: set[object] = {trace.verdict, *(step.what for step in trace.steps)}
@@ -107,8 +107,8 @@ def test_text(golden: Golden) -> None:
             if not shows <= seen:
                 seen |= shows
                 ports = {port.number: port.name for port in case.environment.ports}
-                told.append(TraceText(ports).text(trace, f"{path.stem}: {case.name}"))
-    golden.file(GOLDEN / "traces.txt", "\n".join(told) + "\n")
+                shown.append(TraceText(ports).text(trace, f"{path.stem}: {case.name}"))
+    golden.file(GOLDEN / "traces.txt", "\n".join(shown) + "\n")
 
 
 def test_colours_change_nothing_else() -> None:
@@ -124,11 +124,11 @@ def test_json() -> None:
     for path in SHIPPED:
         for case, trace in traces(path):
             ports = {port.number: port.name for port in case.environment.ports}
-            told = json.loads(TraceText(ports).to_json(trace, number=7))
-            assert told["number"] == 7 and told["port"] == ports[trace.port]
-            assert told["verdict"] == trace.verdict
-            assert [n["node"] for n in told["path"]] == [name for name, _ in trace.path]
-            seen |= {step["what"] for step in told["steps"]}
+            shown = json.loads(TraceText(ports).to_json(trace, number=7))
+            assert shown["number"] == 7 and shown["port"] == ports[trace.port]
+            assert shown["verdict"] == trace.verdict
+            assert [n["node"] for n in shown["path"]] == [name for name, _ in trace.path]
+            seen |= {step["what"] for step in shown["steps"]}
     assert seen == {
         "stage", "look", "rule", "slot", "remember", "recall", "recalled", "pop", "push", "set",
         "leave", "event", "queue", "append",

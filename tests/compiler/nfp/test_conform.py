@@ -49,6 +49,6 @@ def test_newer_instructions_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_object_is_said(tmp_path: Path) -> None:
-    for octets in (b"", b"\x7fELF", b"nothing" * 100):
+    for data in (b"", b"\x7fELF", b"nothing" * 100):
         with pytest.raises(ValueError, match=r"."):
-            read_object(octets)
+            read_object(data)

@@ -236,11 +236,11 @@ def test_a_wrong_packet_is_told_field_by_field() -> None:
         "{outer: {src: 192.0.2.1, dst: 192.0.2.3}}, {gre: {}}, "
         "{user: {src: 10.1.0.9, dst: 10.2.0.9, ttl: 64}}, {udp: {src: 1, dst: 2}}]}",
     )
-    told = "\n".join(problems(case))
-    assert "outer.dst: expected 192.0.2.3, got 192.0.2.2" in told
-    assert "user.ttl: expected 64 (0x40), got 63 (0x3f)" in told
-    assert re.search(r"user\.checksum: expected \d+", told)
-    assert "udp" not in told
+    shown = "\n".join(problems(case))
+    assert "outer.dst: expected 192.0.2.3, got 192.0.2.2" in shown
+    assert "user.ttl: expected 64 (0x40), got 63 (0x3f)" in shown
+    assert re.search(r"user\.checksum: expected \d+", shown)
+    assert "udp" not in shown
 
 
 def test_a_wrong_packet_in_hex_is_told_by_the_parse_graph() -> None:
@@ -250,14 +250,14 @@ def test_a_wrong_packet_in_hex_is_told_by_the_parse_graph() -> None:
         sent = run(good.frame, good.port).frame
     assert sent is not None
     wrong = sent[:22] + b"\x3f" + sent[23:]  # the outer TTL
-    told = problems(CASE.replace("port: WAN1}", f"out: {{hex: '{wrong.hex(' ')}'}}}}"))
-    assert told == ("interpreter: outer.ttl: expected 63 (0x3f), got 64 (0x40)",)
+    shown = problems(CASE.replace("port: WAN1}", f"out: {{hex: '{wrong.hex(' ')}'}}}}"))
+    assert shown == ("interpreter: outer.ttl: expected 63 (0x3f), got 64 (0x40)",)
 
 
 def test_a_missing_packet_is_told() -> None:
     dropped = CASE.replace("port: LAN", "port: LAN\n    rules: update FAR 1 [(action, u8, DROP)]")
-    told = problems(dropped.replace("redirect, port: WAN1", "drop, out: same"))
-    assert told == ("interpreter: packet: expected one, got none",)
+    shown = problems(dropped.replace("redirect, port: WAN1", "drop, out: same"))
+    assert shown == ("interpreter: packet: expected one, got none",)
 
 
 def test_wrong_events_and_counts_are_told() -> None:

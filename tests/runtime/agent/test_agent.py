@@ -126,16 +126,16 @@ def test_an_error_names_rule_element_and_place(agent: Client) -> None:
 
 def test_a_failure_on_the_wire_is_structured(here: World, agent: Client) -> None:
     agent.apply("create FAR 1 [(action, u8, DROP)]")
-    octets = agent.message("create FAR 2 [(action, u8, DROP)], FAR 1 []").request
+    data = agent.message("create FAR 2 [(action, u8, DROP)], FAR 1 []").request
     with calls_beside(agent) as calls, pytest.raises(grpc.RpcError) as error:
-        calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=octets))
+        calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=data))
     trailers: dict[str, bytes] = dict(error.value.trailing_metadata())  # type: ignore
     status, failed = pb.Status.FromString(trailers["grpc-status-details-bin"]), pb.Failure()
     assert status.details[0].Unpack(failed)
     (found,) = failed.findings
     assert (found.code, found.rule, list(found.path)) == ("H0451", "FAR 1", [0, 1])
     with calls_beside(agent) as calls, pytest.raises(grpc.RpcError) as error:
-        calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=octets[:-3]))
+        calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=data[:-3]))
     assert "H0480" in str(error.value.details())
 
 
@@ -165,8 +165,8 @@ def test_of_a_long_line_the_part_that_is_meant_is_told(agent: Client) -> None:
 
 
 def test_a_request_for_another_build_is_refused(here: World, agent: Client) -> None:
-    octets = agent.message("create FAR 2 [(action, u8, DROP)]").request
-    asked = pb.ApplyRequest(pipeline=here.name, request=octets, digest="0" * 64)
+    data = agent.message("create FAR 2 [(action, u8, DROP)]").request
+    asked = pb.ApplyRequest(pipeline=here.name, request=data, digest="0" * 64)
     with pytest.raises(Rejected) as error:
         agent._call("Apply", asked)
     assert error.value.status is Code.FAILED_PRECONDITION
@@ -247,8 +247,8 @@ def test_list_filters(agent: Client) -> None:
 
 def test_what_is_listed_can_be_created_again(here: World, agent: Client) -> None:
     agent.apply("create PDR 1 [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, DROP)]]")
-    wanted = pb.ListRequest(pipeline=here.name, form=pb.FORM_REQUEST)
-    (pdr,) = [r for part in agent._parts("List", wanted) for r in part.rules if r.kind == "PDR"]
+    request = pb.ListRequest(pipeline=here.name, form=pb.FORM_REQUEST)
+    (pdr,) = [r for part in agent._parts("List", request) for r in part.rules if r.kind == "PDR"]
     text = agent.rule("PDR", 1).text
     agent.apply("delete PDR 1")
     agent.apply("create FAR 1 [(action, u8, DROP)]")

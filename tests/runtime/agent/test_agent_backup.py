@@ -59,7 +59,7 @@ def pair(first: int) -> str:
 def test_an_empty_agent_has_everything_of_it(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client)
-        wanted, at = texts(client), revision(client)
+        expected, at = texts(client), revision(client)
         said = here.ctl("backup", "file")
         assert f"{here.name} (revision {at})" in said
         path = here.directory / "file"
@@ -68,17 +68,17 @@ def test_an_empty_agent_has_everything_of_it(here: World) -> None:
         client.unload()
         assert f"restored {here.name}: 21 rules" in here.ctl("restore", "file")
         at = at + 1  # the overlay's next hop was resolved again
-        assert (texts(client), revision(client)) == (wanted, at)
+        assert (texts(client), revision(client)) == (expected, at)
         again = client.apply("create FAR 7 [(action, u8, DROP)]", key="key-7")
         assert again.repeated
         client.apply("delete FAR 7")
     with here.agent(), here.client() as client:
-        assert len(texts(client)) == len(wanted) - 1 and revision(client) == at + 1
+        assert len(texts(client)) == len(expected) - 1 and revision(client) == at + 1
         assert "21 rules" in here.ctl("restore", "--replace", "file")
-        assert (texts(client), revision(client)) == (wanted, at)
+        assert (texts(client), revision(client)) == (expected, at)
         assert not client.status().pipelines[0].findings
     with here.agent(), here.client() as client:
-        assert (texts(client), revision(client)) == (wanted, at)
+        assert (texts(client), revision(client)) == (expected, at)
 
 
 def test_it_is_of_one_moment(here: World) -> None:
@@ -169,7 +169,7 @@ NONSENSE: dict[str, Any] = {
 def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client, 3)
-        data, wanted = bytearray(b"".join(client.backup())), texts(client)
+        data, expected = bytearray(b"".join(client.backup())), texts(client)
         data[-1] ^= 1
         (here.directory / "file").write_bytes(data)
         said = here.ctl("restore", "--replace", "file", status=1)
@@ -177,7 +177,7 @@ def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
         for wrong in ([], [b"x"], [bytes(data)], [bytes(data[:-1])]):
             with pytest.raises(Rejected, match="H0860"):
                 client.restore(wrong, replace_all=True)
-        assert texts(client) == wanted
+        assert texts(client) == expected
         assert "error[H0740]" in here.ctl("restore", "--replace", "none", status=1)
         assert "error[H0740]" in here.ctl("restore", "--replace", ".", status=1)
         assert "error[H0740]" in here.ctl("backup", "no/such/directory", status=1)
@@ -186,13 +186,13 @@ def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
 def test_nonsense_with_right_checksums_is_refused_as_a_whole(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client, 3)
-        data, wanted = b"".join(client.backup()), (texts(client), revision(client))
+        data, expected = b"".join(client.backup()), (texts(client), revision(client))
         for what, how in NONSENSE.items():
             with pytest.raises(Rejected) as caught:
                 client.restore([altered(data, **how)], replace_all=True)
             code = "H0707" if what == "name" else "H0860"
             assert [each.code for each in caught.value.diagnostics] == [code], what
-            assert (texts(client), revision(client)) == wanted, what
+            assert (texts(client), revision(client)) == expected, what
         client.restore([altered(data, "")], replace_all=True)
 
 

@@ -138,8 +138,8 @@ def read(directory: Path) -> dict[str, bytes]:
 def ask(agent: Agent, number: int) -> bool:
     """Whether it was made before."""
     owner, text = agent.owner(), f"create ROUTE {number} [(dst_ip, u32, 10.9.{number}.0/24), "
-    wanted = request(text + "(way, u8, BACK)]")
-    return owner.apply(ApplyRequest(encode(wanted, owner.codecs), key=f"key {number}")).repeated
+    expected = request(text + "(way, u8, BACK)]")
+    return owner.apply(ApplyRequest(encode(expected, owner.codecs), key=f"key {number}")).repeated
 
 
 def look(agent: Agent, name: str, what: str) -> str:

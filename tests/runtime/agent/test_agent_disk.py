@@ -100,12 +100,12 @@ def full(here: World) -> Iterator[Path]:
         filler.unlink(missing_ok=True)
 
 
-def refused_with_the_mend(here: World, client: Client, mend: str) -> None:
+def refused_with_the_fix(here: World, client: Client, fix: str) -> None:
     for change in (lambda: fill_the_log(client), client.unload):
         with pytest.raises(Rejected) as error:
             change()
         (found,) = error.value.diagnostics
-        assert found.code == "H0780" and str(here.state) in found.title and mend in found.help
+        assert found.code == "H0780" and str(here.state) in found.title and fix in found.help
 
 
 def fill_the_log(client: Client) -> None:
@@ -131,7 +131,7 @@ def test_it_begins_on_a_full_disk(here: World, end: signal.Signals, rebooted: bo
         assert texts(client) == before
         assert client.rule("FAR", 2).text == before[2]
         assert codes(client) == ["H0780"] and "H0780" in process.output
-        refused_with_the_mend(here, client, f"`{here.state}` (tmpfs on none) is full")
+        refused_with_the_fix(here, client, f"`{here.state}` (tmpfs on none) is full")
         assert texts(client) == before
         filler.unlink()
         in_force_again(here, client, process, before)
@@ -152,7 +152,7 @@ def test_it_begins_on_a_full_disk_twice(here: World) -> None:
             assert texts(client) == before
         with here.agent() as process, here.client() as client:
             assert texts(client) == before
-            refused_with_the_mend(here, client, "is full")
+            refused_with_the_fix(here, client, "is full")
             filler.unlink()
             in_force_again(here, client, process, before)
 
@@ -163,7 +163,7 @@ def test_it_begins_on_a_read_only_disk(here: World) -> None:
     remount(here, "ro")
     with here.agent() as process, here.client() as client:
         assert texts(client) == before and codes(client) == ["H0780"]
-        refused_with_the_mend(here, client, f"`mount -o remount,rw {here.state}`")
+        refused_with_the_fix(here, client, f"`mount -o remount,rw {here.state}`")
         remount(here, "rw")
         in_force_again(here, client, process, before)
 

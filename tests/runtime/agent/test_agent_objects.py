@@ -27,9 +27,9 @@ def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
         yield made
 
 
-def with_object(bundle: Bundle, octets: bytes) -> Bundle:
-    digest = hashlib.sha256(octets).hexdigest()
-    return Bundle(replace(bundle.manifest, digest=digest), octets)
+def with_object(bundle: Bundle, data: bytes) -> Bundle:
+    digest = hashlib.sha256(data).hexdigest()
+    return Bundle(replace(bundle.manifest, digest=digest), data)
 
 
 def test_a_damaged_object_does_not_end_the_agent(here: World) -> None:

@@ -68,8 +68,8 @@ def frame(here: World, payload: int = 18, mark: int = 1000) -> bytes:
 
 def tunnelled(mark: int) -> Callable[[bytes], bool]:
     """GRE with a key, and in it our datagram from that port."""
-    wanted = struct.pack("!H", mark)
-    return lambda f: f[12:14] == b"\x08\x00" and f[23] == 47 and f[62:64] == wanted
+    expected = struct.pack("!H", mark)
+    return lambda f: f[12:14] == b"\x08\x00" and f[23] == 47 and f[62:64] == expected
 
 
 def crosses(here: World, sender: Wire, receiver: Wire, mark: int) -> bytes:
@@ -136,7 +136,7 @@ def test_what_goes_elsewhere_loses_nothing(
     lab.wire(other, "eth0", here.edge, "wan1")
     edge = EDGE.replace("overlays:", "  WAN2: {role: wan, interface: wan1}\noverlays:")
     sender, receiver = lan.wire("eth0"), wan.wire("eth0")
-    octets = frame(here, mark=11)
+    data = frame(here, mark=11)
     got = list[bytes]()
 
     def drain(seconds: float) -> None:
@@ -146,7 +146,7 @@ def test_what_goes_elsewhere_loses_nothing(
 
     def traffic() -> None:
         for number in range(count):
-            sender.send(octets)
+            sender.send(data)
             if number % 50 == 0:
                 select.select([], [], [], 0.005)
 
@@ -166,7 +166,7 @@ def test_what_goes_elsewhere_loses_nothing(
         drain(0.001)
         thread.join()
         drain(0.5)
-        assert len(got) == count and len({octets[:18] + octets[26:] for octets in got}) == 1
+        assert len(got) == count and len({data[:18] + data[26:] for data in got}) == 1
         client.unload()
 
 

@@ -58,8 +58,8 @@ def test_warnings_come_with_the_answer(here: World) -> None:
         assert found.span is not None and found.span.source.text == WITHOUT, "places in our text"
         again = client.apply(WITHOUT, key="warned")
         assert again.repeated and not again.warnings
-        octets = client.message("create PDR 3 [(dscp, u8, 3)]").request
-        assert warned(client.apply(octets)) == [("H0432", "warning", "PDR 3")]
+        data = client.message("create PDR 3 [(dscp, u8, 3)]").request
+        assert warned(client.apply(data)) == [("H0432", "warning", "PDR 3")]
         with client.stream() as stream:
             stream.send("create PDR 4 [(dscp, u8, 4)]")
             stream.send("create FAR 2 [(action, u8, DROP)]")

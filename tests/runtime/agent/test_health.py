@@ -159,7 +159,7 @@ def test_the_watchdog_is_fed_while_there_is_progress(
     manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health_module, "LONGEST_TURN", 0.05)
-    turns, stop, said, told = FairLock(), threading.Event(), list[str](), threading.Event()
+    turns, stop, said, reported = FairLock(), threading.Event(), list[str](), threading.Event()
     health = Health()
     agent = Fake(turns)
     health.agent = cast(Agent, agent)
@@ -167,14 +167,14 @@ def test_the_watchdog_is_fed_while_there_is_progress(
 
     def report(why: str) -> None:
         said.append(why)
-        told.set()
+        reported.set()
 
     loop = threading.Thread(target=watch_until, args=(stop.wait, health.stuck, report))
     loop.start()
     try:
         assert manager.recv(64) == manager.recv(64) == b"WATCHDOG=1"
         turns.take()
-        assert told.wait(20) and "for more than" in said[0]
+        assert reported.wait(20) and "for more than" in said[0]
         manager.setblocking(False)
         with pytest.raises(BlockingIOError):
             while manager.recv(64):

@@ -35,7 +35,7 @@ FAR = "create FAR [(action, u8, DROP)]"
 @pytest.mark.usefixtures("kernel")
 def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
     denied = Code.PERMISSION_DENIED
-    wanted = {"a-read": (None, denied, denied), "a-rules": (None, None, denied),
+    expected = {"a-read": (None, denied, denied), "a-rules": (None, None, denied),
               "a-admin": (None, None, None), "nobody": (denied, denied, denied)}  # fmt: skip
     works: tuple[Callable[[Client], object], ...] = (
         lambda c: list(c.rules()),
@@ -44,7 +44,7 @@ def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
     )
     with secure.client() as client:
         schema = client.schema()
-    for name, codes in wanted.items():
+    for name, codes in expected.items():
         for work, code in zip(works, codes, strict=True):
 
             def as_known(c: Client, work: Callable[[Client], object] = work) -> object:
@@ -135,7 +135,7 @@ def test_what_is_wrong_with_tls_is_said(tmp_path: Path) -> None:
         shutil.copy(here / "other" / name, stranger)
     shutil.copy(here / "ca.pem", stranger)
     agent, name = here / "agent", "localhost"
-    for server, client, wanted, said in (
+    for server, client, expected, said in (
         (here / "ended", here / "admin", "", "certificate has ended"),
         (agent, here / "other" / "admin", name, "another authority has signed the agent's"),
         (agent, here / "admin", "elsewhere", "does not name this host"),
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_tls_is_said(tmp_path: Path) -> None:
         (None, here / "admin", name, "speaks no TLS"),
     ):
         with answering(server) as address:
-            assert said in help_of(address, client, wanted), said
+            assert said in help_of(address, client, expected), said
 
 
 @pytest.mark.usefixtures("kernel")

@@ -91,9 +91,9 @@ def texts(client: Client) -> list[str]:
     return sorted(rule.text for rule in client.rules())
 
 
-def holds(here: World, client: Client, wires: tuple[Wire, Wire], wanted: list[str]) -> None:
+def holds(here: World, client: Client, wires: tuple[Wire, Wire], expected: list[str]) -> None:
     """Rules, answers to keys, packets."""
-    assert texts(client) == wanted
+    assert texts(client) == expected
     assert client.apply("create FAR 7 [(action, u8, DROP)]", key="key-7").repeated
     crosses(here, wires)
 
@@ -105,23 +105,23 @@ def test_there_and_back(here: World, old: Path, wires: tuple[Wire, Wire], reboot
                  here.address, "load", "linx", "--config",
                  str(here.directory / "edge.yaml")]  # fmt: skip
         here.edge.run("env", "-C", str(old), f"PYTHONPATH={old}", *words)
-        wanted = filled(client)
-        holds(here, client, wires, wanted)
+        expected = filled(client)
+        holds(here, client, wires, expected)
     if rebooted:
         remove_pinned(here.name)
     with here.agent() as process, here.client() as client:
-        holds(here, client, wires, wanted)
+        holds(here, client, wires, expected)
         revision = client.status().pipelines[0].revision
         assert not [f for f in client.status().pipelines[0].findings if not f.warning]
         assert "H9999" not in process.output
         client.apply("create FAR 99 [(action, u8, DROP)]", key="key-99")
-        wanted = texts(client)
+        expected = texts(client)
         assert f"revision {revision + 1}" in here.ctl("backup", "--for", RELEASE, "older")
     remove_pinned(here.name)
     here.state.rename(here.directory / "new")
     (here.directory / "older").rename(here.state)
     with older(here, old) as client:
-        holds(here, client, wires, wanted)
+        holds(here, client, wires, expected)
         assert client.apply("create FAR 99 [(action, u8, DROP)]", key="key-99").repeated
         assert client.status().pipelines[0].revision >= revision + 1
         client.apply("delete FAR 99")
@@ -138,7 +138,7 @@ def test_a_newer_bundle(here: World, old: Path, wires: tuple[Wire, Wire]) -> Non
     """Rules of a pipeline that was compiled today go back by an upgrade to the older bundle."""
     with here.agent(), here.client() as client:
         client.load(read_bundle(compiled_today(old, here.directory)), EDGE)
-        wanted = filled(client)
+        expected = filled(client)
         assert "error[H0865]" in here.ctl("backup", "--for", RELEASE, "older", status=1)
         here.ctl("upgrade", str(old / "linx"))
         here.ctl("backup", "file")
@@ -147,4 +147,4 @@ def test_a_newer_bundle(here: World, old: Path, wires: tuple[Wire, Wire]) -> Non
     here.state.rename(here.directory / "new")
     (here.directory / "older").rename(here.state)
     with older(here, old) as client:
-        holds(here, client, wires, wanted)
+        holds(here, client, wires, expected)

@@ -80,11 +80,11 @@ def settings() -> dict[str, list[str]]:
 
 
 def test_the_unit_has_the_same_capabilities() -> None:
-    told = settings()
-    assert told["CapabilityBoundingSet"] == told["AmbientCapabilities"] == list(AGENT)
-    assert told["User"] == told["Group"] == ["helio"]
-    assert told["NoNewPrivileges"] == ["yes"] and told["Type"] == ["notify"]
-    assert told["RuntimeDirectory"] == told["StateDirectory"] == ["helio"]
+    shown = settings()
+    assert shown["CapabilityBoundingSet"] == shown["AmbientCapabilities"] == list(AGENT)
+    assert shown["User"] == shown["Group"] == ["helio"]
+    assert shown["NoNewPrivileges"] == ["yes"] and shown["Type"] == ["notify"]
+    assert shown["RuntimeDirectory"] == shown["StateDirectory"] == ["helio"]
 
 
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:

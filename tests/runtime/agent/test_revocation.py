@@ -43,9 +43,9 @@ def test_when_certificates_end_is_measured_and_that_they_are_gone_is_a_finding(
     with here.agent(*options), here.client() as local:
         for each in (agent, authority):
             labels = f'certificate="{each.name}",subject="{each.subject}"'
-            wanted = f"helio_certificate_ends_seconds{{{labels}}} "
-            line = partial(_line, here, wanted)
-            assert float(until(line, wanted).removeprefix(wanted)) == each.ends
+            expected = f"helio_certificate_ends_seconds{{{labels}}} "
+            line = partial(_line, here, expected)
+            assert float(until(line, expected).removeprefix(expected)) == each.ends
         local.pipeline = ""
         assert [each.subject for each in local.status().certificates] == [
             agent.subject, authority.subject]  # fmt: skip

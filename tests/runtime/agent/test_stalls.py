@@ -106,14 +106,14 @@ def test_who_reads_no_lists_stands_in_nobodys_way(secure: World, certs: Path) ->
         lines = "".join(f"10.{i >> 8}.{i & 255}.0/24,1\n" for i in range(60_000))
         columns = read_csv(Source("pdr.csv", "dst_ip,FAR\n" + lines), client.schema().kinds["PDR"])
         client.bulk(columns)
-    wanted = pb.ListRequest(pipeline=secure.name, form=pb.FORM_TEXT)
+    request = pb.ListRequest(pipeline=secure.name, form=pb.FORM_TEXT)
 
     def go(client: Client) -> None:
         unread = list[Any]()
 
         def full() -> bool:  # a list may end though nobody reads it: what is on its way is sent
             if sum(call.is_active() for call in unread) <= Limits().timed:
-                unread.append(calls["List"](wanted))
+                unread.append(calls["List"](request))
             return any(
                 call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
                 for call in unread
@@ -147,9 +147,9 @@ def refused_one_more(client: Client, streams: list[Stream]) -> bool:
 @pytest.mark.usefixtures("kernel")
 def test_sizes_are_bounded(secure: World) -> None:
     with secure.client() as client:
-        for octets, said in ((5 << 20, "H0770"), (17 << 20, "16777216 are the most")):
+        for size, said in ((5 << 20, "H0770"), (17 << 20, "16777216 are the most")):
             with pytest.raises(Rejected) as error:
-                client.apply(bytes(octets))
+                client.apply(bytes(size))
             assert error.value.status is Code.RESOURCE_EXHAUSTED
             assert said in str(error.value)
         assert client.status().pid

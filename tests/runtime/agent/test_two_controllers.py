@@ -68,7 +68,7 @@ class Controller(threading.Thread):
         if not self._asked[0]:
             there = client.listing()
             self._asked = weight(there.rules[-1].text) + 1, there.revision
-        wanted, seen = self._asked
+        expected, seen = self._asked
         try:
             done = self._send(client, stream)
         except Rejected as error:
@@ -79,14 +79,14 @@ class Controller(threading.Thread):
             self.late += 1
         else:
             assert done.revision == seen + 1 and done.revision not in self.made
-            self.made[done.revision] = wanted
+            self.made[done.revision] = expected
             self.again += done.repeated
         self._asked = 0, 0
 
     def _send(self, client: Client, stream: Stream | None) -> Outcome:
-        wanted, seen = self._asked
-        text = f"update LBR 9 [FAR 1 [(weight, u16, {wanted})]]"
-        key = f"{self.name}-{wanted}-{seen}"
+        expected, seen = self._asked
+        text = f"update LBR 9 [FAR 1 [(weight, u16, {expected})]]"
+        key = f"{self.name}-{expected}-{seen}"
         if stream is None:
             return client.apply(text, if_revision=seen, key=key)
         stream.send(text, if_revision=seen, key=key)

@@ -166,7 +166,7 @@ def test_no_place_for_pins_is_an_error_that_says_how_to_make_one(here: Place) ->
             client.load(read_bundle(here.directory / "bundle"), EDGE)
         (found,) = error.value.diagnostics
         assert found.code == "H0720" and f"user {USER}" in found.title
-        mend = found.help.removeprefix("as root: `").rstrip("`")
-        command(*here.within("sh", "-c", mend))
+        fix = found.help.removeprefix("as root: `").rstrip("`")
+        command(*here.within("sh", "-c", fix))
         client.load(read_bundle(here.directory / "bundle"), EDGE)
         client.unload()

@@ -206,13 +206,13 @@ def test_a_server_that_breaks_off(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as at, opened(f"unix:{path}") as channel:
         at.bind(str(path))
         at.listen()
-        for octets in (b"", b"\0\0", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4\0\0\0\0\0"):
+        for data in (b"", b"\0\0", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4\0\0\0\0\0"):
 
-            def answer(octets: bytes = octets) -> None:
+            def answer(data: bytes = data) -> None:
                 made, _ = at.accept()
                 with made:
                     made.recv(1 << 16)
-                    made.sendall(octets)
+                    made.sendall(data)
 
             server = threading.Thread(target=answer)
             server.start()

@@ -47,7 +47,7 @@ def reset(stream: int, code: int) -> bytes:
 
 
 @contextmanager
-def answering(path: Path, *parts: bytes, apart: float = 0.0, asked: bool = True) -> Iterator[str]:
+def answering(path: Path, *parts: bytes, pause: float = 0.0, asked: bool = True) -> Iterator[str]:
     """A server that sends these to its first client, each so many seconds after the other; not
     before that has said something, if it is to be `asked`."""
     over = threading.Event()
@@ -61,9 +61,9 @@ def answering(path: Path, *parts: bytes, apart: float = 0.0, asked: bool = True)
                 if asked:
                     made.recv(1 << 16)
                 pieces = (raw(SETTINGS, 0, 0), *parts)
-                for each in pieces if apart else (b"".join(pieces),):
+                for each in pieces if pause else (b"".join(pieces),):
                     made.sendall(each)
-                    over.wait(apart)
+                    over.wait(pause)
                 over.wait(20)
 
         server = threading.Thread(target=answer)
@@ -110,7 +110,7 @@ def test_what_a_stream_was_reset_with(tmp_path: Path, code: int, said: Code) -> 
 def test_what_the_server_takes_back_is_asked_again_within_the_same_time(tmp_path: Path) -> None:
     refused = [reset(stream, 7) for stream in (1, 3, 5)]
     with (
-        answering(tmp_path / "at", *refused, apart=0.4) as address,
+        answering(tmp_path / "at", *refused, pause=0.4) as address,
         opened(address) as channel,
     ):
         begun = time.monotonic()
@@ -120,7 +120,7 @@ def test_what_the_server_takes_back_is_asked_again_within_the_same_time(tmp_path
 
 def test_a_watch_that_the_server_cancels_says_so(tmp_path: Path) -> None:
     with (
-        answering(tmp_path / "at", BEGUN, reset(1, 8), apart=0.1) as address,
+        answering(tmp_path / "at", BEGUN, reset(1, 8), pause=0.1) as address,
         Client(address) as client, client.watch() as watch, pytest.raises(Refused),
     ):  # fmt: skip
         list(watch)

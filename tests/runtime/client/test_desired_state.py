@@ -31,18 +31,18 @@ def listed(book: RuleBook) -> Listing:
     ])  # fmt: skip
 
 
-def differ(book: RuleBook, wanted: str, **more: object) -> Difference:
-    asked = parse_request(Source("wanted", wanted))
+def differ(book: RuleBook, desired: str, **more: object) -> Difference:
+    asked = parse_request(Source("wanted", desired))
     return difference(linx(), Ports(PORTS, IFINDEXES), listed(book), asked, **more)  # type: ignore
 
 
-def reach(wanted: str, **more: object) -> tuple[RuleBook, str, Difference]:
+def reach(desired: str, **more: object) -> tuple[RuleBook, str, Difference]:
     """The world as it becomes by the request that was found; and that request."""
     book = world()
-    found = differ(book, wanted, **more)
+    found = differ(book, desired, **more)
     assert found.request is not None and found.revision == book.revision
     book.commit(book.plan(found.request))
-    again = differ(book, wanted, **more)
+    again = differ(book, desired, **more)
     assert again.request is None, again.lines
     return book, request_text(found.request), found
 
@@ -70,8 +70,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_request_makes_the_difference_and_no_more(case: str) -> None:
-    wanted, text, changes = CASES[case]
-    book, request, found = reach(wanted)
+    desired, text, changes = CASES[case]
+    book, request, found = reach(desired)
     assert text in request and request.count("\n") == changes, request
     assert found.lines and len(list(book.rules("OVERLAY"))) == 2
 
@@ -109,7 +109,7 @@ def test_rules_of_others_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "code", "at"),
+    ("desired", "code", "at"),
     [
         ("create FAR 1 [(action, u8, DROP)]; update FAR 1 [(action, u8, PASS)]", "H0878", "update"),
         ("create FAR [(action, u8, DROP)]", "H0879", "FAR"),
@@ -118,9 +118,9 @@ def test_rules_of_others_are_left_alone() -> None:
         ("create PDR 1 [(dst_ip, u32, 10.0.0.0/33), FAR 17]", "H0420", "10.0.0.0/33"),
     ],
 )
-def test_a_state_that_cannot_be_is_refused_with_its_place(wanted: str, code: str, at: str) -> None:
+def test_a_state_that_cannot_be_is_refused_with_its_place(desired: str, code: str, at: str) -> None:
     with pytest.raises(Refused) as error:
-        differ(world(), wanted)
+        differ(world(), desired)
     found = error.value.diagnostics[0]
     assert found.code == code and found.span is not None
     assert at in found.span.text or found.span.text in at

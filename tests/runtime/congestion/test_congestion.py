@@ -374,9 +374,9 @@ SERVERS = "create " + ", ".join(
 )
 
 
-def diverted(wire: Wire, octets: bytes) -> bool:
+def diverted(wire: Wire, data: bytes) -> bool:
     """Whether a frame comes back for the other server."""
-    wire.send(octets)
+    wire.send(data)
     answer = wire.receive(0.3)
     while answer is not None:
         if answer[:6] == bytes.fromhex("020000000a0a"):
@@ -459,14 +459,14 @@ def test_two_congested_servers_that_name_each_other(lab: Lab, tmp_path: Path) ->
         assert (events(one)["verdict"]["tx"], events(two)["verdict"]["tx"]) == (1, 0)
 
 
-def overwhelm(world: World, wire: Wire, octets: bytes) -> None:
+def overwhelm(world: World, wire: Wire, data: bytes) -> None:
     """Send more frames than the queues of the CPUs have places for: eight, from now on."""
     with Map.open_pinned(release_of(world.name, 1) / "maps" / "cpus") as cpus:
         for cpu in list(cpus.keys()):
             if cpus.lookup(cpu) != (few := (8).to_bytes(4, "little")):
                 cpus.update(cpu, few)
     for _ in range(2000):
-        wire.send(octets)
+        wire.send(data)
 
 
 @pytest.mark.usefixtures("kernel")
@@ -482,8 +482,8 @@ def test_what_full_queues_drop_is_seen(lab: Lab, tmp_path: Path) -> None:
 
                 def dropped() -> bool:
                     overwhelm(world, wire, frame(mac))
-                    told = next(reports)
-                    lost.append((told.intents[0].new_lost_at_most, told.host.queue_drops))
+                    report = next(reports)
+                    lost.append((report.intents[0].new_lost_at_most, report.host.queue_drops))
                     return lost[-1][0] > 0
 
                 until(dropped, "a queue is full")

@@ -175,11 +175,11 @@ def test_an_enrolment_that_was_killed_goes_on(
     for number in range(1, 5):
         token, left = listening.token(), [number]
 
-        def dying(path: Path, octets: bytes, left: list[int] = left) -> None:
+        def dying(path: Path, data: bytes, left: list[int] = left) -> None:
             left[0] -= 1
             if left[0] == 0:
                 raise Killed
-            write(path, octets)
+            write(path, data)
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(edges, "_write", dying)

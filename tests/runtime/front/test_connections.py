@@ -131,7 +131,7 @@ def test_what_is_sent_behind_the_records_makes_room(tmp_path: Path) -> None:
     """The client has read all that was sent, and says nothing."""
     count, size = 100, 5000
     slow = Method(None, lambda call: Settling(call, size), False, 1 << 20, lambda _: True)
-    made, wanted = server(tmp_path / "s", {ECHO: slow}), count * len(message(bytes(size)))
+    made, expected = server(tmp_path / "s", {ECHO: slow}), count * len(message(bytes(size)))
     with started(made), Peer(target(tmp_path), {WINDOW: 1 << 20}) as peer:
         peer.send(raw(WINDOW_UPDATE, 0, 0, (1 << 20).to_bytes(4, "big")))
         stream = peer.call(headers(ECHO), None)
@@ -139,9 +139,9 @@ def test_what_is_sent_behind_the_records_makes_room(tmp_path: Path) -> None:
         came = 0
         for each in peer.frames(10):
             came += len(each.data) if each.type == DATA else 0
-            if came == wanted:
+            if came == expected:
                 break
-        assert came == wanted
+        assert came == expected
 
 
 def test_messages_that_are_refused_take_no_window(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 @given(st.lists(st.binary(max_size=50)), st.lists(st.integers(0, 300)))
 def test_messages_are_whole_however_they_come(messages: list[bytes], cuts: list[int]) -> None:
-    octets = b"".join(map(wire.framed, messages))
+    data = b"".join(map(wire.framed, messages))
     reader, found, at = wire.Messages(50), list[bytes](), 0
-    for end in [*sorted(cuts), len(octets)]:
-        found += reader.feed(octets[at:end])
+    for end in [*sorted(cuts), len(data)]:
+        found += reader.feed(data[at:end])
         at = max(at, end)
     assert found == messages and len(reader) == 0
 

@@ -73,15 +73,15 @@ def begin(session: ClientSession) -> int:
 
 def carry(one: Way, other: Way, cuts: Iterator[int]) -> bool:
     """What one side has for the other, in pieces; whether there was something."""
-    octets = one.session.unsent()
+    data = one.session.unsent()
     at = 0
-    while at < len(octets):
+    while at < len(data):
         size = next(cuts)
-        other.session.feed(octets[at : at + size])
+        other.session.feed(data[at : at + size])
         other.take()
         at += size
     one.take()
-    return bool(octets)
+    return bool(data)
 
 
 def carry_all(one: Way, other: Way, cuts: Iterator[int]) -> None:
@@ -139,9 +139,9 @@ def test_bytes_that_are_none_harm_nobody(junk: bytes, at: int, server: bool) -> 
         stream = begin(asking)
         asking.send(stream, bytes(100))
         sender, receiver = (asking, answering) if server else (answering, asking)
-        octets = sender.unsent()
+        data = sender.unsent()
         with suppress(Broken):
-            receiver.feed(octets[:at] + junk + octets[at:])
+            receiver.feed(data[:at] + junk + data[at:])
         assert len(receiver.events) <= 40 and receiver.unsent() is not None
 
 
@@ -232,13 +232,13 @@ def answered() -> bytes:
 
 @pytest.mark.usefixtures("interrupting")
 def test_a_signal_that_comes_before_a_callback_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    octets = answered()
-    for at in range(len(octets)):
+    data = answered()
+    for at in range(len(data)):
         with closing(ClientSession()) as asking:
             asking.end(begin(asking))
             asking.unsent()
-            asking.feed(octets[:at])
-            interrupted(monkeypatch, "session_mem_recv", partial(asking.feed, octets[at:]))
+            asking.feed(data[:at])
+            interrupted(monkeypatch, "session_mem_recv", partial(asking.feed, data[at:]))
     with closing(ClientSession()) as asking:
         stream = begin(asking)
         asking.unsent()

@@ -467,7 +467,7 @@ def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
             name = data.draw(st.sampled_from("abc"))
             what = data.draw(st.sampled_from(["tell", "tell", "wait", "remove", "restart"]))
             made.maps.kill = data.draw(st.sampled_from(["", "", "before", "behind"]))
-            before, wanted = due.get(name), None
+            before, expected = due.get(name), None
             try:
                 if what == "tell":
                     start = data.draw(st.integers(0, 5))
@@ -476,10 +476,10 @@ def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
                     if duration is not None:
                         said["duration"] = duration
                     begins = made.clock + start
-                    wanted = begins, begins + duration if duration is not None else None
+                    expected = begins, begins + duration if duration is not None else None
                     text = intent(name, teid="abc".index(name) + 1, port=step + 1, **said)
                     tell(keeper, text)
-                    due[name] = wanted
+                    due[name] = expected
                 elif what == "remove":
                     keeper.remove(name, "slice")
                     due.pop(name, None)  # one that has ended is told, too
@@ -494,7 +494,7 @@ def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
                 keeper = made.start()
                 keeper.advance()
                 if what == "tell" and due.get(name) == before:
-                    _whole_or_absent(keeper, name, due, wanted)
+                    _whole_or_absent(keeper, name, due, expected)
                 elif (
                     what == "remove" and name in due and state(keeper, name) in ("none", "expired")
                 ):
@@ -509,12 +509,12 @@ def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
 
 def _whole_or_absent(
     keeper: IntentManager, name: str, due: dict[str, tuple[float, float | None]],
-    wanted: tuple[float, float | None] | None,
+    expected: tuple[float, float | None] | None,
 ) -> None:  # fmt: skip
     """What nobody was told of is there or not."""
     found = keeper.find(ids=[name])
-    if wanted is not None and found and (found[0].begins, found[0].ends) == wanted:
-        due[name] = wanted
+    if expected is not None and found and (found[0].begins, found[0].ends) == expected:
+        due[name] = expected
 
 
 def test_all_together_have_bounded_texts(monkeypatch: pytest.MonkeyPatch) -> None:

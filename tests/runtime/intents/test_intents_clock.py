@@ -51,9 +51,9 @@ def test_they_begin_and_end_by_the_clock_as_it_is_set(here: tuple[World, Clock])
             for seconds in (-DAY, DAY + HOUR):
                 set_clock.jump(seconds)
                 looked(client, states)
-                for told in reports:
-                    assert 0 < told.seconds < 60
-                    if abs(told.time - set_clock.now()) < 60:  # those before were on their way
+                for report in reports:
+                    assert 0 < report.seconds < 60
+                    if abs(report.time - set_clock.now()) < 60:  # those before were on their way
                         break
             set_clock.jump(2 * HOUR)
             states["later"] = "ACTIVE"

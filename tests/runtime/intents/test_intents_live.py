@@ -51,8 +51,8 @@ def test_what_an_intent_names_is_counted_for_it(here: tuple[World, Wire, str]) -
             first = next(reports)
             assert [r.packets for r in first.intents] == [0, 0] and first.seconds == 0
             sent = [frame(mac), frame(mac, size=500), frame(mac, teid=101), frame(mac, teid=102)]
-            for octets in sent:
-                wire.send(octets)
+            for data in sent:
+                wire.send(data)
             found: dict[str, pb.IntentReport] = {}
 
             def counted() -> bool:
@@ -86,14 +86,14 @@ def test_a_teid_alone_is_an_intent(here: tuple[World, Wire, str]) -> None:
             )
             counts = owned.enter_context(closing(QueueCounts(cpus)))
             cpu = int.from_bytes(queues.lookup((1).to_bytes(4, "little")) or b"", "little")
-            for octets in (frame(mac), frame(mac, port=1, vni=99), frame(mac, teid=101)):
-                wire.send(octets)
+            for data in (frame(mac), frame(mac, port=1, vni=99), frame(mac, teid=101)):
+                wire.send(data)
             until(lambda: counts.by_cpu()[cpu].queued == 2, "two frames in the queue of CPU 1")
         report = json.loads(world.ctl("intent", "report", "--json", "--count", "1"))
         assert [each["packets"] for each in report["intents"]] == [2]
         other = Ether(dst=mac, src="02:00:00:00:00:09")
-        for octets in (other / IP(src="10.9.0.2", dst="10.9.0.1"), other / Dot1Q() / IP()):
-            wire.send(bytes(octets).ljust(60, b"\0"))
+        for data in (other / IP(src="10.9.0.2", dst="10.9.0.1"), other / Dot1Q() / IP()):
+            wire.send(bytes(data).ljust(60, b"\0"))
 
         def reasons() -> bool:
             events = json.loads(world.ctl("stats", "--json"))["events"]
@@ -217,8 +217,8 @@ def test_helioctl(here: tuple[World, Wire, str]) -> None:
         found = json.loads(world.ctl("intent", "list", "--json", "b"))
         assert [(i["resourceId"], i["state"]) for i in found] == [("b", "pending")]
         assert "dropped by CPUs" in world.ctl("intent", "report", "--count", "1")
-        told = json.loads(world.ctl("intent", "report", "--count", "1", "--json", "video-17"))
-        assert [each["packets"] for each in told["intents"]] == [0]
+        report = json.loads(world.ctl("intent", "report", "--count", "1", "--json", "video-17"))
+        assert [each["packets"] for each in report["intents"]] == [0]
         assert "removed b" in world.ctl("intent", "remove", "b")
         assert "H0832" in world.ctl("intent", "remove", "b", status=1)
         for words in (["list"], ["list", "--json"], ["report"]):
@@ -252,10 +252,10 @@ def test_a_backup_has_them(here: tuple[World, Wire, str]) -> None:
         load(world, client)
         client.apply_intent(intent())
         client.apply_intent(intent("later", teid=101, start="+1h"))
-        octets = b"".join(client.backup())
+        data = b"".join(client.backup())
         client.remove_intent("video-17")
         client.apply_intent(intent("other", teid=102))
-        reply = client.restore([octets], replace_all=True)
+        reply = client.restore([data], replace_all=True)
         assert reply.intents == 2
         assert [rule.name for rule in client.rules(kinds=["SERVICE"])] == ["video-17"]
         assert (state(client), state(client, "later")) == ("ACTIVE", "PENDING")

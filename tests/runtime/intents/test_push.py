@@ -155,8 +155,8 @@ def sink(
         yield made
 
 
-def counted(made: Sink, **wanted: int) -> None:
-    until(lambda: all(made.counts[k] >= n for k, n in wanted.items()), f"{wanted}")
+def counted(made: Sink, **expected: int) -> None:
+    until(lambda: all(made.counts[k] >= n for k, n in expected.items()), f"{expected}")
 
 
 def test_reports_arrive_in_their_order(tmp_path: Path) -> None:
@@ -446,8 +446,8 @@ def test_the_agent_pushes_though_nobody_listens(lab: Lab, tmp_path: Path) -> Non
                     assert seen["reports"]["otlp"] == collector.url and seen["reports"]["sent"]
                     assert seen["reports"]["last"]["arrived"]
                 collector.statuses[:] = [400]
-                wanted = "ago: HTTP status 400;"
-                until(lambda: wanted in world.ctl("status"), "the status says so")
+                expected = "ago: HTTP status 400;"
+                until(lambda: expected in world.ctl("status"), "the status says so")
 
 
 def packets(contents: Sequence[dict[str, Any]]) -> int:

@@ -46,12 +46,12 @@ def test_what_is_backed_up_is_restored(
 ) -> None:  # fmt: skip
     tmp_path = tmp_path_factory.mktemp("backup")
     with closing(made(tmp_path / "one", there.items())) as store:
-        wanted, data = held(store), taken(store)
+        expected, data = held(store), taken(store)
     with closing(made(tmp_path / "two", before.items())) as store:
         restored(store, data, piece)
-        assert held(store) == wanted
+        assert held(store) == expected
     with closing(Store(tmp_path / "two")) as store:  # as the next start finds it
-        assert held(store) == wanted
+        assert held(store) == expected
         assert not store.losses and not store.notes
         ledger = Ledger(store)
         assert (ledger.last, ledger.texts) == (3, {3: "{}"})
@@ -98,11 +98,11 @@ def test_a_list_that_says_nonsense() -> None:
 
 def test_a_damaged_one_changes_nothing(tmp_path: Path, small: bytes) -> None:
     with closing(made(tmp_path / "two", [("other", 3)])) as store:
-        wanted = held(store)
+        expected = held(store)
         for data in (small[:-1], small[:200], small[:-10] + b"0123456789", small + b"x"):
             with pytest.raises(Refused, match="H0860"):
                 restored(store, data)
-        assert held(store) == wanted
+        assert held(store) == expected
         assert not list(store.directory.glob("restore~*"))
 
 
@@ -113,7 +113,7 @@ def test_who_is_killed_before_it_is_in_force_has_what_was_there(
         raise KeyboardInterrupt
 
     with closing(made(tmp_path / "two", [("other", 3)])) as store:
-        wanted, ledger = held(store), Ledger(store)
+        expected, ledger = held(store), Ledger(store)
         for number in range(1, 8):
             ledger.put({number: "{}"})
         with monkeypatch.context() as patched:
@@ -123,7 +123,7 @@ def test_who_is_killed_before_it_is_in_force_has_what_was_there(
     for _ in range(2):
         with closing(Store(tmp_path / "two")) as store:
             ledger = Ledger(store)
-            assert not store.losses and held(store) == wanted and len(ledger.texts) == 7
+            assert not store.losses and held(store) == expected and len(ledger.texts) == 7
     with closing(Store(tmp_path / "two")) as store:
         ledger = Ledger(store)
         for number in range(8, 2_000):  # over the log's end
@@ -152,7 +152,7 @@ def test_what_is_damaged_where_it_is_taken_is_refused(tmp_path: Path) -> None:
 
 def test_it_stays_as_it_was_when_it_began(tmp_path: Path) -> None:
     with closing(made(tmp_path / "one", [("edge", 4)])) as store:
-        wanted = held(store)
+        expected = held(store)
         with store.take(INTENTS, ()) as found:
             parts = found.parts()
             first = next(parts)
@@ -163,7 +163,7 @@ def test_it_stays_as_it_was_when_it_began(tmp_path: Path) -> None:
             data = first + b"".join(parts)
     with closing(Store(tmp_path / "two")) as store:
         restored(store, data)
-        assert held(store) == wanted
+        assert held(store) == expected
 
 
 def test_a_file_of_ones_own(tmp_path: Path, small: bytes) -> None:

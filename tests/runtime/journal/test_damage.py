@@ -61,10 +61,10 @@ def look(directory: Path) -> Held:
     return found
 
 
-def judge(directory: Path, wanted: Held, what: str) -> Held:
+def judge(directory: Path, expected: Held, what: str) -> Held:
     """What there is. Fails where something is not there and nobody says so."""
     found = look(directory)
-    for name, parts in wanted.parts.items():
+    for name, parts in expected.parts.items():
         has = found.parts.get(name, {})
         if has == parts:
             continue
@@ -94,7 +94,7 @@ class Scene:
     directory: Path
     files: Files
     before: list[tuple[str, bytes]]
-    wanted: Held
+    expected: Held
     open: set[str]
 
     def put(self, changed: dict[str, bytes | None]) -> Path:
@@ -154,10 +154,10 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
 
 
 def test_a_state_that_nobody_touched_is_all_there(scene: Scene) -> None:
-    wanted = scene.wanted
-    assert not wanted.losses and not wanted.unconfirmed
-    assert wanted.parts["edge"]["build"] == ('{"digest": "0123"}', b"edge", b"")
-    assert _counts(wanted) == {"edge": (10, 2), "core": (14, 2), "": (2,)}
+    expected = scene.expected
+    assert not expected.losses and not expected.unconfirmed
+    assert expected.parts["edge"]["build"] == ('{"digest": "0123"}', b"edge", b"")
+    assert _counts(expected) == {"edge": (10, 2), "core": (14, 2), "": (2,)}
 
 
 def _counts(held: Held) -> dict[str, tuple[int, ...]]:
@@ -187,7 +187,7 @@ def test_every_byte(scene: Scene) -> None:
             del content[at:]
         else:
             content[at : at + PAGE] = bytes(len(content[at : at + PAGE]))
-        found = judge(scene.put({name: bytes(content)}), scene.wanted, f"{name} {how} {at}")
+        found = judge(scene.put({name: bytes(content)}), scene.expected, f"{name} {how} {at}")
         lost[how] += bool(found.losses)
         assert (found.whole and not found.losses) or name not in COPIES, "the other copy is there"
     assert all(lost.values())
@@ -195,10 +195,10 @@ def test_every_byte(scene: Scene) -> None:
 
 def test_files_that_are_gone(scene: Scene) -> None:
     for name in scene.files:
-        found = judge(scene.put({name: None}), scene.wanted, f"{name} is gone")
+        found = judge(scene.put({name: None}), scene.expected, f"{name} is gone")
         assert bool(found.losses) == (name not in COPIES), name
     both: dict[str, bytes | None] = dict.fromkeys(COPIES)
-    assert judge(scene.put(both), scene.wanted, "the list is gone").losses == {"*"}
+    assert judge(scene.put(both), scene.expected, "the list is gone").losses == {"*"}
     assert {path.name for path in (scene.directory / "aside").iterdir()} == {*scene.files} - {*both}
 
 
@@ -209,7 +209,7 @@ def test_files_of_another_pipeline(scene: Scene) -> None:
             alike = one.partition("-")[0] == other.partition("-")[0] != "state"
             if one < other and alike and files[one] != files[other]:
                 changed: dict[str, bytes | None] = {one: files[other], other: files[one]}
-                found = judge(scene.put(changed), scene.wanted, f"{one} and {other}")
+                found = judge(scene.put(changed), scene.expected, f"{one} and {other}")
                 assert len(found.losses) == 1 + (one[:-1] != other[:-1]), "both, or one twice"
 
 
@@ -217,7 +217,7 @@ def test_files_of_another_time(scene: Scene) -> None:
     lost = 0
     for name, content in scene.before:
         if name not in scene.open:
-            found = judge(scene.put({name: content}), scene.wanted, f"{name} of another time")
+            found = judge(scene.put({name: content}), scene.expected, f"{name} of another time")
             assert found.whole or found.losses
             lost += bool(found.losses)
     assert lost

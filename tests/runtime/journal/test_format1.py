@@ -147,7 +147,7 @@ def look(directory: Path) -> tuple[object, bool]:
 
 
 def test_every_byte_of_its_write_ahead_log(old: Path, quick: Path) -> None:
-    wanted, _ = look(copy(old, quick))
+    expected, _ = look(copy(old, quick))
     log = (old / "journal.db-wal").read_bytes()
     chance = random.Random(time.strftime("%F"))
     cases: list[bytes | None] = [log[:at] for at in range(0, len(log), 2060)]
@@ -156,7 +156,7 @@ def test_every_byte_of_its_write_ahead_log(old: Path, quick: Path) -> None:
     for case in (*cases, None):
         _, lost = look(copy(old, quick, wal=case))
         assert lost
-    assert look(copy(old, quick)) == (wanted, False)
+    assert look(copy(old, quick)) == (expected, False)
 
 
 #: What a page may say that is not what was written.

@@ -23,14 +23,14 @@ def revisions(log: Log) -> list[int]:
 
 
 def test_what_is_written_is_read_again(log: Log) -> None:
-    wanted = [*entries(100), Entry(101, NOTE, b"{}"), Entry(102, PACKED, bytes(1_000_000))]
-    for entry in wanted:
+    expected = [*entries(100), Entry(101, NOTE, b"{}"), Entry(102, PACKED, bytes(1_000_000))]
+    for entry in expected:
         log.append(entry)
-    assert read(log).entries == wanted and not read(log).marred
+    assert read(log).entries == expected and not read(log).marred
     other = again(log)
     other.append(Entry(103, IES, b"later"))
     other.close()
-    assert read(log).entries == [*wanted, Entry(103, IES, b"later")]
+    assert read(log).entries == [*expected, Entry(103, IES, b"later")]
 
 
 def test_a_note_may_have_the_revision_before(log: Log) -> None:

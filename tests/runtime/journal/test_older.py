@@ -29,7 +29,7 @@ def test_all_of_it_is_there(
         for number in range(intents):
             rules = (IntentRule("FAR", number, "ab"),)
             kept.add(Intent("edge", f"i{number}", "name", "text", 1.5, None, "active", rules))
-        wanted, told = held(store), kept.all()
+        expected, read = held(store), kept.all()
         with store.take(kept.content(), ()) as found:
             write(found.parts(), tmp_path / "two", "format1")
     assert stat.S_IMODE((tmp_path / "two").stat().st_mode) == 0o700
@@ -37,14 +37,14 @@ def test_all_of_it_is_there(
     with closing(Store(tmp_path / "two")) as store:
         assert not store.losses
         there_now = held(store)
-        assert there_now.keys() == wanted.keys()
-        for name, (revision, rules_, config, object_, answers) in wanted.items():
+        assert there_now.keys() == expected.keys()
+        for name, (revision, rules_, config, object_, answers) in expected.items():
             now = there_now[name]
             assert now[:4] == (revision, rules_, config, object_)
             assert [(e.key, e.digest, e.answer) for e in now[4]] == [
                 (e.key, e.digest, e.answer) for e in answers]  # fmt: skip
         kept = IntentStore(store)
-        assert kept.all() == told
+        assert kept.all() == read
         assert kept.add(Intent("edge", "new", "", "", 1.0, None)).serial == intents + 1
 
 

@@ -60,13 +60,13 @@ def sent(echoes: Echoes, monkeypatch: pytest.MonkeyPatch) -> bytes:
 def test_a_clock_that_is_set_changes_no_delay(
     echoes: Echoes, clocks: Clocks, monkeypatch: pytest.MonkeyPatch, jump: int
 ) -> None:
-    octets = sent(echoes, monkeypatch)
+    data = sent(echoes, monkeypatch)
     clocks.pass_(SECOND // 10)
     clocks.wall += jump
     came = struct.pack("=qq", *divmod(clocks.wall, SECOND))
     clocks.pass_(SECOND // 5)  # nobody has read it yet
     stamp = (socket.SOL_SOCKET, echo._SO_TIMESTAMPNS, came)
-    answer = echoes._read(octets, [stamp])
+    answer = echoes._read(data, [stamp])
     assert answer == echo.Answer(3, 7, 0.1)
 
 
@@ -74,10 +74,10 @@ def test_a_clock_that_is_set_changes_no_delay(
 def test_one_that_is_set_before_an_answer_is_read_makes_it_no_longer(
     echoes: Echoes, clocks: Clocks, monkeypatch: pytest.MonkeyPatch, jump: int, least: float
 ) -> None:
-    octets = sent(echoes, monkeypatch)
+    data = sent(echoes, monkeypatch)
     clocks.pass_(SECOND // 10)
     came = struct.pack("=qq", *divmod(clocks.wall, SECOND))
     clocks.wall += jump
     clocks.pass_(SECOND // 5)
-    answer = echoes._read(octets, [(socket.SOL_SOCKET, echo._SO_TIMESTAMPNS, came)])
+    answer = echoes._read(data, [(socket.SOL_SOCKET, echo._SO_TIMESTAMPNS, came)])
     assert answer is not None and answer.delay == least

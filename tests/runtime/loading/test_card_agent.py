@@ -132,14 +132,14 @@ def held(agent: Agent) -> tuple[dict[str, str], list[Diagnostic]]:
 
 
 def _agrees(loaded: LoadedCard, table: CardTable, rules: list[Any]) -> None:
-    wanted, records = {}, {}
+    expected, records = {}, {}
     for rule in rules:
         cell = table.cells[rule.sequence]
         whole, key, rank = table.key(rule) or (b"", b"", 0)
         value = table.value(rule, cell, whole, rank, lambda k, n: loaded.writer.tables[k].ids[n])
-        wanted[key], records[cell.to_bytes(4, "little")] = value, value
+        expected[key], records[cell.to_bytes(4, "little")] = value, value
     if table.entries is not None:
-        assert _live(table.entries) == wanted, table.kind.name
+        assert _live(table.entries) == expected, table.kind.name
     for cell_, value in records.items() if table.records is not None else ():
         assert table.records is not None and table.records.lookup(cell_) == value
 

@@ -172,7 +172,7 @@ def test_what_refers_to_what_is_given_up_is_refused() -> None:
 def test_not_more_faults_are_told_than_one_reads() -> None:
     many = ", ".join(f"R {i} [(tos, u8, {i} & 0xff), {GO}]" for i in range(1, 21))
     found, _ = moved(one(), one("exact"), f"create {many}")
-    told = untranslatable(found.faults)
-    assert len(told) == 9 and told[-1].title == "12 more rules cannot be taken over"
-    assert {d.code for d in told} == {"H0791"}
-    assert all("nothing was changed" in d.help for d in told)
+    shown = untranslatable(found.faults)
+    assert len(shown) == 9 and shown[-1].title == "12 more rules cannot be taken over"
+    assert {d.code for d in shown} == {"H0791"}
+    assert all("nothing was changed" in d.help for d in shown)

@@ -54,9 +54,9 @@ def slots(rules: Rules, number: int) -> list[int]:
     assert rule is not None
     at = table.live_slot(table.cell_of(rule)) * table.record_stride
     member = next(m for m in table.kind.record if m.kind == "slots")
-    octets = table.records[at + member.offset : at + member.offset + member.size]
+    content = table.records[at + member.offset : at + member.offset + member.size]
     by_cell = {cell: id_ for id_, cell in fars.ids.items()}
-    return [by_cell[cell] for cell in struct.unpack(f"<{member.size // 4}I", octets)]
+    return [by_cell[cell] for cell in struct.unpack(f"<{member.size // 4}I", content)]
 
 
 members = st.lists(

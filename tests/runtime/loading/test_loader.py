@@ -189,8 +189,8 @@ def test_a_pipeline_belongs_to_its_network_namespace(edge: Namespace, name: str)
 # ---- what goes wrong, leaving nothing -------------------------------------------------------
 
 
-def _load(edge: Namespace, name: str, wanted: Config) -> list[Diagnostic]:
-    found = edge.inside_thread(lambda: refused(lambda: Loaded.load(bundle(), wanted, name)))
+def _load(edge: Namespace, name: str, config: Config) -> list[Diagnostic]:
+    found = edge.inside_thread(lambda: refused(lambda: Loaded.load(bundle(), config, name)))
     assert attached(edge) == [0, 0]
     return found
 
@@ -266,8 +266,8 @@ def test_an_interface_that_loses_redirected_frames(edge: Namespace, lab: Lab, na
     other = lab.namespace("other")
     edge.ip("link", "add", "bad0", "type", "veth", "peer", "name", "eth0", "netns", other.name)
     edge.ip("link", "set", "bad0", "up")
-    wanted = Config((*PORTS, PortConfig(3, "BAD", 1, "bad0", 0)))
-    found = _load(edge, name, wanted)
+    config = Config((*PORTS, PortConfig(3, "BAD", 1, "bad0", 0)))
+    found = _load(edge, name, config)
     assert [d.code for d in found] == ["H0726"] and "gro on" in found[0].help
 
 

@@ -101,11 +101,11 @@ def test_what_an_agent_knows(here: World, lab: Lab) -> None:
     make_authority(here.directory / "certs", ["edge1.example"])
     far = Namespace(f"{lab.prefix}wan", lab._stack)
     far.address("eth0", "192.0.2.2/24")  # it answers ARP
-    wanted = {"GRE-WAN1": "alive", "GRE-WAN2": "dead", "GRE-WAN3": "not measured"}
+    expected = {"GRE-WAN1": "alive", "GRE-WAN2": "dead", "GRE-WAN3": "not measured"}
     tcp = ("--tcp", "127.0.0.1:50051", "--identity", str(here.directory / "certs" / "agent"))
     with here.agent(*tcp), answering(far, here.edge.mac("wan0")):
         here.ctl("load", "bundle", "--config", "edge.yaml")
-        until(lambda: states(seen(here)) == wanted, "overlays are judged", seconds=30)
+        until(lambda: states(seen(here)) == expected, "overlays are judged", seconds=30)
         view = json.loads(here.ctl("status", "--json"))
         (found,) = view["pipelines"]
         alive, dead, unprobed = (each["health"] for each in found["overlays"])
@@ -125,7 +125,7 @@ def test_what_an_agent_knows(here: World, lab: Lab) -> None:
             rows = [line.split() for line in here.ctl(*words, "show", "OVERLAY").splitlines()]
             assert rows[0] == ["packets", "bytes", "state", "loss", "delay", "jitter", "rule"]
             assert [row[2] for row in rows[1:4]] == ["alive", "dead", "not"]
-            assert states(seen(here, *words)) == wanted
+            assert states(seen(here, *words)) == expected
         (listed,) = json.loads(here.ctl("list", "--json"))
         assert listed["health"]["state"] == "degraded"
         beside = here.ctl("--local", "status")

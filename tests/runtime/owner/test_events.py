@@ -16,7 +16,7 @@ def changed(pipeline: str, revision: int) -> Event:
 
 
 @contextmanager
-def slow(events: Events, *told: Event) -> Iterator[SimpleQueue[Event]]:
+def slow(events: Events, *sent: Event) -> Iterator[SimpleQueue[Event]]:
     """What a watcher reads that begins to when these were told."""
     found = SimpleQueue[Event]()
     with events.watch() as watcher:
@@ -25,7 +25,7 @@ def slow(events: Events, *told: Event) -> Iterator[SimpleQueue[Event]]:
             for event in watcher:
                 found.put(event)
 
-        for event in told:
+        for event in sent:
             events.tell(event)
         thread = Thread(target=read, daemon=True)
         thread.start()
@@ -42,9 +42,9 @@ def read(found: SimpleQueue[Event], count: int) -> list[Event]:
 
 def test_it_is_told_what_it_missed_when_it_has_read_the_rest() -> None:
     """Whether anything happens after that or not."""
-    events, told = Events(), [changed("p", n) for n in range(DEPTH + 5)]
-    with slow(events, *told) as found:
-        assert read(found, DEPTH + 1) == [*told[:DEPTH], Event("p", DEPTH + 4, Missed(5))]
+    events, sent = Events(), [changed("p", n) for n in range(DEPTH + 5)]
+    with slow(events, *sent) as found:
+        assert read(found, DEPTH + 1) == [*sent[:DEPTH], Event("p", DEPTH + 4, Missed(5))]
         events.tell(changed("p", DEPTH + 5))
         assert read(found, 1) == [changed("p", DEPTH + 5)]
     assert found.empty()
@@ -52,10 +52,10 @@ def test_it_is_told_what_it_missed_when_it_has_read_the_rest() -> None:
 
 def test_it_is_told_what_it_missed_of_each_pipeline() -> None:
     events = Events()
-    told = [changed(f"p{n % 3}", n) for n in range(DEPTH + 5)]
-    with slow(events, *told) as found:
-        assert read(found, DEPTH) == told[:DEPTH]
-        lost, last = Counter(e.pipeline for e in told[DEPTH:]), {e.pipeline: e for e in told}
+    sent = [changed(f"p{n % 3}", n) for n in range(DEPTH + 5)]
+    with slow(events, *sent) as found:
+        assert read(found, DEPTH) == sent[:DEPTH]
+        lost, last = Counter(e.pipeline for e in sent[DEPTH:]), {e.pipeline: e for e in sent}
         assert sorted(read(found, 3), key=lambda event: event.pipeline) == [
             Event(name, last[name].revision, Missed(lost[name])) for name in sorted(last)
         ]

@@ -74,17 +74,17 @@ def test_it_ends_whenever_it_is_told(owner: Looked, what: str) -> None:
     """Also while a thread forgets what woke it: then it slept on, and all waited for it."""
 
     class Late(threading.Event):
-        told = threading.Event()
+        reported = threading.Event()
 
         def set(self) -> None:
             super().set()
             if flusher._ended.is_set():
-                self.told.set()
+                self.reported.set()
 
         def clear(self) -> None:
             if ending.ident is None:
                 ending.start()
-                assert self.told.wait(SECONDS)
+                assert self.reported.wait(SECONDS)
             super().clear()
 
     flusher = JournalFlusher(lambda: cast(Any, [owner]))

@@ -25,11 +25,11 @@ def test_only_what_differs_is_rewritten(table: Map, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(table, "update", updated)
     monkeypatch.setattr(table, "delete", deleted)
     monkeypatch.setattr(ports, "online_cpus_grace", lambda: did.append("grace"))
-    wanted = {word(1): word(10), word(2): word(20), word(3): word(30)}
-    sync_map(table, wanted)
+    expected = {word(1): word(10), word(2): word(20), word(3): word(30)}
+    sync_map(table, expected)
     assert "grace" not in did and len(did) == 3
     did.clear()
-    sync_map(table, wanted)
+    sync_map(table, expected)
     assert not did
     sync_map(table, {word(1): word(10), word(2): word(21), word(4): word(40)})
     assert {*did[:2]} == {("delete", word(2)), ("delete", word(3))}

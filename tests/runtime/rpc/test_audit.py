@@ -84,7 +84,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 ME = Caller("me", "rules", "192.0.2.9", 4711, "00ff")
 
 
-def octets(number: int = 0) -> bytes:
+def packed(number: int = 0) -> bytes:
     content = b"\1" + (2).to_bytes(4, "big")
     return pb.ApplyRequest(request=content, idempotency_key=f"k{number}").SerializeToString()
 
@@ -102,12 +102,12 @@ COMMON = {"client": "me", "address": "192.0.2.9", "role": "rules", "certificate"
 
 def test_a_change_says_who_and_what(log: Lines) -> None:
     audit = Audit()
-    list(asked(Guard(audit=audit), "Apply", done, ME, [octets()]))
+    list(asked(Guard(audit=audit), "Apply", done, ME, [packed()]))
     audit.close()
     assert [level for level, _ in log] == ["INFO"]
     assert recorded(log) == [
         {**COMMON, "method": "Apply", "pipeline": "edge", "key": "k0", "changes": "2",
-         "bytes": str(len(octets())), "answer": "OK", "created": "2",
+         "bytes": str(len(packed())), "answer": "OK", "created": "2",
          "removed": "1", "revision": "7", "kinds": "FAR,PDR"},
     ]  # fmt: skip
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", log[0][1]["time"])
@@ -117,9 +117,9 @@ def test_a_change_says_who_and_what(log: Lines) -> None:
 @pytest.mark.parametrize(
     ("caller", "limits", "request_", "code"),
     [
-        (ME._replace(role="read"), Limits(), octets(), "H0773"),
-        (ME._replace(role=None), Limits(), octets(), "H0773"),
-        (ME, Limits(calls=0), octets(), "H0770"),
+        (ME._replace(role="read"), Limits(), packed(), "H0773"),
+        (ME._replace(role=None), Limits(), packed(), "H0773"),
+        (ME, Limits(calls=0), packed(), "H0770"),
         (ME, Limits(), b"\xff\xff", "H0762"),
     ],
     ids=["role", "no role", "limit", "no message"],
@@ -184,7 +184,7 @@ def test_each_request_of_a_stream_is_on_record(log: Lines) -> None:
         failed.findings.add(code="H0760")
         return pb.StreamReply(number=2, failed=failed)
 
-    replies = asked(Guard(audit=audit), "Stream", method, ME, map(octets, range(4)))
+    replies = asked(Guard(audit=audit), "Stream", method, ME, map(packed, range(4)))
     next(replies), next(replies)
     replies.close()  # the client is gone
     audit.close()
@@ -201,7 +201,7 @@ def test_a_stream_that_ends_by_no_message(log: Lines) -> None:
     def method(request: Any, context: object) -> pb.StreamReply:
         return pb.StreamReply(number=1, done=done(request, context))
 
-    replies = asked(Guard(audit=audit), "Stream", method, ME, iter([octets(), b"\xff"]))
+    replies = asked(Guard(audit=audit), "Stream", method, ME, iter([packed(), b"\xff"]))
     next(replies)
     with pytest.raises(Failed):
         next(replies)
@@ -229,7 +229,7 @@ def test_a_bulk_request_is_one(log: Lines) -> None:
 
 def test_each_of_several_is_on_record_where_a_call_may_have_one(log: Lines) -> None:
     audit = Audit()
-    list(asked(Guard(audit=audit), "Apply", done, ME, [octets(1), octets(2)]))
+    list(asked(Guard(audit=audit), "Apply", done, ME, [packed(1), packed(2)]))
     audit.close()
     assert [(each["key"], each["answer"]) for each in recorded(log)] == [("k1", "OK"), ("k2", "OK")]
 
@@ -245,12 +245,12 @@ def test_what_comes_too_fast_is_counted(log: Lines, still: None) -> None:
 
     guard = Guard(audit=audit)
     for number in range(many):
-        list(asked(guard, "Apply", next_one, ME, [octets(number)]))
+        list(asked(guard, "Apply", next_one, ME, [packed(number)]))
     with pytest.raises(Failed):
         list(asked(guard, "Apply", next_one, ME, [b"\xff"]))
     audit.close()
     assert [each["key"] for each in recorded(log)[:-1]] == [f"k{n}" for n in range(int(EACH))]
-    (level, line), length = log[-1], len(octets(10))
+    (level, line), length = log[-1], len(packed(10))
     assert level == "WARNING"
     assert {k: v for k, v in line.items() if k not in ("time", "since", "slowest_ms")} == {
         "count": "4", "refused": "1", "client": "me", "address": "192.0.2.9", "role": "rules",
@@ -288,7 +288,7 @@ def test_a_log_that_nobody_reads_holds_up_nothing(monkeypatch: pytest.MonkeyPatc
     audit = Audit(lambda: False)
     guard = Guard(audit=audit)
     for number in range(100):
-        (reply,) = asked(guard, "Apply", done, ME, [octets(number)])
+        (reply,) = asked(guard, "Apply", done, ME, [packed(number)])
         assert pb.ApplyReply.FromString(reply).revision == 7
     audit.close()
 
@@ -334,7 +334,7 @@ def test_the_journal_can_be_asked_by_field(journald: socket.socket, tmp_path: Pa
     with logging_to(tmp_path / "socket"):
         audit = Audit()
         guard, hostile = Guard(audit=audit), ME._replace(name=HOSTILE)
-        list(asked(guard, "Apply", done, hostile, [octets()]))
+        list(asked(guard, "Apply", done, hostile, [packed()]))
         with pytest.raises(Failed):
             list(asked(guard, "Unload", done, hostile))
         audit.close()
@@ -342,12 +342,12 @@ def test_the_journal_can_be_asked_by_field(journald: socket.socket, tmp_path: Pa
     message = first.pop("MESSAGE")
     assert message.startswith("heliod.audit: time=") and "\n" not in message
     assert first["HELIO_CLIENT"].startswith(r"x\" role=admin\nheliod.audit")
-    wanted = {
+    expected = {
         "PRIORITY": "6", "SYSLOG_IDENTIFIER": "heliod", "HELIO_LOGGER": "heliod.audit",
         "HELIO_ADDRESS": "192.0.2.9", "HELIO_ROLE": "rules", "HELIO_METHOD": "Apply",
         "HELIO_PIPELINE": "edge", "HELIO_KEY": "k0", "HELIO_ANSWER": "OK", "HELIO_REVISION": "7",
     }  # fmt: skip
-    assert wanted.items() <= first.items()
+    assert expected.items() <= first.items()
     assert (second["PRIORITY"], second["HELIO_ANSWER"]) == ("4", "H0773")
 
 

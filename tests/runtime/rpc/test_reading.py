@@ -122,9 +122,9 @@ def test_a_list_is_of_one_moment(here: World, agent: Client) -> None:
     thread.start()
     revisions = set()
     for _ in range(60):
-        wanted = pb.ListRequest(pipeline=here.name, form=pb.FORM_TEXT)
-        wanted.filter.kinds.append("FAR")
-        (part,) = agent._parts("List", wanted)
+        request = pb.ListRequest(pipeline=here.name, form=pb.FORM_TEXT)
+        request.filter.kinds.append("FAR")
+        (part,) = agent._parts("List", request)
         one, other = (rule.text.partition("[")[2] for rule in part.rules)
         assert one == other
         revisions.add(part.revision)

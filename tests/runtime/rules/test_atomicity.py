@@ -41,7 +41,7 @@ NET, SUBNET = 0x0A020000, 0x0A020300
 
 
 @contextmanager
-def packets(run: PrivateRun, frame: bytes, wanted: str) -> Iterator[Callable[[], int]]:
+def packets(run: PrivateRun, frame: bytes, expected: str) -> Iterator[Callable[[], int]]:
     """Another process sends this frame through the programs, on and on, and counts verdicts. The
     function waits until it has seen a thousand more; at the end none may have been another."""
     ask_read, ask_write = os.pipe()
@@ -50,7 +50,7 @@ def packets(run: PrivateRun, frame: bytes, wanted: str) -> Iterator[Callable[[],
     if not child:
         try:
             os.nice(-1)
-            _send(run, frame, wanted, ask_read, tell_write)
+            _send(run, frame, expected, ask_read, tell_write)
         finally:
             os._exit(1)
     sent = 0
@@ -73,9 +73,9 @@ def packets(run: PrivateRun, frame: bytes, wanted: str) -> Iterator[Callable[[],
             os.close(fd)
 
 
-def _send(run: PrivateRun, frame: bytes, wanted: str, ask: int, tell: int) -> None:
+def _send(run: PrivateRun, frame: bytes, desired: str, ask: int, tell: int) -> None:
     program = run._entries["lan"]
-    expected = {"drop": 1, "pass": 2}[wanted]
+    expected = {"drop": 1, "pass": 2}[desired]
     others = 0
     for sent in count(1):
         others += program.test_run(frame, ingress_ifindex=1).retval != expected

@@ -84,9 +84,9 @@ def _bits_wanted(table: Table) -> set[int]:
 def _check(writer: Writer, exactly: bool = False) -> None:
     for table in writer.tables.values():
         if table.filter is not None:
-            has, wanted = _set(bytes(table.filter.words)), _bits_wanted(table)
-            assert wanted <= has, table.kind.name
-            assert not exactly or wanted == has
+            has, expected = _set(bytes(table.filter.words)), _bits_wanted(table)
+            assert expected <= has, table.kind.name
+            assert not exactly or expected == has
 
 
 def _csv(rules: Rules, rows: list[str]) -> None:

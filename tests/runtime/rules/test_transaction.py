@@ -289,10 +289,10 @@ def _records(writer: Writer, kind: str) -> list[tuple[int, list[int]]]:
         slot = table.live_slot(cell)
         at = slot * table.record_stride
         members = [m for m in table.kind.record if m.kind in ("reference", "slots")]
-        octets = b"".join(
+        data = b"".join(
             bytes(table.records[at + m.offset : at + m.offset + m.size]) for m in members
         )
-        found.append((slot, [x for (x,) in struct.iter_unpack("<I", octets)]))
+        found.append((slot, [x for (x,) in struct.iter_unpack("<I", data)]))
     return found
 
 

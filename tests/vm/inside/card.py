@@ -76,10 +76,10 @@ def life(bundle: Bundle) -> None:
     assert [(c.rule.id, c.packets, c.byte_count) for c in reader.rules()] == [(1, 5, 90)]
     assert all(count == 0 for _, count in reader.events())
     reader.close()
-    told = exposition(("FLOW",))
-    assert 'helio_rules{kind="FLOW",pipeline="steering"} 1.0' in told
-    assert 'helio_rule_packets_total{kind="FLOW",pipeline="steering"} 5.0' in told
-    assert 'helio_single_rule_bytes_total{id="1",' in told
+    shown = exposition(("FLOW",))
+    assert 'helio_rules{kind="FLOW",pipeline="steering"} 1.0' in shown
+    assert 'helio_rule_packets_total{kind="FLOW",pipeline="steering"} 5.0' in shown
+    assert 'helio_single_rule_bytes_total{id="1",' in shown
     unload("steering")
     assert "xdpoffload" not in said("ip link show nfpsim0") and not ROOT.exists()
 

@@ -74,11 +74,11 @@ def _attribute(kind: int, value: bytes) -> bytes:
     return struct.pack("=HH", len(value) + 4, kind) + value + bytes(-len(value) % 4)
 
 
-def _attributes(octets: bytes) -> dict[int, bytes]:
+def _attributes(data: bytes) -> dict[int, bytes]:
     found, at = {}, 0
-    while at < len(octets):
-        size, kind = struct.unpack_from("=HH", octets, at)
-        found[kind] = octets[at + 4 : at + size]
+    while at < len(data):
+        size, kind = struct.unpack_from("=HH", data, at)
+        found[kind] = data[at + 4 : at + size]
         at += (size + 3) & ~3
     return found
 
@@ -89,16 +89,16 @@ def _ask(raw: socket.socket, family: int, command: int, version: int, body: byte
     raw.send(struct.pack("=IHHII", len(payload) + 16, family, 5, 1, 0) + payload)
     answer = b""
     while True:
-        octets = raw.recv(65536)
-        while octets:
-            size, kind = struct.unpack_from("=IH", octets)
+        data = raw.recv(65536)
+        while data:
+            size, kind = struct.unpack_from("=IH", data)
             if kind == 2:  # NLMSG_ERROR, also of 0
-                error = -struct.unpack_from("=i", octets, 16)[0]
+                error = -struct.unpack_from("=i", data, 16)[0]
                 if error:
                     raise OSError(error, os.strerror(error))
                 return answer
-            answer += octets[20:size]
-            octets = octets[size:]
+            answer += data[20:size]
+            data = data[size:]
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,10 @@ def test_places() -> None:
 def test_tokens_are_the_grammars(text: str) -> None:
     lexer = RequestLexer(InputStream(text))
     lexer.removeErrorListeners()
-    wanted = [(t.type, t.text, t.start) for t in lexer.getAllTokens()]
+    expected = [(t.type, t.text, t.start) for t in lexer.getAllTokens()]
     found = tokens(Source("request", text))
     types = [TYPES[kind] for kind in found.kinds]
-    assert list(zip(types, found.texts, found.starts, strict=True)) == wanted
+    assert list(zip(types, found.texts, found.starts, strict=True)) == expected
 
 
 SHAPED = [

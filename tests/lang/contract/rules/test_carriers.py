@@ -47,9 +47,9 @@ REQUESTS = [
 @pytest.mark.parametrize("text", REQUESTS)
 def test_bytes_say_the_same(text: str) -> None:
     request = parse_request(Source("request", text))
-    octets = encode(request, CODECS)
-    again = decode(octets, CODECS)
-    assert encode(again, CODECS) == octets
+    data = encode(request, CODECS)
+    again = decode(data, CODECS)
+    assert encode(again, CODECS) == data
     book = RuleBook(MANIFEST, PORTS) if text is WORLD else BOOK
     one, two = book.plan(request), book.plan(again)
     assert (one.created, one.changed, one.removed) == (two.created, two.changed, two.removed)
@@ -59,8 +59,8 @@ def test_the_form_of_an_ie_on_the_wire() -> None:
     request = parse_request(
         Source("r", "create PDR [(src_ip, u32, 10.1.0.0/16), (vlan_id, u16, 5)]")
     )
-    octets = encode(request, CODECS)
-    assert octets[5:] == bytes.fromhex(
+    data = encode(request, CODECS)
+    assert data[5:] == bytes.fromhex(
         "01 0001  02 0002 04 0002"
         "01 0001 01 04 0a010000 10"  # src_ip: prefix, 4 bytes, value, /16
         "01 000e 00 02 0005"  # vlan_id: u12 travels as u16
@@ -70,21 +70,21 @@ def test_the_form_of_an_ie_on_the_wire() -> None:
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(REQUESTS), st.data())
 def test_hostile_bytes_are_refused_or_read(text: str, data: st.DataObject) -> None:
-    octets = bytearray(encode(parse_request(Source("r", text)), CODECS))
+    content = bytearray(encode(parse_request(Source("r", text)), CODECS))
     for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(octets) - 1))
-        octets[at] = data.draw(st.integers(0, 255))
-    octets = octets[: data.draw(st.integers(0, len(octets)))]
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at] = data.draw(st.integers(0, 255))
+    content = content[: data.draw(st.integers(0, len(content)))]
     try:
-        BOOK.plan(decode(bytes(octets), CODECS))
+        BOOK.plan(decode(bytes(content), CODECS))
     except Refused as refused:
         assert render_all(refused.diagnostics)
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes(octets: bytes) -> None:
+def test_any_bytes(data: bytes) -> None:
     try:
-        decode(b"\x01\0\0\0\x01" + octets, CODECS)
+        decode(b"\x01\0\0\0\x01" + data, CODECS)
     except Refused as refused:
         assert {d.code for d in refused.diagnostics} <= {"H0480", "H0481"}
 
@@ -210,24 +210,24 @@ def test_columns_make_what_text_makes(data: st.DataObject) -> None:
     text = "\n".join(",".join(cells) for cells in [header, *rows])
     if data.draw(st.booleans()):
         text = text.replace("\n", "\r\n") + "\n"
-    wanted = None
+    expected = None
     try:
         asked = ";".join(request_of(header, r) for r in rows)
-        wanted = BOOK.plan(parse_request(Source("request", asked)))
+        expected = BOOK.plan(parse_request(Source("request", asked)))
     except Refused:
         pass
     try:
         columns = read_csv(Source("rules.csv", text), BOOK.kinds["PDR"])
         made = BOOK.plan_columns(load(dump(columns)))
     except Refused as refused:
-        assert wanted is None, render_all(refused.diagnostics)
+        assert expected is None, render_all(refused.diagnostics)
         return
-    if wanted is None:
+    if expected is None:
         # Ids given later in the file are free for no rule before them: a request is in order.
         assert "id" in header
         return
-    assert list(made.created) == list(wanted.created) or "id" in header
-    assert [r.match for r in made.created] == [r.match for r in wanted.created]
+    assert list(made.created) == list(expected.created) or "id" in header
+    assert [r.match for r in made.created] == [r.match for r in expected.created]
 
 
 def test_the_last_packed_rule_goes_by_itself(
@@ -305,18 +305,18 @@ PACKED = dump(
 )
 
 
-def sealed(octets: bytes) -> bytes:
+def sealed(data: bytes) -> bytes:
     """With the digest of what it holds now."""
-    digest = hashlib.blake2b(octets[24:], digest_size=16).digest()
-    return octets[:8] + digest + octets[24:]
+    digest = hashlib.blake2b(data[24:], digest_size=16).digest()
+    return data[:8] + digest + data[24:]
 
 
 def test_a_byte_that_changed_on_the_way_is_noticed() -> None:
     for at in range(len(PACKED)):
-        octets = bytearray(PACKED)
-        octets[at] ^= 0xFF
+        data = bytearray(PACKED)
+        data[at] ^= 0xFF
         with pytest.raises(Refused) as refused:
-            load(bytes(octets))
+            load(bytes(data))
         assert refused.value.diagnostics[0].code == "H0472"
     assert sealed(PACKED) == PACKED
 
@@ -342,12 +342,12 @@ def test_a_name_in_a_column_is_no_ports() -> None:
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_hostile_columns_are_refused_or_read(data: st.DataObject) -> None:
-    octets = bytearray(PACKED)
+    content = bytearray(PACKED)
     for _ in range(data.draw(st.integers(1, 4))):
-        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
-    octets = octets[: data.draw(st.integers(len(octets) // 2, len(octets)))]
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    content = content[: data.draw(st.integers(len(content) // 2, len(content)))]
     try:
-        plan = BOOK.plan_columns(load(sealed(bytes(octets))))
+        plan = BOOK.plan_columns(load(sealed(bytes(content))))
     except Refused as refused:
         assert render_all(refused.diagnostics)
         return
@@ -361,9 +361,9 @@ def test_hostile_headers(what: str) -> None:
     values: tuple[Any, ...] = (None, -1, 2**40, "x", [], [{}], {"a": 1}, True, 1e300)
     for value in values:
         changed = json.dumps({**header, what: value}).encode()
-        octets = PACKED[:24] + len(changed).to_bytes(4, "little") + changed + PACKED[start:]
+        data = PACKED[:24] + len(changed).to_bytes(4, "little") + changed + PACKED[start:]
         with pytest.raises(Refused):
-            BOOK.plan_columns(load(sealed(octets)))
+            BOOK.plan_columns(load(sealed(data)))
 
 
 def test_images_are_those_of_single_rules() -> None:

@@ -120,8 +120,8 @@ def test_a_warning_of_a_request_without_places() -> None:
     text = "create FAR 1 [(action, u8, DROP)], PDR 1 [(dscp, u8, 1), FAR 1], PDR 2 [(dscp, u8, 2)]"
     book = RuleBook(linx())
     codecs = Codecs(book.manifest, book.kinds)
-    octets = encode(canonical(parse_request(Source("request", text)), book.folded_kinds), codecs)
-    (found,) = book.plan(decode(octets, codecs)).warnings
+    data = encode(canonical(parse_request(Source("request", text)), book.folded_kinds), codecs)
+    (found,) = book.plan(decode(data, codecs)).warnings
     assert found.code == "H0432" and found.span is not None and found.span.text == "PDR 2"
 
 

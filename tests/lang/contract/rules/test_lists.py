@@ -67,9 +67,9 @@ def test_a_rule_says_its_list() -> None:
 
 def test_bytes_say_the_same() -> None:
     codecs = Codecs(MANIFEST)
-    octets = encode(parse_request(Source("request", TEXT)), codecs)
-    again = decode(octets, codecs)
-    assert encode(again, codecs) == octets
+    data = encode(parse_request(Source("request", TEXT)), codecs)
+    again = decode(data, codecs)
+    assert encode(again, codecs) == data
     assert only(book_of(request_text(again))) == only(book_of(TEXT))
 
 

@@ -43,13 +43,13 @@ class Others:
 
     def __call__(self) -> None:
         for _ in range(min(self.often(), len(self.texts))):
-            wanted = request(self.texts.pop(0))
+            change = request(self.texts.pop(0))
             try:
-                plan = self.book.plan(wanted)
+                plan = self.book.plan(change)
             except Refused:
                 continue
             self.book.commit(plan)
-            self.made.append((wanted, plan))
+            self.made.append((change, plan))
             self.touched.add(plan, self.book.kinds)
         self.check()
 
@@ -123,13 +123,13 @@ def test_it_is_as_if_the_others_had_come_before() -> None:
                     each.commit(each.plan(request(text)))
                 except Refused:
                     continue
-        wanted = "; ".join(change(pick) for _ in range(pick.randrange(1, 4)))
+        text = "; ".join(change(pick) for _ in range(pick.randrange(1, 4)))
         texts = [change(pick) for _ in range(pick.randrange(1, 4))]
         others = Others(one, texts, lambda pick=pick: pick.randrange(3) == 0)
         plan: Plan | None = None
         outcome = "made"
         try:
-            plan = plan_with(one, wanted, others)
+            plan = plan_with(one, text, others)
         except Conflict:
             outcome = "overtaken"
         except Refused:
@@ -138,7 +138,7 @@ def test_it_is_as_if_the_others_had_come_before() -> None:
         for said, made in others.made:
             other.commit(other.plan(said, made.allotted))
         if plan is not None:
-            other.commit(other.plan(request(wanted), plan.allotted))
+            other.commit(other.plan(request(text), plan.allotted))
         assert rules(one) == rules(other), seed
         assert {n: s[1:] for n, s in state(one).items()} == {
             n: s[1:] for n, s in state(other).items()

@@ -70,8 +70,8 @@ def test_it_is_refused_with_the_reason(
 def test_bytes_with_its_number_are_refused(book: RuleBook) -> None:
     """A client that does not know the names sends the number."""
     codecs = Codecs(book.manifest, book.kinds)
-    octets = encode(parse_request(Source("r", "create FAR [(action, u8, 3)]")), codecs)
-    assert octets.endswith(b"\x03")
+    data = encode(parse_request(Source("r", "create FAR [(action, u8, 3)]")), codecs)
+    assert data.endswith(b"\x03")
     with pytest.raises(Refused) as refused:
-        book.plan(decode(octets[:-1] + b"\x04", codecs))
+        book.plan(decode(data[:-1] + b"\x04", codecs))
     assert [found.code for found in refused.value.diagnostics] == ["H0427"]

@@ -32,8 +32,8 @@ def codes(book: RuleBook, text: str) -> list[str]:
 
 
 def test_ids_are_the_lowest_free(empty: RuleBook, say: Say) -> None:
-    for wanted in (1, 2, 3):
-        assert say(empty, "create FAR [(action, u8, 3)]").results == (Reference("FAR", wanted),)
+    for expected in (1, 2, 3):
+        assert say(empty, "create FAR [(action, u8, 3)]").results == (Reference("FAR", expected),)
     say(empty, "create FAR 5 [(action, u8, 3)]; delete FAR 1; delete FAR 2")
     plan = say(empty, "create FAR [(action, u8, 3)], FAR [(action, u8, 2)], FAR [(action, u8, 3)]")
     assert [r.id for r in plan.results] == [1, 2, 4]

@@ -71,9 +71,9 @@ def recorded(frame: bytes, verdict: str = "pass") -> Recorded:
     ],
 )
 def test_what_a_filter_means(text: str, keyed: bool, tagged: bool) -> None:
-    wanted = read_filter(text, NODES)
-    assert passes(wanted, recorded(KEYED)) == keyed
-    assert passes(wanted, recorded(TAGGED)) == tagged
+    condition = read_filter(text, NODES)
+    assert passes(condition, recorded(KEYED)) == keyed
+    assert passes(condition, recorded(TAGGED)) == tagged
 
 
 def test_what_a_record_does_not_reach_is_absent() -> None:
@@ -185,7 +185,7 @@ def test_the_data_path_lets_through_what_passes(
     run, _ = kernel_run
     whole = data.draw(st.booleans())
     text = data.draw(filters(_ASKED if whole else _ASKED + _LEFT))
-    wanted: Filter = read_filter(text, NODES)
+    condition: Filter = read_filter(text, NODES)
     frame, port = data.draw(frames())
     if len(frame) < 14:
         return
@@ -195,15 +195,15 @@ def test_the_data_path_lets_through_what_passes(
     tracer.ask(TraceFilter())
     run.send(frame, port)
     (everything,) = tracer.recorded()
-    asking = compile_filter(wanted, NODES)
+    asking = compile_filter(condition, NODES)
     tracer.ask(asking)
     run.send(frame, port)
-    told = list(tracer.recorded())
+    shown = list(tracer.recorded())
     tracer.ask(TraceFilter())
-    if passes(wanted, everything):
-        assert [(t.trace, t.frame) for t in told] == [(everything.trace, everything.frame)]
+    if passes(condition, everything):
+        assert [(t.trace, t.frame) for t in shown] == [(everything.trace, everything.frame)]
     elif whole and asking.terms:
-        assert not told
+        assert not shown
 
 
 def test_port_and_sample(kernel_run: tuple[PrivateRun, Decoder]) -> None:
