@@ -112,7 +112,6 @@ def compile(
 ) -> None:
     """Write C, object and manifest; print what each stage costs, and each table's memory."""
     from ..compiler.bundle import building, compile_for_card, compile_pipeline, write_bundle
-    from ..compiler.driver import lowered
     from .cost_tables import card_table, memory_table, program_table
     from .files import make_directory, write_skeleton
 
@@ -134,8 +133,7 @@ def compile(
         click.echo(card_table(card, pipeline))
         click.echo(f"wrote {', '.join(str(path) for path in written)}")
         return
-    unit = lowered(pipeline, "fused" if fuse else "staged")
-    with building(pipeline, unit, traced, without) as build:
+    with building(pipeline, "fused" if fuse else "staged", traced, without) as build:
         from ..runtime.kernel.program_stats import measure_object
 
         make_directory(directory)

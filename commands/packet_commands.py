@@ -40,9 +40,8 @@ def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
 
     pipeline = checked(file, lowered=True)
     source = read(tests or file.with_suffix(".test.yaml"))
-    unit = fitting(pipeline)
-    cases = read_tests(pipeline, manifest_of(pipeline, unit), source)
-    if not run_packet_tests(pipeline, unit, cases, on, verbose, click.echo):
+    cases = read_tests(pipeline, manifest_of(pipeline, fitting(pipeline)), source)
+    if not run_packet_tests(pipeline, cases, on, verbose, click.echo):
         raise click.exceptions.Exit(1)
 
 
@@ -123,8 +122,7 @@ def replay(
         read = None if capture == STANDARD_INPUT else capture
         refuse_over(write, (read, file, rules, edge, around))
     pipeline = checked(file, lowered=True)
-    unit = fitting(pipeline)
-    manifest = manifest_of(pipeline, unit)
+    manifest = manifest_of(pipeline, fitting(pipeline))
     prepared = prepare_replay(pipeline, manifest, rules, edge, around, port, local, kernel)
 
     def say(replayed: Replayed) -> None:
@@ -141,7 +139,7 @@ def replay(
     if not kernel:
         replay_capture(prepared, capture, write, say)
         return
-    with beside_kernel(prepared, unit) as comparison:
+    with beside_kernel(prepared) as comparison:
         replay_capture(prepared, capture, write, say, comparison)
     click.echo(comparison.summary(), err=as_json)
     if not comparison.agree:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from ..compiler.bundle import building, compile_pipeline, compile_unit
+from ..compiler.bundle import building, compile_pipeline
 from ..compiler.model import Pipeline
 from ..lang.text.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.text.source import Span
@@ -15,7 +15,6 @@ from ..lang.text.source import Span
 if TYPE_CHECKING:
     from ..compiler.captures.packets import Captured
     from ..compiler.decoding.decoded import Decoded
-    from ..compiler.ir.unit import Unit
     from ..compiler.lower.unit import Join
     from ..compiler.packettests.cases import Case
     from ..compiler.packettests.runs import Backend
@@ -26,14 +25,12 @@ if TYPE_CHECKING:
 
 def run_packet_tests(
     pipeline: Pipeline,
-    unit: Unit,
     cases: Sequence[Case],
     on: str | None,
     verbose: bool,
     say: Callable[[str], None],
 ) -> bool:
-    """Run the cases, on the kernel with what is built of `unit`, and say how it went. True if all
-    hold, and there were any."""
+    """Run the cases and say how it went. True if all hold, and there were any."""
     from ..compiler.packettests.runs import Interpreted, run_tests
 
     with ExitStack() as stack:
@@ -42,7 +39,7 @@ def run_packet_tests(
             backends.append(Interpreted(pipeline))
         why_not = ""
         if on != "interpreter":
-            kernel, why_not = _kernel(pipeline, unit, stack)
+            kernel, why_not = _kernel(pipeline, stack)
             if kernel is not None:
                 backends.append(kernel)
             elif on is not None:
@@ -69,7 +66,7 @@ def run_packet_tests(
     return not failed and untried < len(cases)
 
 
-def _kernel(pipeline: Pipeline, unit: Unit, stack: ExitStack) -> tuple[Backend | None, str]:
+def _kernel(pipeline: Pipeline, stack: ExitStack) -> tuple[Backend | None, str]:
     """The kernel as a backend, or why it cannot be asked."""
     if os.geteuid():
         return None, "that needs root"
@@ -77,7 +74,7 @@ def _kernel(pipeline: Pipeline, unit: Unit, stack: ExitStack) -> tuple[Backend |
     from ..runtime.loading.bundle import Bundle as Loadable
     from ..runtime.testrun.kernel_backend import KernelBackend
 
-    bundle = compile_unit(pipeline, unit)
+    bundle = compile_pipeline(pipeline)
     try:
         return stack.enter_context(KernelBackend(Loadable(bundle.manifest, bundle.object))), ""
     except LibbpfMissing as error:
@@ -148,7 +145,6 @@ def fuzz_pipeline(
         help_ = "pip install 'helioc[fuzz]'"
         title = "`helioc fuzz` needs the Python package hypothesis"
         raise Refused([Diagnostic("H0812", title, (), help_)]) from None
-    from ..compiler.driver import lowered
     from ..compiler.fuzzing.report import disagreement, summary, who
     from ..compiler.fuzzing.scenarios import Fuzzed
     from ..compiler.fuzzing.search import search
@@ -156,7 +152,7 @@ def fuzz_pipeline(
     from ..runtime.testrun.private_run import PrivateRun
 
     fuzzed = Fuzzed(pipeline, join)
-    with building(pipeline, lowered(pipeline, join)) as build:
+    with building(pipeline, join) as build:
         bundle, fuzzed.unit = build.bundle(), build.unit
     with PrivateRun(Loadable(bundle.manifest, bundle.object)) as run:
         found = search(fuzzed, run, packets, seed, seconds)

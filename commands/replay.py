@@ -14,7 +14,6 @@ from typing import Any
 from ..compiler.captures.pcap import PcapWriter
 from ..compiler.captures.reading import read_capture
 from ..compiler.decoding.replay import Beside, Replay, Replayed, surroundings
-from ..compiler.ir.unit import Unit
 from ..compiler.model import Pipeline
 from ..lang.contract.manifest.manifest import Manifest
 from ..lang.contract.world.environment import Environment, Port
@@ -45,18 +44,17 @@ def replay_capture(
 
 
 @contextmanager
-def beside_kernel(prepared: Replay, unit: Unit) -> Iterator[Comparison]:
-    """Also run its packets on the kernel, with what is built of `unit`, and count in how many the
-    two differ. Both live by the kernel's clock, and send any number of ICMP errors. Raises
-    `Refused`."""
-    from ..compiler.bundle import compile_unit
+def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
+    """Also run its packets on the kernel, and count in how many the two differ. Both live by the
+    kernel's clock, and send any number of ICMP errors. Raises `Refused`."""
+    from ..compiler.bundle import compile_pipeline
     from ..runtime.loading.bundle import Bundle
     from ..runtime.testrun.kernel_backend import KernelBackend
     from ..runtime.testrun.private_run import PrivateRun
     from .packet_runs import require_kernel
 
     require_kernel("run packets", prepared.pipeline.span)
-    bundle = compile_unit(prepared.pipeline, unit)
+    bundle = compile_pipeline(prepared.pipeline)
     with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(prepared.environment)
         run.set_rules(prepared.book)

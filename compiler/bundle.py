@@ -16,7 +16,6 @@ from ..lang.text.diagnostics import Diagnostic, Refused
 from .backend.kernel_limits import untraced
 from .driver import edited, lower_pipeline, lowered, placed, run
 from .ir.unit import Unit
-from .lower.trace import to_be_traced
 from .lower.unit import Join
 from .manifest import manifest_of
 from .model import Pipeline
@@ -44,13 +43,7 @@ class Bundle:
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
     """Lower, emit, build; with `traced`, a traced build as well, at the same time, unless it is
     more than the kernel takes. Raises `Refused`."""
-    with building(pipeline, lowered(pipeline, join), traced) as build:
-        return build.bundle()
-
-
-def compile_unit(pipeline: Pipeline, unit: Unit) -> Bundle:
-    """Emit and build a unit that is lowered, and perhaps edited. Raises `Refused`."""
-    with building(pipeline, unit) as build:
+    with building(pipeline, join, traced) as build:
         return build.bundle()
 
 
@@ -65,16 +58,16 @@ class Build:
         self._warnings: tuple[Diagnostic, ...] = ()
         self._built: list[Future[tuple[Unit, bytes]]] = []
 
-    def start(self, pool: Executor, whole: Unit, traced: bool) -> None:
+    def start(self, pool: Executor, join: Join, traced: bool) -> None:
         """Begin. Raises `Refused`."""
         from .backend.building import built
 
         pipeline, without = self._pipeline, self._without
-        unit = edited(whole)
+        unit = edited(lowered(pipeline, join))
         units = [(unit, placed(pipeline, unit, without))]
         if traced:
             try:
-                unit = edited(to_be_traced(whole))
+                unit = edited(lowered(pipeline, join, traced=True))
                 units.append((unit, placed(pipeline, unit, without)))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))
@@ -118,12 +111,11 @@ def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
 @contextmanager
 def building(
     pipeline: Pipeline,
-    unit: Unit,
+    join: Join = "staged",
     traced: bool = False,
     without: frozenset[str] = frozenset(),
 ) -> Iterator[Build]:
-    """Begin to build a unit that is lowered (and edited, but where it is to be `traced` as well),
-    without some optional passes. Raises `Refused`."""
+    """Begin to compile, without some optional passes. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
     from .backend.clang import stop, stoppable
@@ -131,7 +123,7 @@ def building(
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
         build = Build(pipeline, without)
         try:
-            build.start(pool, unit, traced)
+            build.start(pool, join, traced)
             yield build
         except BaseException:  # an interrupt within an import may come as another
             stop()

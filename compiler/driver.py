@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..lang.syntax.parser import parse, read
 from ..lang.text.diagnostics import Diagnostics, Refused
@@ -28,9 +27,6 @@ from .passes.share_blocks import share_blocks
 from .passes.simplify import simplify
 from .passes.spill import spill
 from .passes.trace_points import trace_points
-
-if TYPE_CHECKING:
-    pass
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
