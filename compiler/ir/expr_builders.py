@@ -62,7 +62,8 @@ def to_network(operand: Expr, bits: int) -> Expr:
 def choose(test: Expr, then: Operand, otherwise: Operand) -> Expr:
     if isinstance(test, Number):
         return expr(then if test.value else otherwise)
-    return Choice(test, expr(then), expr(otherwise))
+    then, otherwise = expr(then), expr(otherwise)
+    return then if then == otherwise else Choice(test, then, otherwise)
 
 
 def wide(operand: Expr) -> Expr:

@@ -432,3 +432,40 @@ def test_passes_keep_to_them(path: Path, watched: list[str]) -> None:
 def test_passes_over_pipelines_that_nobody_wrote(seed: int, watched: list[str]) -> None:
     sound(check(parse(Source("random.hp", pipeline_text(seed)))), JOINS[seed % 2])
     assert set(watched) == set(NAMES)
+
+
+#: Whether TCP stands in a fragment only the inner IPv6 header can say: 0 otherwise, in any order.
+TWO_HEADERS = """\
+import std.ethernet, std.ip, std.ipv6
+
+pipeline p {
+  ports lan
+  parser {
+    ethernet -> ipv6 as outer when type = 0x86dd
+    outer -> ipv6 when next_header = 41
+    ipv6 -> ipv6_fragment when next_header = 44
+    ipv6 -> tcp when next_header = 6
+    ipv6_fragment -> tcp when next_header = 6
+  }
+  ie station = 1, mac
+  ie interface = 2, port
+  ie gateway = 3, ip6
+  rule ROUTE [4] {
+    match station exact ethernet.src
+    gives interface, gateway
+  }
+  default pass
+  stage s {
+    find ROUTE else { pass }
+    if not outer { pass }
+    clamp mss
+    forward ROUTE.interface via ROUTE.gateway
+  }
+  run parser -> s
+}
+"""
+
+
+def test_fragments_behind_two_headers(watched: list[str]) -> None:
+    sound(check(parse(Source("two.hp", TWO_HEADERS))), "staged")
+    assert set(watched) == set(NAMES)
