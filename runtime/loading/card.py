@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.rules.optimistic import NONE, YieldPoint
+from ...lang.contract.rules.interleaving import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
 from ..base import errors as common

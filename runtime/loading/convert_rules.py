@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...lang.contract.request.request import IE
+from ...lang.contract.rules.fault_places import complete
 from ...lang.contract.rules.ie_values import Codec, Fault, codec_of, fold
 from ...lang.contract.rules.kind_fields import Field
-from ...lang.contract.rules.rulecheck import complete
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Form, Matcher, Member, Reference, Rule
 from ...lang.text.diagnostics import did_you_mean

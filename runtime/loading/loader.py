@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...lang.contract.manifest.manifest import ManifestError
-from ...lang.contract.rules.optimistic import NONE, YieldPoint
+from ...lang.contract.rules.interleaving import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan
 from ...lang.text.diagnostics import Refused
 from ..base import errors

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ...lang.contract.manifest.manifest import ManifestError, from_json
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
-from ...lang.contract.rules.optimistic import NONE, YieldPoint
+from ...lang.contract.rules.interleaving import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan, RuleBook
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors

@@ -85,7 +85,7 @@ class FairLock:
 
 
 class Slices:
-    """The pauses of a large request (lang/contract/rules/optimistic.py). `check`: is called when
+    """The pauses of a large request (lang/contract/rules/interleaving.py). `check`: is called when
     others were let in, and raises what must end it."""
 
     def __init__(self, lock: FairLock, check: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Array, Columns, dump, numbered
-from ...lang.contract.rules.optimistic import Conflict, WriteSet
+from ...lang.contract.rules.interleaving import Conflict, WriteSet
 from ..base.outcome import Outcome
 from ..loading.loader import Loaded
 from .fair_lock import Slices

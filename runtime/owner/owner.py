@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
-from ...lang.contract.rules.optimistic import NONE, Conflict, WriteSet, YieldPoint
+from ...lang.contract.rules.interleaving import NONE, Conflict, WriteSet, YieldPoint
 from ...lang.contract.rules.plan import Plan
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.text.diagnostics import Refused

@@ -15,7 +15,7 @@ from ...lang.contract.manifest.manifest import Match
 from ...lang.contract.rules import column_dict
 from ...lang.contract.rules.column_dict import Joining
 from ...lang.contract.rules.columns import one
-from ...lang.contract.rules.optimistic import NONE, YieldPoint, paced
+from ...lang.contract.rules.interleaving import NONE, YieldPoint, paced
 from .bloom import hashes_of
 from .directory import Tuple, bests, unique
 from .images import HEAD, LIVE, NAME_SIZE

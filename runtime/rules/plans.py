@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from ...lang.contract.rules.optimistic import NONE, paced
+from ...lang.contract.rules.interleaving import NONE, paced
 from ...lang.contract.rules.rules import Rule
 from .bulk import Staging, rows
 from .tables import SLOT, Table

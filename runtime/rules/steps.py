@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import numpy as np
 
 from ...lang.contract.rules.column_dict import patch
-from ...lang.contract.rules.optimistic import YieldPoint, paced
+from ...lang.contract.rules.interleaving import YieldPoint, paced
 from ...lang.contract.rules.rules import Reference, Rule
 from .codec import CellOf, NextHopOf
 from .plans import Changes, Tables

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.rules.optimistic import NONE, YieldPoint, paced
+from ...lang.contract.rules.interleaving import NONE, YieldPoint, paced
 from ...lang.contract.rules.rules import Reference, Rule
 from ..base import errors as faults
 from ..kernel.grace import online_cpus_grace

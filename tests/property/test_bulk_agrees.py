@@ -14,7 +14,7 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules import column_dict
 from helioc.lang.contract.rules.columns import Columns, numbered
 from helioc.lang.contract.rules.csv_columns import read_csv
-from helioc.lang.contract.rules.optimistic import NONE, Conflict, WriteSet, YieldPoint
+from helioc.lang.contract.rules.interleaving import NONE, Conflict, WriteSet, YieldPoint
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source

@@ -13,18 +13,18 @@ import numpy as np
 from ...text.diagnostics import Diagnostic, Label, Refused
 from ..request.request import is_name
 from . import identical
-from .apart import wrong_port
 from .block import Block, Lazy
-from .checking import full
 from .column_dict import among, hash_of, within
 from .columns import Array, Column, Columns, one
-from .drafting import Draft
+from .draft import Draft
 from .ie_values import Codec, Fault, fold
+from .interleaving import NONE, WriteSet, YieldPoint, paced
 from .kind_fields import MATCH, PRIORITY, REFERENCE, Field
-from .optimistic import NONE, WriteSet, YieldPoint, paced
+from .never_match import wrong_port
 from .packing import Claimed
 from .plan import Plan
 from .references import agrees, describe, resolve
+from .rule_warnings import full
 from .rulekinds import Kind
 from .rules import Reference
 from .ruletable import Table

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..request.request import Item, Request, RuleItem
-from .apart import another_role
+from .fault_places import complete
 from .ie_values import Fault, fold
+from .never_match import another_role
 from .plan import Plan
-from .rulecheck import complete
 from .rulekinds import Kind, Parts, rule_of
 from .rules import Reference, Rule
 
@@ -233,7 +233,7 @@ def _made(
     for field in kind.exact:
         if not pairs[field.nth]:
             return None
-    if kind.apart and any(pairs[i] and pairs[j] for i, j, _ in kind.apart):
+    if kind.exclusive_pairs and any(pairs[i] and pairs[j] for i, j, _ in kind.exclusive_pairs):
         return None  # to be warned of
     if kind.arriving and another_role(book, kind, pairs):
         return None

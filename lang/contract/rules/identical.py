@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...text.diagnostics import Diagnostic, Label, Refused
-from .apart import no_such_packet
 from .block import Block
 from .column_dict import among, near
 from .columns import Array, Column, Columns
 from .ie_values import Fault, fold
+from .interleaving import NONE, YieldPoint
 from .kind_fields import MATCH, PRIORITY, Field
-from .optimistic import NONE, YieldPoint
+from .never_match import no_such_packet
 from .rulekinds import Kind, purpose
 
 #: Rows whose match images are made at a time.
@@ -96,7 +96,7 @@ def warnings(block: Block, columns: Columns) -> list[Diagnostic]:
 def _no_such_packets(block: Block, columns: Columns) -> list[Diagnostic]:
     """A warning with a count: rules that match headers of which no packet has both."""
     found = []
-    for i, j, nodes in block.kind.apart:
+    for i, j, nodes in block.kind.exclusive_pairs:
         a, b = (block.matchers.get(block.kind.match[at].codec.name) for at in (i, j))
         if a is None or b is None or a.forms is None or b.forms is None:
             continue

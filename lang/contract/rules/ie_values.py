@@ -1,7 +1,7 @@
 """Values of information elements: a request's spelling to canonical matchers, and back.
 
 Everything wrong with an element is a `Fault`: it knows which part of the IE is meant, not where
-that stands; `rulecheck.py` turns it into a diagnostic.
+that stands; `fault_places.py` turns it into a diagnostic.
 """
 
 from __future__ import annotations

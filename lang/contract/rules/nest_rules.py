@@ -8,7 +8,7 @@ the request described last; if that was a PDR's, the LBR is the PDR's too.
 
 A rule that holds a FAR beside an LBR, which spreads over FARs, gives the LBR. The FAR is for the
 packets that no entry of the LBR takes: a member of its entry that matches every packet, which is
-made if need be (beside.py).
+made if need be (spread_with_rule.py).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import TypeVar
 
 from ...text.diagnostics import FEW, did_you_mean
 from ..request.request import IE, Change, Operation, Request, RuleItem
-from . import beside
 from .ie_values import Fault, fold
 from .infer_kind import kind_of
 from .rulekinds import Kind
+from .spread_with_rule import fit, join
 
 
 class Node:
     """A rule of the request with what belongs to it. `same`: a bare word stands for that rule.
     `beside`: the rule that this entry of a spread is for; `entry_of`: the entry with which the
-    group begins (beside.py). `origin`: the item of the request that it was made of."""
+    group begins (spread_with_rule.py). `origin`: the item of the request that it was made of."""
 
     __slots__ = ("beside", "children", "entry_of", "id", "ies", "item", "kind", "operation",
                  "origin", "parent", "rule", "same")  # fmt: skip
@@ -303,7 +303,7 @@ class Arranger:
             self._join(child)
         if len(node.children) > 1 and node.kind.alternatives and node.operation != "delete":
             try:
-                beside.join(node)
+                join(node)
             except Fault as fault:
                 self.faults.append(Misplaced(fault, fault.node.place))
 
@@ -315,7 +315,7 @@ def _can_hold(holder: Node, node: Node) -> bool:
     if kind.spread is not None and node.kind.name == kind.spread.kind:
         return True
     given = [child.kind for child in holder.children if child.kind.name in kind.alternatives]
-    return node.kind.name in kind.alternatives and all(beside.fit(k, node.kind) for k in given)
+    return node.kind.name in kind.alternatives and all(fit(k, node.kind) for k in given)
 
 
 def _gives(node: Node) -> bool:

@@ -20,16 +20,16 @@ from contextlib import suppress
 
 from ...text.diagnostics import FEW, Diagnostic, Refused, Severity
 from ..request.request import IE, Item, Request, RuleItem
-from .checking import full, warn_of_repeated
 from .column_dict import keys_of
-from .drafting import Draft
+from .create_rules import create, make, remake, update
+from .delete_rules import delete, pointed_at, remove
+from .draft import Draft
+from .fault_places import decode, diagnostics, every_fault
 from .ie_values import Fault
-from .making import create, make, remake, update
 from .nest_rules import Arranged, Arranger, Enough, Misplaced, Node
 from .plan import Plan
 from .references import agrees, disagrees, makes
-from .removing import delete, pointed_at, remove
-from .rulecheck import decode, diagnostics, every_fault
+from .rule_warnings import full, warn_of_repeated
 from .rulekinds import Parts
 from .rules import Rule
 

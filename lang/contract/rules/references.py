@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from ...text.diagnostics import did_you_mean
-from .drafting import Draft, ForwardRef
+from .draft import Draft, ForwardRef
 from .ie_values import Fault, fold
 from .kind_fields import Field
 from .nest_rules import Node

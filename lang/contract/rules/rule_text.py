@@ -8,10 +8,10 @@ from typing import Protocol
 from ...text.diagnostics import Refused
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Request, RuleItem, item_text, quoted
+from .fault_places import diagnostics
 from .ie_values import Codec, Fault, fold
 from .kind_fields import POSITION
 from .nest_rules import Arranger, Node
-from .rulecheck import diagnostics
 from .rulekinds import Kind
 from .rules import Matcher, Member, Reference, Rule
 
@@ -89,7 +89,7 @@ def _target(
     rule: Rule, to: Reference, kinds: Mapping[str, Kind], book: Names | None
 ) -> Iterator[RuleItem]:
     """What a rule gives: of a group of its own every entry, and where one is for all packets that
-    the others do not take, its only member in place of this entry (beside.py)."""
+    the others do not take, its only member in place of this entry (spread_with_rule.py)."""
     kind = kinds[to.kind]
     entries = book.group(*to) if book is not None and kind.grouped else []
     own = [entry for entry in entries if entry.owner == rule.sequence]

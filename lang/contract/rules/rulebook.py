@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from ..manifest.manifest import Manifest
 from ..request.request import Request
-from .drafting import Draft
+from .draft import Draft
 from .fast_path import fast_plan
 from .ie_values import fold
-from .optimistic import YieldPoint
+from .interleaving import YieldPoint
 from .packing import Kept
 from .plan import Plan
 from .planner import plan

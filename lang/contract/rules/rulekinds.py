@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from ...text.diagnostics import did_you_mean
 from ..manifest.manifest import Manifest, RuleKind
 from ..request.request import IE
-from .apart import never_together
 from .ie_values import Codec, Fault, codec_of, fold
 from .kind_fields import (
     ANY,
@@ -28,6 +27,7 @@ from .kind_fields import (
     matcher_bits,
     reader_of,
 )
+from .never_match import never_together
 from .rules import Member, Reference, Rule
 from .same_bits import agree, differences, overlapping
 
@@ -123,7 +123,7 @@ class Kind:
         self._requirements()
         self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
         self.overlaps = list(overlapping(self.match))
-        self.apart = never_together(manifest, rule)
+        self.exclusive_pairs = never_together(manifest, rule)
         #: Places of elements that say a port of arrival, which is of one of some roles.
         self.arriving = [i for i, match in enumerate(rule.match) if match.roles]
         self._respelled: dict[tuple[object, ...], tuple[int, ...]] = {}

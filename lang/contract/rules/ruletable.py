@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from . import column_dict
-from .alike import Alike
 from .column_dict import Array, Aside, Handle, Imaged, pairs_of
 from .ie_values import fold
 from .packing import Packed, Packing
 from .rulekinds import Kind
 from .rules import Reference, Rule
+from .same_content import Alike
 
 if TYPE_CHECKING:
     from .staged import Staged

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from .alike import Alike, same
 from .column_dict import Handle
 from .ie_values import fold
 from .packing import Claimed
 from .rules import Reference, Rule
+from .same_content import Alike, same
 
 if TYPE_CHECKING:
     from .rulebook import RuleBook

@@ -26,10 +26,10 @@ from ...text.source import REQUEST, Source
 from ..base.lists import packed
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Form, Operation, Request, RuleItem, is_name, unquoted
+from .fault_places import diagnostics
 from .ie_values import LENGTHS, Fault, ListCodec, fold
 from .kind_fields import REFERENCE, Field
 from .rule_text import canonical
-from .rulecheck import diagnostics
 from .rulekinds import Kind
 
 VERSION = 1

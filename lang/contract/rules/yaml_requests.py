@@ -32,8 +32,8 @@ from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
 from ..request.request_parser import number
 from ..request.request_tokens import is_word
+from .fault_places import wrong_elements
 from .ie_values import fold
-from .rulecheck import wrong_elements
 from .rulekinds import Kind
 from .yaml_text import Yaml
 

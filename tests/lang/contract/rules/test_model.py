@@ -7,7 +7,7 @@ from typing import Any
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules import column_dict
 from helioc.lang.contract.rules.csv_columns import read_csv
-from helioc.lang.contract.rules.drafting import Draft
+from helioc.lang.contract.rules.draft import Draft
 from helioc.lang.contract.rules.fast_path import fast_plan
 from helioc.lang.contract.rules.planner import plan
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook

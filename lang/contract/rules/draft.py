@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..request.request import Item
 from .ie_values import Fault
+from .interleaving import NONE, ROOM, WriteSet, YieldPoint, paced
 from .nest_rules import Faults, take_apart
-from .optimistic import NONE, ROOM, WriteSet, YieldPoint, paced
 from .rules import Reference, Rule
 from .staged import Allotted, Staged
 

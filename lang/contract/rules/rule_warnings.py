@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..request.request import is_name
-from .apart import another_role, asks, no_such_packet
-from .drafting import Draft
+from .ambiguous_rule import shown_rule
+from .draft import Draft
 from .ie_values import Fault, fold
 from .nest_rules import Node
+from .never_match import another_role, asks, no_such_packet
 from .rulekinds import Kind, Parts, purpose
 from .rules import Rule
-from .which import shown_rule
 
 _NAME_BYTES = 63
 
@@ -18,7 +18,7 @@ def warn_of_no_match(draft: Draft, rule: Rule, node: Node, parts: Parts) -> None
     """Warn where no packet has all that it matches, where another rule takes all of its packets
     by other elements, or it takes that one's."""
     kind, staged = node.kind, draft.staged(rule.kind)
-    for i, j, nodes in kind.apart:
+    for i, j, nodes in kind.exclusive_pairs:
         a, b = parts.pairs[i], parts.pairs[j]
         if a and b and asks(a[1]) and asks(b[1]):
             fault = no_such_packet(f"{kind.name} {rule.id} never matches", a[0], b[0], nodes)

@@ -95,7 +95,7 @@ def test_a_slice_of_two_families() -> None:
         assert not warned(edge, f"SLICE 7 [{alone}, (table, u32, 1)]")
 
 
-def apart(made: Manifest) -> Iterator[tuple[str, str]]:
+def exclusive(made: Manifest) -> Iterator[tuple[str, str]]:
     values = {"vlan_id": "u16, 5", "ttl": "u8, 5..9", "hops": "u8, 4 & 12", "dst": "u16, 53",
               "flags": "u16, 80", "either": "u16, 80"}  # fmt: skip
     for one, two in combinations(values, 2):
@@ -104,7 +104,7 @@ def apart(made: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def test_by_the_parse_graph(either: Manifest) -> None:
-    assert set(apart(either)) == {
+    assert set(exclusive(either)) == {
         ("ttl", "hops"), ("vlan_id", "hops"), ("hops", "flags"), ("dst", "flags"),
     }  # fmt: skip
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import chain, islice
 
-from .checking import duplicate, members_fit
-from .drafting import Draft
-from .finding import at_node, decoded, locate
+from .draft import Draft
+from .find_rules import at_node, decoded, locate
 from .ie_values import Fault
 from .nest_rules import Node
 from .references import describe
 from .rule_text import rest_of
+from .rule_warnings import duplicate, members_fit
 from .rulekinds import Kind
 from .rules import Reference, Rule
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
 from ..request.request import item_text
-from .drafting import Draft
+from .draft import Draft
 from .ie_values import Fault
 from .nest_rules import Node
 from .rule_text import rule_item

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from .checking import (
+from .ambiguous_rule import no_match, several_meant
+from .delete_rules import count_references, remove, replace_rule
+from .draft import Draft
+from .fault_places import complete, decode, has_keys
+from .find_rules import at_node, decoded, locate, shared_id
+from .ie_values import Fault
+from .nest_rules import Node
+from .references import resolve_given
+from .rule_text import rest_of
+from .rule_warnings import (
     duplicate,
     match_fixed,
     members_fit,
@@ -10,17 +19,8 @@ from .checking import (
     note_repeated,
     warn_of_no_match,
 )
-from .drafting import Draft
-from .finding import at_node, decoded, locate, shared_id
-from .ie_values import Fault
-from .nest_rules import Node
-from .references import resolve_given
-from .removing import count_references, remove, replace_rule
-from .rule_text import rest_of
-from .rulecheck import complete, decode, has_keys
 from .rulekinds import Parts, rule_of
 from .rules import Member, Reference, Rule
-from .which import no_match, several_meant
 
 _IDS = 1 << 32
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...text.diagnostics import did_you_mean
-from .checking import match_fixed
-from .drafting import Draft
+from .ambiguous_rule import held_by_others, ids_of, listed_rules, nearest, no_match, several_meant
+from .draft import Draft
+from .fault_places import decode
 from .ie_values import Fault
 from .nest_rules import Node
 from .references import forward, not_owned, resolve_given
-from .rulecheck import decode
+from .rule_warnings import match_fixed
 from .rulekinds import Kind, Parts
 from .rules import Reference, Rule
 from .staged import Staged
-from .which import held_by_others, ids_of, listed_rules, nearest, no_match, several_meant
 
 #: Different priorities for each of which a rule is looked up.
 _LEVELS = 256
