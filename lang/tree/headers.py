@@ -63,7 +63,7 @@ class Payload(Node):
 
 
 class Reach(Node):
-    """`payload to length`: what stands behind the header ends so many bytes from its start."""
+    """`payload to length`: what stands behind the header ends `value` bytes from its start."""
 
     value: Expr
 

@@ -21,7 +21,7 @@ class InformationElement(Node):
     `ie sids = 9, ip6[8]`.
 
     `types` holds one type name, or several rule kinds and `port` where the value is a reference.
-    `most`: of up to so many values.
+    `most`: how many values it may have.
     """
 
     name: Name

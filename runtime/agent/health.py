@@ -85,8 +85,8 @@ def watch_until(
     stopped: Callable[[float | None], bool], stuck: Callable[[], str],
     report: Callable[[str], object],
 ) -> None:  # fmt: skip
-    """Wait until `stopped`, which waits for it so many seconds. Report to the watchdog as long as
-    there is progress; what there is not, once to `report`."""
+    """Wait until `stopped`, which waits for it for the seconds that it is given. Report to the
+    watchdog as long as there is progress; what there is not, once to `report`."""
     interval, said = watchdog_interval(), ""
     begun = time.monotonic()
     while not stopped(interval):

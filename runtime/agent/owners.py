@@ -141,13 +141,13 @@ class Owners:
             return self._own(name, Owner(loaded, self.events, journal), found)
 
     def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
-        owner.stir = self.journal_flusher.stir
+        owner.wake_flusher = self.journal_flusher.wake
         if self.store is not None:
             owner.begin_journal = partial(begun, self.store, name)
             if owner.journal is not None:
                 self.store.note_owned(name)
         self._owners[name], self._findings[name] = owner, found
-        self.net_watcher.stir()
+        self.net_watcher.wake()
         self.prober.wake()
         return owner
 

@@ -96,10 +96,10 @@ def unsound(name: str, wrong: Sequence[str], bare: Collection[str] = ()) -> Diag
     more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
     title = (f"{len(wrong)} kernel objects of the pipeline `{name}` are not what was loaded: "
              f"{'; '.join(wrong[:_NAMED])}{more}")  # fmt: skip
-    meanwhile = " while packets are forwarded"
+    until = " while packets are forwarded"
     if bare:
-        meanwhile = f"; until then packets of {', '.join(bare)} go to the kernel unprocessed"
-    help_ = f"`helioctl --name {name} repair` puts them back{meanwhile}"
+        until = f"; until then packets of {', '.join(bare)} go to the kernel unprocessed"
+    help_ = f"`helioctl --name {name} repair` puts them back{until}"
     return Diagnostic("H0714", title, (), help_)
 
 

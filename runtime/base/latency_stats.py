@@ -83,7 +83,7 @@ class LatencyStats:
                 self._counts[at + 1 + bisect_left(BOUNDS, seconds)] += 1
 
     def slow(self, waits: Mapping[str, float]) -> None:
-        """A request took `SLOW` and more, and so many seconds of it for each cause."""
+        """A request took `SLOW` and more; `waits`: seconds of it for each cause."""
         with self._lock:
             self._counts[_SLOW] += 1
             for at, cause in enumerate(CAUSES, _SLOW + 1):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
-#: Characters of a value; of a longer one so many, and "...".
+#: Characters of a value; a longer one is cut there, and ends in "...".
 LONGEST = 128
 _BARE = re.compile(r"[!#-<>-\[\]-~]+")
 

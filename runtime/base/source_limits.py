@@ -17,9 +17,10 @@ from typing import Protocol
 class Bounds:
     """`connections` of one source, and of `all_connections`; `handshakes` of one source at a time,
     and of `all_handshakes`. `rate`: connections a second of one source, `burst` at once. A source
-    with more than `refusals` a second beyond that, `refusals_burst` at once, is `barred` for so
-    many seconds. `failures`: handshakes of a source that may fail in `forget` seconds; then it has
-    to wait. `tokens`: a second of one source for its frames (frames.py), `tokens_burst` at once."""
+    with more than `refusals` a second beyond that, `refusals_burst` at once, is barred for
+    `barred` seconds. `failures`: handshakes of a source that may fail in `forget` seconds; then it
+    has to wait. `tokens`: a second of one source for its frames (frames.py), `tokens_burst` at
+    once."""
 
     connections: int = 64
     all_connections: int = 1000

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _UNIX = "unix:"
 _TCP = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s/\[\]]+)):(\d{1,5})")
-#: A server that is gone without a word is known to be after so many seconds, also where nothing is
-#: sent; then it is asked by the kernel so often.
+#: A server that is gone without a word is known to be after _GONE seconds, also where nothing is
+#: sent; then the kernel asks it every _ASK seconds.
 _GONE, _ASK = 20, 5
 _TCP_OPTIONS = (
     (socket.TCP_NODELAY, 1), (socket.TCP_USER_TIMEOUT, _GONE * 1000),
     (socket.TCP_KEEPIDLE, _GONE - 2 * _ASK), (socket.TCP_KEEPINTVL, _ASK),
 )  # fmt: skip
-#: Connects within so many seconds. Raises OSError.
+#: Connects within a number of seconds. Raises OSError.
 Connect = Callable[[float], socket.socket]
 
 

@@ -207,7 +207,7 @@ class Client(Calls):
         ports = Ports({p.name: p.number for p in schema.ports},
                       {p.number: p.ifindex for p in schema.ports})  # fmt: skip
         there = self.listing() if listing is None else listing
-        # After the listing: of an intent that was made meanwhile it has no rules.
+        # After the listing: of an intent that was made since then it has no rules.
         of_intents = {Reference(r.kind, r.id) for intent in self.intents() for r in intent.rules}
         return difference(schema.manifest, ports, there, asked, kinds, of_intents)
 
@@ -313,7 +313,7 @@ class Client(Calls):
 
     def schema(self, again: bool = False) -> Schema:
         """Asked for once, and again after an upgrade. `again`: its ports may have changed."""
-        found = self._schema  # another thread may forget it meanwhile
+        found = self._schema  # another thread may forget it
         if found is None or again:
             reply = self._call("GetSchema", pb.SchemaRequest(pipeline=self.pipeline))
             found = Schema(reply.pipeline, from_json(reply.manifest), tuple(reply.ports))

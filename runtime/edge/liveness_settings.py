@@ -22,7 +22,7 @@ _KEYS = ("interval", "multiplier", "hold_down", "from", "to")
 
 @dataclass(frozen=True)
 class Liveness:
-    """Seconds; `multiplier`: so many probes in a row. `source`: inside the tunnel, empty: the
+    """Seconds; `multiplier`: probes in a row. `source`: inside the tunnel, empty: the
     overlay's own end. `targets`: likewise, by the overlay's name; empty: it is not probed; without
     an entry: its far end."""
 

@@ -10,7 +10,7 @@ from typing import Literal
 from .liveness_settings import Liveness
 
 State = Literal["unknown", "alive", "dead"]
-#: Of so many probes the loss is a part.
+#: The loss is a part of this number of probes, the last ones.
 MEMORY = 100
 _G, _H = 1 / 8, 1 / 4  # RFC 6298 section 2
 

@@ -2,7 +2,7 @@
 
 gRPC takes frames as fast as they come, and some cost the agent far more than the client: streams
 that are opened and reset, header blocks that name one large header thousands of times, settings,
-pings. So each source has so many tokens a second, each frame takes some, and who has none left
+pings. So each source has a number of tokens a second, each frame takes some, and who has none left
 waits. What calls and streams send costs next to nothing.
 """
 

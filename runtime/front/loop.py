@@ -16,8 +16,8 @@ from typing import Protocol
 from .threads import log_error
 
 THREADS = 4
-#: Milliseconds that a thread waits for a socket that it has served, if so many others wait for all
-#: sockets meanwhile: to wake another, which has none of it in its CPU's caches, takes longer.
+#: Milliseconds that a thread waits for a socket that it has served, if _OTHERS others wait for all
+#: sockets: to wake another, which has none of it in its CPU's caches, takes longer.
 _STAY, _OTHERS = 10, 2
 #: Seconds that they have to end when they have work.
 _LINGER = 1.0

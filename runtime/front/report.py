@@ -24,11 +24,11 @@ class Refusals:
     def __call__(self, host: str, why: str) -> None:
         with self._lock:
             if not self._found:
-                self._timers.after(_PERIOD, self._tell)
+                self._timers.after(_PERIOD, self._report_all)
             known = (host, why) in self._found or len(self._found) < _NAMED
             self._found[(host, why) if known else ("", "refused from many addresses")] += 1
 
-    def _tell(self) -> None:
+    def _report_all(self) -> None:
         with self._lock:
             found, self._found = self._found, Counter()
         for (host, why), count in found.items():

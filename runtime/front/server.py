@@ -55,7 +55,7 @@ class Server:
         arriving: Budget,
     ) -> None:  # fmt: skip
         """`methods`: by their paths. `caller`: who somebody is. `refused`: is told of a host, why
-        and how many of its connections were in a second. `threads` for calls, so many for `each`
+        and how many of its connections were in a second. `threads` for calls, `each` of them for a
         host; `patience`: seconds that a call has for its first request;
         `arriving`: memory for requests, of each host."""
         self._caller, self._timers, self._loop = caller, Timers(), Loop()

@@ -85,14 +85,14 @@ class Calls:
         elif type(event) is Closed:
             del self._calls[event.stream]
             call.close()
-        self._stir(event.stream, call)
+        self._schedule(event.stream, call)
         if type(event) is Closed:
             self._lanes.pop(event.stream, None)
 
     def closed(self) -> None:
         for stream, call in self._calls.items():
             call.close()
-            self._stir(stream, call)
+            self._schedule(stream, call)
         self._calls.clear()
         self._lanes.clear()
         if self._due:  # nobody is served by the connection any more
@@ -122,7 +122,7 @@ class Calls:
             self._lanes[stream] = Lane(call, self._submit, self._served.timers)
         if method.single:
             self._new.append(call)
-        self._stir(stream, call)
+        self._schedule(stream, call)
 
     def _asked(self, fields: Mapping[bytes, bytes]) -> tuple[Method, float | None]:
         """Which method is called, and until when. Raises `Failed`, and ValueError where it is no
@@ -141,7 +141,7 @@ class Calls:
             raise Failed(Code.INTERNAL, "grpc-timeout says no time")
         return method, time.monotonic() + min(seconds, _LONGEST)
 
-    def _stir(self, stream: int, call: Call) -> None:
+    def _schedule(self, stream: int, call: Call) -> None:
         """What can go on now is done by `go_on`."""
         ready = call.asked or call.ended or not (call.method.single and call.open)
         lane = self._lanes.get(stream)

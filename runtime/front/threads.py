@@ -1,4 +1,4 @@
-"""The threads that calls are carried out by, so many at a time for each host: who has more of them
+"""The threads that calls are carried out by, a number at a time for each host: who has more of them
 going waits for its own, and nobody else does."""
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class ClientSession(Session):
 
 
 def _raising(work: Callable[[], _T]) -> _T:
-    """What it gives. Raises what the library did not learn of meanwhile."""
+    """What it gives. Raises what the library did not learn of."""
     if current_thread() is not main_thread():  # no handler is run
         return work()
     hook = sys.unraisablehook

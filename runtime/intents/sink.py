@@ -37,7 +37,7 @@ _log = logging.getLogger("heliod.reports")
 
 
 class Failed(Exception):
-    """A report did not arrive. `again`: it may, later; `after`: not before so many seconds."""
+    """A report did not arrive. `again`: it may, later; `after`: seconds before it is sent again."""
 
     def __init__(self, why: str, again: bool = True, after: float = 0.0) -> None:
         super().__init__(why)

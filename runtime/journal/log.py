@@ -173,7 +173,7 @@ class Log:
         self._head, self._head_fresh = fresh, True
 
     def _wait(self, target: int = 1 << 64) -> None:
-        """Until nobody waits for the disk, or so many records are on it. The lock is had."""
+        """Until nobody waits for the disk, or `target` records are on it. The lock is had."""
         while self._syncing and self._synced < target:
             self._waiting += 1
             try:

@@ -233,7 +233,7 @@ class PipelineFiles(StateList):
         """A snapshot in the place of all logs before `number`. The last answers are kept."""
         with self._changing:
             if pipeline != INTENTS and pipeline not in self._state.items:
-                return  # it was unloaded meanwhile
+                return  # it was unloaded in the meantime
             self.need_place()
             item = self._state.items.get(pipeline) or Item(pipeline, "")
             snapshot = write_whole(self.directory / f"snapshot-{pipeline}-{number}", made.parts)

@@ -123,7 +123,7 @@ class Map(Descriptor):
         return not error
 
     def keys(self) -> Iterator[bytes]:
-        """Every key, in the kernel's order. The element just yielded may be deleted meanwhile; if
+        """Every key, in the kernel's order. The element just yielded may be deleted; if
         others come and go, keys may be missed or repeated."""
         following = self._next_key(None)
         while following is not None:

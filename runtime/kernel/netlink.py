@@ -165,7 +165,7 @@ class Netlink:
         """Let the kernel find out a neighbour's MAC address; does not wait for it.
 
         Since Linux 5.16 NTF_USE makes a permanent entry a dynamic one, so such an entry is left
-        alone. A missing one is only created: one that somebody else adds meanwhile stays."""
+        alone. A missing one is only created: one that somebody else has added stays."""
         with suppress(OSError):
             state = self._neighbour_state(index, address)
             if state is None or not state & _CONFIGURED:

@@ -183,7 +183,7 @@ def is_bpffs(path: Path) -> bool:
 def ensure_bpffs(path: Path = BPFFS) -> Path:
     """Make the directory `path` in a mounted bpf file system; returns it. Raises BpfError."""
     while True:
-        # Who removes what was the last pipeline may take a parent away meanwhile.
+        # Who removes what was the last pipeline may remove a parent in the meantime.
         with suppress(FileNotFoundError):
             _make_directories(path)
             return path

@@ -227,7 +227,7 @@ class Link(Descriptor):
             try:
                 return Program.open_id(number)
             except BpfError as error:
-                # put in its place meanwhile, and unloaded
+                # put in its place, and unloaded
                 if error.errno != ENOENT or self.info().program_id == number:
                     raise
 

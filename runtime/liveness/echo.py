@@ -107,7 +107,7 @@ class Echoes:
         for level, kind, value in about:
             if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
                 seconds, nanoseconds = _TIMESPEC.unpack_from(value)
-                # how long it was here, unless the clock was set meanwhile
+                # how long it was here, unless the clock was set in between
                 came -= max(0, time.time_ns() - seconds * 1_000_000_000 - nanoseconds)
         return Answer(which, number, max(0, came - sent) / 1e9)
 

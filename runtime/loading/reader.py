@@ -74,7 +74,7 @@ class Reader:
             raise errors.refused(errors.damaged(self.name, str(error))) from None
 
     def _open(self, release: int) -> None:
-        """All maps of a release, which may give way to another one meanwhile. Raises BpfError."""
+        """All maps of a release, though another may replace it until they are. Raises BpfError."""
         for attempt in range(_ATTEMPTS):
             self._in_force = about_id(self.name)
             self.about = read_about(self.name, release)
@@ -175,7 +175,7 @@ class Reader:
         return self._rules(kind, slots_at(self._cells(kind), epoch))
 
     def counts(self, kind: RuleKind, cells: Array) -> Array:
-        """Packets and bytes of so many cells, with what builds before this one counted."""
+        """Packets and bytes of these cells, with what builds before this one counted."""
         sums = self._counts(kind, cells)[:, :2]
         if (before := before_of(f"{kind.prefix}_counts")) in self._maps:
             sums = sums + np.frombuffer(self._memory(before), "<u8").reshape(-1, 2)[cells]
@@ -193,7 +193,7 @@ class Reader:
         return np.hstack((sums, sizes, above))
 
     def _counts(self, kind: RuleKind, cells: Array) -> Array:
-        """The words of so many cells: packets, bytes, packets by size."""
+        """The words of these cells: packets, bytes, packets by size."""
         counters = self.map(f"{kind.prefix}_counts")
         words = counters.spec.stride // 8
         if not len(cells):

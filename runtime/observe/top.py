@@ -22,7 +22,7 @@ from .metrics import busiest, gained
 from .port_sample import PortSample
 from .sampling import KindSample, Sample, sample
 
-#: Up to so many rules a pipeline's rules are shown by their texts; of more, by their ids.
+#: Up to this number a pipeline's rules are shown by their texts; of more, by their ids.
 _FEW_RULES = 20_000
 _SCALE = ("", "k", "M", "G", "T")
 _HOME, _CLEAR_LINE, _CLEAR_BELOW, _HIDE = "\x1b[H", "\x1b[K", "\x1b[J", "\x1b[?25l"
@@ -102,7 +102,7 @@ def _next_view(
         try:
             now = sample(reader, netlink)
             if before is None or before.build != now.build:
-                return TopView(now, now, [])  # the first look, or it was upgraded meanwhile
+                return TopView(now, now, [])  # the first look, or it was upgraded in between
             return TopView(now, before, _busiest(reader, now, before, rules))
         except BpfError as error:
             doing = f"read the pipeline `{reader.name}`"

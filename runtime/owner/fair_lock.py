@@ -48,8 +48,8 @@ class FairLock:
             waited(cause, time.monotonic() - begun)
 
     @contextmanager
-    def had_by(self, cause: str) -> Iterator[None]:
-        """Whoever has the turn is this one of waits.CAUSES."""
+    def held_for(self, cause: str) -> Iterator[None]:
+        """Those who wait for the turn in this block wait for this one of waits.CAUSES."""
         self._cause = cause
         try:
             yield
@@ -115,7 +115,7 @@ class Slices:
         return waited_for
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def without_turn(self) -> Iterator[None]:
         self._lock.give()
         try:
             yield

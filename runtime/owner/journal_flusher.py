@@ -18,8 +18,8 @@ from .owner import Owner
 #: Seconds in which changes gather before it looks: what a power cut may take of what was
 #: acknowledged before it was on the disk, if the journal is kept so.
 PAUSE = 0.01
-#: Seconds between two attempts to write what could not be written, and so many times as long as the
-#: last one took, but not more than these.
+#: Seconds between two attempts to write what could not be written: AGAIN, or _SHARE times the last
+#: one's if that is more, but not more than _LONGEST.
 AGAIN, _SHARE, _LONGEST = 1.0, 4, 5.0
 _log = logging.getLogger("heliod.journal")
 
@@ -32,7 +32,7 @@ class JournalFlusher:
     def __init__(self, owners: Callable[[], Iterable[Owner]], store: Store | None = None) -> None:
         self._owners, self._store, self._memory = owners, store, Memory()
         self._said = set[Diagnostic]()
-        self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
+        self._written, self._synced, self._ended = (threading.Event() for _ in range(3))
         self._threads = [
             threading.Thread(target=self._sync, name="journal-flusher", daemon=True),
             threading.Thread(target=self._fold, name="journal-folder", daemon=True),
@@ -47,21 +47,21 @@ class JournalFlusher:
     def works(self) -> bool:
         return all(thread.is_alive() for thread in self._threads)
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Something was written. Costs next to nothing."""
-        if not self._stirred.is_set():
-            self._stirred.set()
+        if not self._written.is_set():
+            self._written.set()
 
     def stop(self) -> None:
         """May be called again, also where it was never started."""
-        for event in (self._ended, self._stirred, self._synced):
+        for event in (self._ended, self._written, self._synced):
             event.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
 
     def _sync(self) -> None:
-        while self._goes_on(self._stirred, PAUSE):
+        while self._goes_on(self._written, PAUSE):
             self._each(Owner.sync)
             self._synced.set()
 

@@ -27,7 +27,7 @@ class JournalledPipeline(OwnedPipeline):
         answered = journal.answered() if journal is not None else OrderedDict()
         super().__init__(loaded, events, journal)
         #: Called when something was written: the journal flusher is to look after it.
-        self.stir: Callable[[], None] = lambda: None
+        self.wake_flusher: Callable[[], None] = lambda: None
         #: Begins a journal for a pipeline that has none; None where there is to be none.
         self.begin_journal: Callable[[Build], Journal] | None = None
         #: One snapshot after the other; taken before a turn, if both are.
@@ -42,7 +42,7 @@ class JournalledPipeline(OwnedPipeline):
         if journal is None:
             return
         with self._folding:
-            with journal.open_next() as descriptor, self.turn(None), self.lock.had_by("snapshot"):
+            with journal.open_next() as descriptor, self.turn(None), self.lock.held_for("snapshot"):
                 made = self._turn_over(journal, descriptor)
             self._write_down(journal, made)
 
@@ -101,12 +101,12 @@ class JournalledPipeline(OwnedPipeline):
     def _need_journal(self) -> None:
         """What is asked of a build must not be written behind what was asked of another."""
         if self._unkept:
-            self.stir()  # which tries again
+            self.wake_flusher()  # which tries again
             raise refused(store_faults.not_kept_yet(self.name))
 
     @contextmanager
     def _no_snapshot(self, until: float | None) -> Iterator[None]:
-        """No snapshot is made meanwhile."""
+        """No snapshot is made within this block."""
         wait(lambda seconds: self._folding.acquire(timeout=seconds), until)
         try:
             yield

@@ -73,7 +73,7 @@ def _in_pieces(owner: Owner, asked: DecodedRequest, last: bool) -> Outcome:
     try:
         with book.planned(parsed, pause) as plan:
             if plan.blocks and isinstance(parsed, Columns):
-                with pause.aside():
+                with pause.without_turn():
                     asked = _with_ids(asked, parsed, plan.blocks[0].ids)
             outcome = owner.carry_out(asked, plan, pause, check)
         owner.touched = None

@@ -30,7 +30,7 @@ from .owner import Owner
 #: Seconds: in which changes gather; after which what could not be done is tried again; after which
 #: kernel objects are looked at again; after which neighbours in use are asked again.
 PAUSE, RETRY, INSPECT_AGAIN, ASK_AGAIN = 0.01, 1.0, 2.0, 10.0
-#: The thread sleeps so many times as long as it worked.
+#: The thread sleeps this many times as long as it worked.
 _SHARE = 4
 #: Neighbours that are asked in one go.
 _MOST = 256
@@ -42,12 +42,12 @@ class NetWatcher:
     """Runs from `start` to `stop`, and sleeps while nothing changes."""
 
     def __init__(
-        self, owners: Callable[[], Iterable[Owner]], stir: Callable[[], None] = lambda: None,
+        self, owners: Callable[[], Iterable[Owner]], on_change: Callable[[], None] = lambda: None,
         inspect: Callable[[Owner], object] = lambda owner: None,
     ) -> None:  # fmt: skip
-        """`stir`: called when something was brought up to date; `inspect`: now and then, to look
-        at what the kernel does not report."""
-        self._owners, self._stir, self._inspect = owners, stir, inspect
+        """`on_change`: called when something was brought up to date; `inspect`: now and then, to
+        look at what the kernel does not report."""
+        self._owners, self._on_change, self._inspect = owners, on_change, inspect
         self._findings: dict[str, tuple[Diagnostic, ...]] = {}
         self._gone: WeakKeyDictionary[Owner, frozenset[str]] = WeakKeyDictionary()
         self._monitor: Monitor | None = None
@@ -58,7 +58,7 @@ class NetWatcher:
         self._monitor = Monitor()
         self._thread.start()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """There is another pipeline."""
         if self._monitor is not None:
             self._monitor.wake()
@@ -137,12 +137,12 @@ class NetWatcher:
                 _log.info("%s: the port %s is attached again", owner.name, name)
             if done.rules:
                 _log.info("%s: %d rules got another next hop", owner.name, done.rules)
-        if owner.ended:  # unloaded meanwhile: it is nothing that another of its name has
+        if owner.ended:  # unloaded in the meantime: another of its name has other findings
             return
         for new in (found for found in findings if found not in self.findings(owner.name)):
             _log.error("%s: %s", owner.name, log_text(new))
         self._findings[owner.name] = findings
-        self._stir()
+        self._on_change()
 
     def _say_gone(self, owner: Owner, gone: Iterable[str]) -> None:
         """Ports that have no interface any more, and those that have theirs again."""

@@ -77,7 +77,7 @@ class Owner(UpgradablePipeline):
         finally:
             made.in_force()
         if (journal := self.journal) is not None and journal.wants_care(self.loaded.book):
-            self.stir()
+            self.wake_flusher()
         return made
 
     def _refusing(self, request: ApplyRequest, until: float | None) -> Outcome:
@@ -186,7 +186,7 @@ class Owner(UpgradablePipeline):
 
     @contextmanager
     def alone(self, until: float | None) -> Iterator[None]:
-        """No other large request meanwhile."""
+        """No other large request within this block."""
         wait(lambda seconds: self._long.acquire(timeout=seconds), until)
         try:
             yield

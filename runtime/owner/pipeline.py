@@ -134,7 +134,7 @@ class OwnedPipeline:
 
 
 def wait(take: Callable[[float], bool], until: float | None) -> None:
-    """`take`: whether it could be had within so many seconds. Raises `Refused` where not."""
+    """`take`: whether it could be had within a number of seconds. Raises `Refused` where not."""
     begun, patience = time.monotonic(), PATIENCE
     if until is not None:
         patience = min(max(0.0, until - begun), PATIENCE)

@@ -31,7 +31,7 @@ class UpgradablePipeline(JournalledPipeline):
     ) -> tuple[str, int, int]:  # fmt: skip
         """Put a new build in the place of the running one. Returns how they differ, as a table, how
         many rules there are, and of how many other bytes are written. No request is carried out
-        meanwhile."""
+        until it is there."""
         with self._no_snapshot(until), self.turn(until):
             self.expect(if_revision)
             running = self.loaded

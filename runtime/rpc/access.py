@@ -33,8 +33,8 @@ CHANGING = ("rules", "admin")
 LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 TIMED = (*LISTING, "BulkApply")
-#: As so many requests counts a call that only looks, or is refused at the door, and each thing
-#: that a client is told to be wrong: it takes as long.
+#: Requests that a call counts as which only looks, or is refused at the door, and each error that a
+#: client gets: it takes as long.
 DEAR = 20.0
 #: Bytes that count as one request more: of requests that are read word by word, and of others.
 TEXT, BYTES = 512, 16384

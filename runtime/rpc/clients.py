@@ -16,11 +16,11 @@ from .access import COSTS, DEAR, LASTING, TIMED, price
 from .callers import Caller
 
 #: Clients that ask often share the rate equally, but each has this part of it at least; and so much
-#: of its second may come at once then. Often is so many requests in so many seconds, other than for
+#: of its second may come at once then. Often is OFTEN requests in _LATELY seconds, other than for
 #: the agent's health: who only looks on slows nobody.
 SHARED, AT_ONCE = 10.0, 0.01
 OFTEN, _LATELY = 20, 1.0
-#: Seconds after which a client is forgotten, where so many are known.
+#: Seconds after which a client is forgotten, where _KNOWN are known.
 _RECENT, _KNOWN = 60.0, 1000
 
 
@@ -135,7 +135,7 @@ class Clients:
     # ---- rates ------------------------------------------------------------------------------
 
     def _cost(self, name: str, client: Client, size: int) -> float:
-        """Seconds that a request of so many bytes has to wait."""
+        """Seconds that a request of `size` bytes has to wait."""
         base, unit, counts = price(name)
         return self.take(client, base + size / unit, counts)
 
@@ -184,7 +184,7 @@ class Clients:
     def _charge(
         self, client: Client, cost: float, rate: float, most: float, now: float = 0.0
     ) -> float:
-        """The same, with so many tokens a second, and `most` at once."""
+        """The same, with `rate` tokens a second, and `most` at once."""
         now = now or time.monotonic()
         tokens = client.tokens + (now - client.filled) * rate
         client.tokens = tokens = (most if tokens > most else tokens) - cost

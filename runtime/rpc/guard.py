@@ -1,7 +1,7 @@
 """Who may call what, and how much of it: the door in front of every method.
 
-A slow or hostile client shall harm nobody else: each has so many calls at a time, so many requests
-a second (whoever asks faster waits), and calls that keep something busy end after a while.
+A slow or hostile client shall harm nobody else: the calls of each at a time are limited, and the
+requests a second (whoever asks faster waits), and calls that keep something busy end after a while.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Begun(NamedTuple):
-    """A request that is in force, or that has so many `findings`. `reply` is its answer once `wait`
+    """A request that is in force, or that has `findings` errors. `reply` is its answer once `wait`
     has returned, if that gives nothing in its place; `settle` does what comes behind the answer.
     `outcome`: what the reply says."""
 
@@ -47,7 +47,7 @@ class OrderedCall:
         begin: Callable[[Context], Begin], context: Context,
     ) -> None:  # fmt: skip
         self._guard, self._name, self._kind = guard, name_of(described), kind
-        self._unsaid: list[Begun] = []
+        self._unrecorded: list[Begun] = []
         self._call, self._caller = guard.call_of(self._name, described), context.caller
         self._price, self._unit, self._counts = price(self._name)
         self._single = not described.client_streaming
@@ -66,7 +66,7 @@ class OrderedCall:
         try:
             message = parsed(self._name, self._kind, request, self._call)
             begun = self._begin(message)
-            # Made before it is waited for: the disk has work meanwhile.
+            # Made before it is waited for: the disk writes in the meantime.
             return partial(self._finish, begun, bytes_of(begun.reply))
         except Exception as error:
             self.over = True
@@ -78,15 +78,15 @@ class OrderedCall:
                 begun, data = instead, bytes_of(instead.reply)
             if begun.findings:
                 self._guard.owe(self._client, begun.findings)
-            self._unsaid.append(begun)
+            self._unrecorded.append(begun)
             return data
         except Exception as error:
             return self._refuse(error)
 
     def settle(self) -> None:
         """What was answered comes on record."""
-        unsaid, self._unsaid = self._unsaid, []
-        for begun in unsaid:
+        unrecorded, self._unrecorded = self._unrecorded, []
+        for begun in unrecorded:
             self._call.answered(begun.reply, begun.outcome)
             if begun.settle is not None:
                 begun.settle()

@@ -59,8 +59,8 @@ class Readers:
         self._long.close()
 
     def call(self, method: str, owner: Owner, data: bytes, held: bool) -> Iterator[bytes]:
-        """The answers to a message, as bytes. `held`: the method reads rules, which are to stay as
-        they are meanwhile. Raises `Refused`."""
+        """The answers to a message, as bytes. `held`: the method reads rules, which stay as they
+        are until its last answer. Raises `Refused`."""
         for _ in range(_ATTEMPTS):
             try:
                 if not held:
@@ -93,7 +93,7 @@ class Readers:
                         if held is not None and not held.let_go():
                             raise _Overtaken
                     elif kind == FAILED:
-                        if not said and owner.digest != digest:  # upgraded meanwhile
+                        if not said and owner.digest != digest:  # upgraded in the meantime
                             raise _Overtaken
                         raise Relayed(pb.Failure.FromString(content))
                     elif kind == END:

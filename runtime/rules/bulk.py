@@ -93,10 +93,10 @@ class Staging:
         if self.table.directory is None:
             yield None
             return
-        with pause.aside():
+        with pause.without_turn():
             self._keys = made = Keys(self.table, block, self.cells)
         with self.table.directory.reserved(made.masks) as tuples:
-            with pause.aside():
+            with pause.without_turn():
                 made.under(tuples)
             made.raise_bounds()
             yield made
@@ -145,7 +145,7 @@ def _joining(table: Table, what: str, numbers: Array, cells: Array, pause: Yield
         return dict(zip(numbers.tolist(), cells.tolist(), strict=True))
     own = column_dict.with_columns(getattr(table, what))
     setattr(table, what, own)
-    return own.joining(numbers, cells, pause.aside)
+    return own.joining(numbers, cells, pause.without_turn)
 
 
 def _taken(own: MutableMapping[int, int], more: _More | None) -> MutableMapping[int, int]:

@@ -17,7 +17,8 @@ _TEN = np.uint64(10)
 
 
 class Cells(NamedTuple):
-    """Of each row some bytes: those of `bytes` [row, column] that are `there`, so many."""
+    """Of each row some bytes: those of `data` [row, column] that are `there`, of which there are
+    `lengths` [row]."""
 
     data: Bytes
     there: Mask

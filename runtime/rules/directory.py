@@ -135,7 +135,7 @@ class Directory:
         return all(self.entries.lookup(key.tobytes()) is None for key in seen)
 
     def place_many(self, hashes: Hashes, counts: Iterable[tuple[Tuple, int]]) -> None:
-        """Note keys that are free and about to be in the hash: so many under each tuple.
+        """Note keys that are free and about to be in the hash: `counts` of them under each tuple.
         `raise_bound` for their tuples."""
         for tuple_, count in counts:  # first, so that no tuple ever counts too few
             tuple_.keys += count

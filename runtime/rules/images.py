@@ -35,11 +35,11 @@ _HEAD = struct.Struct("<" + "".join(_HEAD_FIELDS.values()))
 HEAD = np.dtype([(name, f"<{letter}") for name, letter in _HEAD_FIELDS.items()])
 _ID = struct.Struct("<BI")
 _MEMBER = struct.Struct("<II")
-_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # of a list, so many bytes
+_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # by the bytes of an element of a list
 
 
 def of_heads(name: str, images: npt.NDArray[Any], rows: Any = slice(None)) -> npt.NDArray[Any]:
-    """A field of the head of so many images: [row, byte]."""
+    """A field of the heads of `images`: [row, byte]."""
     form = HEAD[name]
     return np.ascontiguousarray(images[rows, head_slice(name)]).view(form)[:, 0]
 

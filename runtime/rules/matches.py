@@ -43,7 +43,7 @@ NOTHING = Matches(b"", [], (0, 0))
 
 
 class _Shape(NamedTuple):
-    """A matcher of value v comes to `base ^ v * factor`, and pins down so many `bits`."""
+    """A matcher of value v comes to `base ^ v * factor`, and pins down `bits` bits."""
 
     base: int
     factor: int

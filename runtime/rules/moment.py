@@ -56,7 +56,7 @@ class Rules:
         self, manifest: Manifest, kind: RuleKind, cells: Array, slots: Array, images: Array,
         count: Callable[[Array], Array] | None,
     ) -> None:  # fmt: skip
-        """`images`: [slot, byte]; `count`: packets and bytes of so many cells, and sizes."""
+        """`images`: [slot, byte]; `count`: packets and bytes of cells, and sizes."""
         self.kind, self.codec, self._count = kind, ImageCodec(manifest, kind), count
         ids = of_heads("id", images, slots)
         sequences = of_heads("sequence", images, slots)

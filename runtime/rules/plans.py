@@ -33,13 +33,13 @@ class Plan(Protocol):
 
 
 class Changes(NamedTuple):
-    """A plan made by hand. `apart`: no other transaction may be made while this one is staged."""
+    """A plan made by hand. `alone`: no other transaction may be made while this one is staged."""
 
     created: Sequence[Rule] = ()
     changed: Sequence[Change] = ()
     removed: Sequence[Rule] = ()
     blocks: Sequence[Block] = ()
-    apart: bool = False
+    alone: bool = False
 
 
 def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Changes:

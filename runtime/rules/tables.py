@@ -41,14 +41,14 @@ class NoRoom(Exception):
 class Pool:
     """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
 
-    __slots__ = ("aside", "back", "broken", "holds", "kind", "size", "top", "what")
+    __slots__ = ("back", "broken", "held", "holds", "kind", "size", "top", "what")
 
     def __init__(self, kind: str, what: str, size: int) -> None:
         self.kind, self.what, self.size = kind, what, size
         self.top = 1
         self.back: list[int] = []
         self.holds = 0  # how many want that none that comes back is given out again
-        self.aside: list[int] = []  # those that came back meanwhile
+        self.held: list[int] = []  # those that came back since then
         self.broken = False
 
     def all_but(self, used: npt.NDArray[Any]) -> None:
@@ -80,14 +80,14 @@ class Pool:
         return reused, fresh
 
     def give(self, number: int) -> None:
-        (self.aside if self.holds else self.back).append(number)
+        (self.held if self.holds else self.back).append(number)
 
     def give_many(self, numbers: Iterable[int]) -> None:
-        (self.aside if self.holds else self.back).extend(numbers)
+        (self.held if self.holds else self.back).extend(numbers)
 
     def _need(self, count: int) -> None:
-        if count > len(self) and self.aside:
-            self.back, self.aside, self.broken = self.back + self.aside, [], True
+        if count > len(self) and self.held:
+            self.back, self.held, self.broken = self.back + self.held, [], True
         if count > len(self):
             raise NoRoom(self.kind, self.what)
 
@@ -100,8 +100,8 @@ class Pool:
         """The end of a `hold`."""
         self.holds -= 1
         if not self.holds:
-            self.back += self.aside
-            self.aside = []
+            self.back += self.held
+            self.held = []
 
 
 class Counts(NamedTuple):

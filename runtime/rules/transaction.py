@@ -130,7 +130,7 @@ class Writer:
         if self._broken:
             raise Broken
         work = work_of(plan, self.tables, pause)
-        if work.apart:
+        if work.alone:
             pause = NONE
         if self._owed.since >= 0 and self._due(work, pause):
             self._settle()
@@ -304,7 +304,7 @@ class Writer:
             directory.reclaim(retired)
 
     def _reap(self, most: int) -> None:
-        """Take out the keys of so many rules that went, and give their cells back, counted to
+        """Take out the keys of up to `most` rules that went, and give their cells back, counted to
         zero."""
         gone = self._retired[-most:] if most else []
         if not gone:

@@ -1,2 +1,2 @@
 """Traces a loaded pipeline's packets by its traced build, which replaces the plain one
-meanwhile."""
+as long as that lasts."""

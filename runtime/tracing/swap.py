@@ -43,7 +43,7 @@ class Tracing:
 
     @property
     def ended(self) -> bool:
-        """Whether the pipeline was unloaded or upgraded meanwhile."""
+        """Whether the pipeline was unloaded or upgraded since then."""
         return not self.folder.exists()
 
     def renew(self) -> None:
@@ -215,7 +215,7 @@ def _alone(name: str) -> Iterator[None]:
         try:
             yield
         finally:
-            if not (ROOT / name / "about").exists():  # it was unloaded meanwhile
+            if not (ROOT / name / "about").exists():  # it was unloaded in the meantime
                 lock.remove()
 
 

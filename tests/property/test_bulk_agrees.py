@@ -155,7 +155,7 @@ class _Others:
     def rest(self) -> None: ...
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def without_turn(self) -> Iterator[None]:
         yield
         self()
 

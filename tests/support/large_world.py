@@ -74,12 +74,12 @@ def at_pause(owner: Owner, staged: bool, do: Callable[[], None], after: int = 10
         real(self)
 
     @contextmanager
-    def aside(self: Slices) -> Iterator[None]:
+    def without_turn(self: Slices) -> Iterator[None]:
         yield
         self()
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Slices, "aside", aside)
+        patched.setattr(Slices, "without_turn", without_turn)
         patched.setattr(Slices, "__call__", paused)
         patched.setattr(fair_lock, "SLICE", 0.0)
         yield

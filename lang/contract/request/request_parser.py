@@ -35,7 +35,7 @@ from .request_tokens import BAD, STRAY, Tokens, expression_of, tokens
 _SHAPES_KEPT = 1024
 #: Of those that came twice as a request of their own: tried one by one.
 _EXPECTED_KEPT = 16
-#: Characters of a text that one expression takes apart: nobody else goes on meanwhile.
+#: Characters of a text that one expression takes apart: no other thread goes on until then.
 _EXPECTED_LONGEST = 64 << 10
 
 _OPERATIONS: dict[str, Operation] = {

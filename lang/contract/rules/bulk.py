@@ -95,9 +95,9 @@ class Bulk(Draft):
             self._report(wrong)
         if self.found:
             raise Refused(self.found)
-        with self.pause.aside():
+        with self.pause.without_turn():
             warnings = *columns.warnings, *self._strange(block), *identical.warnings(block, columns)
-        block.packing = table.packing(block, hashes, self.pause.aside)
+        block.packing = table.packing(block, hashes, self.pause.without_turn)
         return Plan(
             Lazy(len(block), block.rule), (), (), Lazy(len(block), block.reference), warnings,
             (block,), (block,), book.revision,
@@ -143,7 +143,7 @@ class Bulk(Draft):
                 block.ids = column.values
             elif column.name == "name" and block.kind.rule.named:
                 words = ["", *column.words]
-                with self.pause.aside():
+                with self.pause.without_turn():
                     block.names = [words[i] for i in column.values.tolist()]
             elif column.name in block.kind.alternatives:
                 self._target(block, column)
@@ -153,11 +153,11 @@ class Bulk(Draft):
             elif field.role == REFERENCE:
                 self._reference(block, field, column)
             elif field.role == MATCH:
-                with self.pause.aside():
+                with self.pause.without_turn():
                     self._matcher(field, column)
                 block.matchers[column.name] = column
             else:
-                with self.pause.aside():
+                with self.pause.without_turn():
                     self._value(field, column)
                 if field.role == PRIORITY:
                     block.priorities = column.values
@@ -246,13 +246,13 @@ class Bulk(Draft):
 
     def _complete(self, block: Block) -> None:
         kind = block.kind
-        with self.pause.aside():
+        with self.pause.without_turn():
             self._required_all(block)
         if self.found:
             raise Refused(self.found)
         if kind.ifindex is not None and kind.ifindex[0] in block.values:
             self._ifindex(block, *kind.ifindex)
-        with self.pause.aside():
+        with self.pause.without_turn():
             for i, j in kind.overlaps:
                 self._overlap(block, kind.match[i], kind.match[j])
 
@@ -316,13 +316,13 @@ class Bulk(Draft):
     def _ids(self, block: Block, table: Table) -> None:
         """Give each rule one, and look whether they are free."""
         ids, staged = block.ids, self.staged(block.kind.name)
-        with self.pause.aside():
+        with self.pause.without_turn():
             given = np.sort(ids[ids != 0].astype(np.uint64))
             twice = bool((given[1:] == given[:-1]).any())
         self._taken_ids = given  # by now: what others take from here on is held against these
         if len(given):
             staged.claimed = Claimed(given)
-            with self.pause.aside():
+            with self.pause.without_turn():
                 twice = twice or bool(within(table.rules, given).any())
             if twice:
                 raise self._id_taken(block, table)
@@ -362,11 +362,11 @@ class Bulk(Draft):
         kind = block.kind
         if not kind.keyed:
             return None
-        with self.pause.aside():
+        with self.pause.without_turn():
             hashes = block.hashes(kind)
             order = np.sort(hashes)
         self._taken_keys = order  # as with ids
-        with self.pause.aside():
+        with self.pause.without_turn():
             rows = identical.suspects(block, kind, hashes, order, table.keys)
         found = identical.duplicate(block, kind, rows, table.keys, self.pause)
         if found is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Aside = Callable[[], AbstractContextManager[None]]
+WithoutTurn = Callable[[], AbstractContextManager[None]]
 K = TypeVar("K")
 V = TypeVar("V")
 #: Of a rule in its table: its id, or its match image in a grouped kind.
@@ -141,12 +141,14 @@ class ColumnDict(_Layered[int, V]):
         """More entries; none of the keys is there."""
         self.take(self.joining(keys, values))
 
-    def joining(self, keys: Array, values: Array, aside: Aside = nullcontext) -> Joining[int]:
+    def joining(
+        self, keys: Array, values: Array, without_turn: WithoutTurn = nullcontext
+    ) -> Joining[int]:
         """What `take` takes to `join` these: single entries may be changed in between, and while
-        what is `aside` is done."""
+        a `without_turn` block is carried out."""
         gone = [key for key, value in self._own.items() if value is _GONE]
         before, were = self._keys, self._values
-        with aside():
+        with without_turn():
             keys, values = _in_order(keys.astype(np.uint64), values.astype(np.uint32))
             seen = self._seen(gone)
             every, found = _in_order(
@@ -340,11 +342,13 @@ class Imaged(_Layered[bytes, Handle]):
         """More entries, numbered from `base`; none of their images is there."""
         self.take(self.joining(hashes, base))
 
-    def joining(self, hashes: Array, base: int, aside: Aside = nullcontext) -> Joining[bytes]:
+    def joining(
+        self, hashes: Array, base: int, without_turn: WithoutTurn = nullcontext
+    ) -> Joining[bytes]:
         """See `ColumnDict.joining`."""
         gone, before = [image for image, to in self._own.items() if to is _GONE], self._hashed
         hidden = [at for image in gone if (at := self._at(image)[0]) >= 0]
-        with aside():
+        with without_turn():
             seen = np.delete(before, hidden) if hidden else before
             numbers = np.arange(base, base + len(hashes), dtype=np.uint64)
             fresh = np.sort(hashes << np.uint64(32) | numbers)

@@ -34,7 +34,7 @@ class YieldPoint(Protocol):
     def rest(self) -> None:
         """The same, where nothing rests on the rules."""
 
-    def aside(self) -> AbstractContextManager[None]:
+    def without_turn(self) -> AbstractContextManager[None]:
         """Others need not wait while this block is carried out, which looks at no rule."""
 
 
@@ -43,7 +43,7 @@ class NoYield:
 
     def __call__(self) -> None: ...
     def rest(self) -> None: ...
-    def aside(self) -> AbstractContextManager[None]:
+    def without_turn(self) -> AbstractContextManager[None]:
         return nullcontext()
 
 

@@ -79,7 +79,7 @@ def _single(draft: Draft, request: Request) -> Node | None:
 def _all(draft: Draft, request: Request) -> None:
     arranger = Arranger(draft.book.folded_kinds)
     try:
-        with draft.pause.aside():
+        with draft.pause.without_turn():
             changes = draft.tree = arranger.arrange(request)
             arranger.settle(changes)
             arranger.join(changes)
@@ -286,7 +286,7 @@ def _result(draft: Draft, warnings: tuple[Diagnostic, ...]) -> Plan:
 
 
 def _placed(draft: Draft, found: Found, request: Request, severity: Severity) -> list[Diagnostic]:
-    with draft.pause.aside():
+    with draft.pause.without_turn():
         return diagnostics(found, request, draft.book.folded_kinds, severity)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from . import column_dict
-from .column_dict import Array, Aside, Handle, Imaged, pairs_of
+from .column_dict import Array, Handle, Imaged, WithoutTurn, pairs_of
 from .ie_values import fold
 from .packing import Packed, Packing
 from .rulekinds import Kind
@@ -40,7 +40,7 @@ class Table:
         self.blocks: list[Packed] = []
         self.free: list[int] = []  # a heap: every unused id below `top`, and stale ones
         self.top = 1
-        self.most_free = 64  # so many, stale ones too, before those are thrown out
+        self.most_free = 64  # of `free`, stale ones too, before those are thrown out
         self.alike: Alike | None = None  # made when it is asked for
         self.levels: set[int] | None = set()  # None: see `priorities`
         self.draft: Staged | None = None  # of a large request, while others are let in
@@ -77,23 +77,23 @@ class Table:
         return self.kind.key_of(rule), rule.id
 
     def packing(
-        self, block: Packed, hashes: Array | None = None, aside: Aside = nullcontext
+        self, block: Packed, hashes: Array | None = None, without_turn: WithoutTurn = nullcontext
     ) -> Packing:
-        """What `pack` takes: others may change single rules in between, and while what is `aside`
+        """What `pack` takes: others may change single rules in between, and in a `without_turn`
         is done. `hashes`: of the match images, where they are known."""
         ids, base = block.ids, self._next_base()
-        with aside():
+        with without_turn():
             made = Packing(base, block)
             if hashes is None and self.kind.keyed:
                 hashes = block.hashes(self.kind)
         if len(ids) >= column_dict.FEWEST:
             self.rules = rules = cast(Any, column_dict.with_columns(self.rules))
-            made.rules = rules.joining(ids, np.arange(base, base + len(ids)), aside)
+            made.rules = rules.joining(ids, np.arange(base, base + len(ids)), without_turn)
             if hashes is not None:
                 keys = self.keys
                 images = keys if isinstance(keys, Imaged) else Imaged(keys, self._image_of)
                 self.keys = images
-                made.keys = images.joining(hashes, base, aside)
+                made.keys = images.joining(hashes, base, without_turn)
         return made
 
     def _next_base(self) -> int:

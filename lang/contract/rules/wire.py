@@ -232,7 +232,7 @@ class _Reader:
         return tuple(found)
 
     def elements(self, count: int) -> list[RuleItem | IE]:
-        """The elements at the front of so many items."""
+        """The elements at the front of `count` items."""
         data, at, plain = self.data, self.at, self.codecs.plain
         found: list[RuleItem | IE] = []
         while len(found) < count:
@@ -326,7 +326,7 @@ def _plain(element: str, form: int, size: int) -> _Plain:
 
 
 def _numbers(sizes: tuple[int, ...]) -> Callable[[bytes, int], tuple[int, ...]]:
-    """Reads numbers of so many bytes each."""
+    """Reads numbers, one of each of these `sizes` in bytes."""
     if all(size in _LETTERS for size in sizes):
         return Struct("!" + "".join(_LETTERS[size] for size in sizes)).unpack_from
     parts = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]

@@ -49,10 +49,10 @@ def flusher(owner: Looked) -> Iterator[JournalFlusher]:
 
 
 def test_a_snapshot_holds_nobody_up(owner: Looked, flusher: JournalFlusher) -> None:
-    flusher.stir()
+    flusher.wake()
     until(lambda: owner.folding, "a snapshot is made")
     before = owner.synced
-    flusher.stir()
+    flusher.wake()
     until(lambda: owner.synced > before, "what was written is brought onto the disk")
     assert owner.folding == 1
 
@@ -62,14 +62,14 @@ def test_it_goes_on_after_an_error(
     owner: Looked, flusher: JournalFlusher, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     owner.wrong = error
-    flusher.stir()
+    flusher.wake()
     until(lambda: caplog.records, "it is said")
     owner.wrong, before = None, owner.synced
-    flusher.stir()
+    flusher.wake()
     until(lambda: owner.synced > before, "it goes on")
 
 
-@pytest.mark.parametrize("what", ["_stirred", "_synced"])
+@pytest.mark.parametrize("what", ["_written", "_synced"])
 def test_it_ends_whenever_it_is_told(owner: Looked, what: str) -> None:
     """Also while a thread forgets what woke it: then it slept on, and all waited for it."""
 
@@ -92,5 +92,5 @@ def test_it_ends_whenever_it_is_told(owner: Looked, what: str) -> None:
     ending = threading.Thread(target=flusher.stop, daemon=True)
     owner.go_on.set()
     flusher.start()
-    flusher.stir()
+    flusher.wake()
     until(lambda: ending.ident is not None and not ending.is_alive(), "it ended")

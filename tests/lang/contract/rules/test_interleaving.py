@@ -60,7 +60,7 @@ class Others:
         self.touched.clear()
 
     def rest(self) -> None: ...
-    def aside(self) -> AbstractContextManager[None]:
+    def without_turn(self) -> AbstractContextManager[None]:
         return nullcontext()
 
 
