@@ -1,4 +1,4 @@
-"""Frozen data, quick to define.
+"""`Frozen`: frozen dataclasses that are defined quickly.
 
 `dataclass(frozen=True)` writes and compiles six methods for each class, 0.3 ms, and `helioc check`
 needs some 180 classes before it reads a line. Here all classes share one of each.

@@ -1,4 +1,4 @@
-"""What the agent says of itself and its pipelines."""
+"""`ReportingOwners`: the state of the agent and of its pipelines, for clients and metrics."""
 
 from __future__ import annotations
 

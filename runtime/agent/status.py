@@ -1,4 +1,4 @@
-"""What there is to say of a pipeline."""
+"""`PipelineStatus`: revision, rules, ports and findings of one pipeline."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PipelineStatus:
 
 
 def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:
-    """What there is to say of a pipeline."""
+    """The state of a pipeline that has an owner."""
     loaded = owner.loaded
     ports = all_configured(loaded.port_configs, loaded.ports)
     kinds = tuple(

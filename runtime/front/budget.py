@@ -1,4 +1,4 @@
-"""How much memory requests may take that have not come whole, or wait."""
+"""Limits the memory of requests that have not come whole, or wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of gRPC: what came of it, what is answered, and what a method may ask of it."""
+"""`Call`: a gRPC call as its method sees it: its requests, its answers, its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients as they come: bounds by source, then TLS, then a connection."""
+"""Accepts clients: limits by source, then TLS, then a connection."""
 
 from __future__ import annotations
 

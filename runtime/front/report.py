@@ -1,4 +1,4 @@
-"""Connections that are refused, reported once a second."""
+"""Counts refused connections, and reports them once a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Refusals:
     """May be called by any thread."""
 
     def __init__(self, timers: Timers, report: Callable[[str, str, int], object]) -> None:
-        """`report`: of a host, why and how often it was refused in the last second."""
+        """`report`: is called with a host, why and how often it was refused in the last second."""
         self._timers, self._report, self._lock = timers, report, Lock()
         self._found: Counter[tuple[str, str]] = Counter()
 

@@ -1,4 +1,4 @@
-"""What is to be done at a time: one thread for all of it."""
+"""`Timers`: one thread that calls functions at the times that they are to be called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutual TLS: what the agent shows, whom it lets in, and what a certificate says of its owner."""
+"""Mutual TLS: the contexts of handshakes, and the names in a client's certificate."""
 
 from __future__ import annotations
 

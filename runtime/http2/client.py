@@ -1,4 +1,4 @@
-"""The client's side of a connection: see `session.py`.
+"""`ClientSession`: the client's side of an HTTP/2 connection (`session.py`).
 
 In the main thread Python raises what a signal's handler does (as that of Ctrl-C) between any two
 instructions: also as the library calls, before the `try` of what it calls. The library learns

@@ -1,4 +1,4 @@
-"""How gRPC stands in HTTP/2: messages in bytes, and fields with what a call came to.
+"""gRPC in HTTP/2: messages in bytes, and header fields with status and deadline of a call.
 
 Source: doc/PROTOCOL-HTTP2.md of gRPC.
 """

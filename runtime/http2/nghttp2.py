@@ -1,4 +1,4 @@
-"""The face of libnghttp2 1.52, as far as we need it (its header says what each does).
+"""The calls and structures of libnghttp2 1.52 that we need, for ctypes (see its header).
 
 No call gives up Python's lock: each is done in microseconds, and calls Python back.
 """

@@ -1,4 +1,4 @@
-"""HTTP/2 (RFC 9113): bytes of one connection to what they say, and back.
+"""`Session`: HTTP/2 (RFC 9113) of one connection, bytes to events and back.
 
 By libnghttp2: nothing of the protocol is done here. Who has the connection feeds what came, looks
 at `events`, and sends what `unsent` gives; none of it waits, and only one thread may do it at a

@@ -1,4 +1,4 @@
-"""One agent at a time works with a journal, and nobody else writes it."""
+"""Locks a journal's directory for one agent, and sees that no other user can write it."""
 
 from __future__ import annotations
 

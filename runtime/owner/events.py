@@ -1,4 +1,4 @@
-"""What changes, told to whoever watches. A slow watcher loses events, and nobody else waits."""
+"""Events of what changes, and their watchers. A slow watcher loses events; nobody else waits."""
 
 from __future__ import annotations
 

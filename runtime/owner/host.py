@@ -1,4 +1,4 @@
-"""How this host fares, by the kernel's own counters under /proc."""
+"""Reads drops of packets and the load of CPUs from the kernel's counters under /proc."""
 
 from __future__ import annotations
 

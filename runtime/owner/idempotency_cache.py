@@ -1,4 +1,4 @@
-"""What was answered to requests with an idempotency key: one that comes again is made once."""
+"""Keeps answers to requests with an idempotency key: one that comes again is made once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads that look after the journal: what nobody waits for."""
+"""The threads that write journals to the disk and make snapshots: what no request waits for."""
 
 from __future__ import annotations
 

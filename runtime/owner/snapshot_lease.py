@@ -1,4 +1,4 @@
-"""Rules that stay as they are while somebody else reads them."""
+"""`SnapshotLease`: a pipeline's rules at one moment, for another process to read."""
 
 from __future__ import annotations
 

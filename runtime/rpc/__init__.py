@@ -1,1 +1,1 @@
-"""The wire: control.proto, what is generated of it, and what gRPC needs to be told."""
+"""The control service: control.proto, what is generated of it, its methods and their limits."""

@@ -1,4 +1,4 @@
-"""What a method takes: which role, and how much of what a client may have."""
+"""The role that a method needs, and what its requests cost a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message as it came in."""
+"""Decodes messages from clients. Raises `Refused` where they are none, or names are too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit (audit.py) is told of a call: who asked for what, and what the answer was."""
+"""Makes the audit's entries (audit.py) of a call: who asked for what, and what the answer was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent says of its state, as `helioctl` shows it."""
+"""Status messages of an agent to the views that `helioctl` shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan comes to in the tables: which rules get new cells, which only new records."""
+"""Compiles a plan to changes of tables: which rules get new cells, which only new records."""
 
 from __future__ import annotations
 

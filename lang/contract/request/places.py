@@ -1,4 +1,4 @@
-"""Where something stands in a request that came without text, decoded or made by a program.
+"""Prints a request that came without text, to say where in it something stands.
 
 Nobody needs its text until something is to be said about it: then it is printed once, and the items
 that are meant get the places that a parser of this text would have given them.

@@ -1,4 +1,4 @@
-"""What is said where no rule is the one that a request means, or several are."""
+"""Errors where a request names no rule or several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules created or changed by a request, with what stands within them."""
+"""Creates and changes rules in the staged tables, with the rules that stand within them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules deleted or replaced by a request, in the staged tables."""
+"""Deletes and replaces rules in the staged tables."""
 
 from __future__ import annotations
 

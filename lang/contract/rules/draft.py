@@ -1,4 +1,4 @@
-"""The state of one plan: staged tables, and what is to be said of the request."""
+"""`Draft`: the staged tables of one plan, and the errors and warnings of its request."""
 
 from __future__ import annotations
 

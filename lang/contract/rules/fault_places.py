@@ -1,4 +1,4 @@
-"""Where in a request its faults stand, and what a finished rule must have."""
+"""Makes diagnostics of faults, with their places in the request; checks that a rule is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules a request means: by id, by name or by what they match, among the staged."""
+"""Finds the rules that a request means: by id, by name or by what they match, among the staged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of one set of columns that are identical. Rules in force are compared only by what they
+"""Warns of identical rules in one set of columns. Rules in force are compared only by what they
 match: by what they say that would take a look at each of them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which kind a rule without one is of: Schema 1 of the paper allows bare lists of elements.
+"""Infers the kind of a rule that names none: Schema 1 of the paper allows bare lists of elements.
 
 `create [(action, u8, DROP)]` is a FAR, for no other kind has these elements. Of several kinds that
 have them, one remains if only it can hold the rules that stand within, or, where a rule is made,

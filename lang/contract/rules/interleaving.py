@@ -1,5 +1,6 @@
-"""A large request is planned in pieces, and between them others' transactions are made: they come
-before it in the order of all. What they changed must be nothing that its plan was made of.
+"""`YieldPoint` and `WriteSet`: a large request is planned in pieces, between which transactions of
+others are made. They come before it in the order of all, and must have changed nothing that its
+plan was made of.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which rule belongs to which: a request's flat lists, as the paper writes them, made into a tree.
+"""Makes a tree of a request's flat lists, as the paper writes them: which rule belongs to which.
 
 `create PDR: (IP address, …), FAR: (action, …), (interface, …)` says a PDR, an element, a FAR, two
 elements. An element belongs to the innermost open rule that has it; a rule to the innermost open

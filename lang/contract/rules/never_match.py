@@ -1,5 +1,5 @@
-"""Rules that no packet finds: they match elements that none has together, as an IPv4 and an IPv6
-source, or a port whose packets the kind is not looked up for."""
+"""Warnings of rules that match no packet: they match elements that none has together, as an IPv4
+and an IPv6 source, or a port whose packets the kind is not looked up for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request comes to."""
+"""`Plan`: the rules that a request creates, changes and removes."""
 
 from __future__ import annotations
 

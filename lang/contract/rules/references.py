@@ -1,5 +1,5 @@
-"""What the references of a request refer to, by number or by name, in the staged tables of a plan;
-also of rules that a later change of the request makes (`Draft.forward_refs`)."""
+"""Resolves references of a request, by number or by name, in the staged tables of a plan; also to
+rules that a later change of the request makes (`Draft.forward_refs`)."""
 
 from __future__ import annotations
 

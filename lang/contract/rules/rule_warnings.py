@@ -1,4 +1,4 @@
-"""What a single rule is refused for, or warned of, beside what is in force."""
+"""Errors and warnings of a single rule, compared with the staged tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules in force, and what a request would make of them.
+"""`RuleBook`: the rules in force, and the plans of requests that change them.
 
 `RuleBook.plan` checks a request and says what it comes to, changing nothing; `commit` makes it so.
 A plan is of the state it was made in: commit it before another.

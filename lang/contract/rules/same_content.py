@@ -1,5 +1,5 @@
-"""Rules of a kind without a match, or of a spread, by what they say: only their ids tell two apart
-that say the same."""
+"""`Alike`: finds rules with the same content, of a kind without a match or of a spread. Only their
+ids tell such rules apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several rules that one rule gives: a spread, and beside it a rule of those that it spreads over.
+"""Joins what one rule gives: a spread, and beside it a rule of the kind that it spreads over.
 
 Schema 1 of the paper has a PDR, its FAR and its LBR in one rule. The LBR's entries say for which
 class of traffic (ToS) it balances, and over which FARs; the FAR is for all other packets that the

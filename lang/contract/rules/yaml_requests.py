@@ -1,4 +1,4 @@
-"""Requests as YAML: the same transaction in another dress.
+"""Reads requests from YAML; all that a request can say as text it can say so.
 
     - create:
         - OVERLAY: {name: GRE-WAN1, local_ip: 192.0.2.1, remote_ip: 198.51.100.1, interface: wan1}
