@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..lang.text.command import complain, run
 from ..lang.text.stopping import stop_in_order
 from . import packet_commands
+from .command import complain, run
 from .explain import explain
 from .pipeline_file import FILE, checked
 

@@ -12,8 +12,8 @@ from typing import NoReturn
 
 import click
 
-from ..lang.text.command import run
 from . import backup, certificates, intents, loading, observe, repair, rules
+from .command import run
 from .explain import explain
 from .output import PATH
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ..lang.text.command import Finite, run
 from ..lang.text.stopping import Serving
 from ..runtime.agent.health import Health, notify, watch_until
 from ..runtime.base import logs
@@ -29,6 +28,7 @@ from ..runtime.kernel.privileges import (
     confine,
     port_of,
 )
+from .command import Finite, run
 from .settings import from_file, misfit
 
 if TYPE_CHECKING:

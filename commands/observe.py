@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..lang.text.command import Finite
 from ..lang.text.diagnostics import Diagnostic, did_you_mean
 from ..runtime.base.errors import unknown_kind
+from .command import Finite
 from .output import say_json
 
 if TYPE_CHECKING:

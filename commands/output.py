@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..lang.text import command
+from . import command
 
 PATH = click.Path(path_type=Path)
 complain = partial(command.complain, program="helioctl")

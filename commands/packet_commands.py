@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..lang.text.command import Finite
+from .command import Finite
 from .pipeline_file import FILE, checked
 
 if TYPE_CHECKING:

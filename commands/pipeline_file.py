@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..lang.text.command import complain
+from .command import complain
 
 if TYPE_CHECKING:
     from ..compiler.model import Pipeline

@@ -19,8 +19,7 @@ FILES = sorted(
                  for found in (ROOT / room).rglob("*.py"))
     if not any(fnmatch(path, pattern) for pattern in GENERATED)
 )  # fmt: skip
-ENTRY_POINTS = ("commands/helioc.py", "commands/helioctl.py", "commands/heliod.py",
-                "lang/text/command.py")  # fmt: skip
+ENTRY_POINTS = ("commands/command.py",)
 
 # Who may import a room of this package: importers, the first that fits, then what they may have of
 # it. Nothing imports the commands.
@@ -60,7 +59,7 @@ LIBRARIES = {
         "runtime/enrolment/certificates.py",
     ),
     "prometheus_client": ("runtime/observe/metrics.py", "runtime/observe/metrics_server.py"),
-    "click": ("commands/*", "lang/text/command.py"),
+    "click": ("commands/*",),
     "scapy": (),
     "pytest": (),
     "hypothesis": ("compiler/fuzzing/*", "commands/packet_runs.py"),

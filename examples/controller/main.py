@@ -25,7 +25,7 @@ from controller import board
 from controller.etcd import PREFIX, Etcd
 from controller.fleet import File, Fleet
 from controller.manager import Settings
-from helioc.lang.text.command import run as run_command
+from helioc.commands.command import run as run_command
 from helioc.lang.text.stopping import Serving
 from helioc.runtime.base.certs import check_name, issue, new_authority
 from helioc.runtime.client import Client

@@ -1,1 +1,1 @@
-"""Sources, spans, diagnostics, and what every command does alike."""
+"""Sources, spans, diagnostics, errors, YAML, and files written whole."""

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from helioc.commands.command import Finite, run
 from helioc.commands.helioc import cli as helioc
 from helioc.commands.helioctl import cli as helioctl
 from helioc.commands.heliod import serve as heliod
-from helioc.lang.text.command import Finite, run
 
 
 def options(command: click.Command) -> Iterator[click.Parameter]:

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import click
 
-from .diagnostics import Diagnostic
-from .stopping import status_of
+from ..lang.text.diagnostics import Diagnostic
+from ..lang.text.stopping import status_of
 
 
 class Finite(click.FloatRange):
@@ -31,7 +31,7 @@ def run(command: click.Command, program: str) -> NoReturn:
     try:
         status = _status(command, program)
     except BrokenPipeError as error:  # standard error is closed, too
-        from .exit_status import message_and_status
+        from ..lang.text.exit_status import message_and_status
 
         _, status = message_and_status(error, program)
     sys.exit(status)
@@ -50,13 +50,13 @@ def _status(command: click.Command, program: str) -> int:
         # Click ends so after shell completion, and with 1 when standard output is closed.
         if stop.code == 0:
             return 0
-        from .exit_status import message_and_status
+        from ..lang.text.exit_status import message_and_status
 
         return message_and_status(stop, program)[1]
     except click.Abort as abort:  # which click makes of an interrupt
         return status_of(abort.__cause__)
     except BaseException as error:
-        from .exit_status import message_and_status
+        from ..lang.text.exit_status import message_and_status
 
         said, status = message_and_status(error, program)
         click.echo(said, err=True, nl=False)
@@ -68,6 +68,6 @@ def complain(diagnostics: Sequence[Diagnostic], program: str) -> None:
     """Print diagnostics, if there are any, to standard error."""
     if not diagnostics:
         return
-    from .exit_status import account
+    from ..lang.text.exit_status import account
 
     click.echo(account(diagnostics, program), err=True, nl=False)
