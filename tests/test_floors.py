@@ -66,6 +66,13 @@ LIBRARIES = {
 }
 
 
+#: Imports in functions, by top folder: no more than these. At the head of a file they cost each
+#: command start-up time, or form a ring.
+DEFERRED = {"lang": 11, "compiler": 20, "runtime": 91, "commands": 171}
+#: Where each function with some says why, in a comment at the first of them.
+REASONED = ("lang/*", "runtime/owner/*")
+
+
 def any_match(path: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch(path, pattern) for pattern in patterns)
 
@@ -214,6 +221,34 @@ def test_folders_form_no_ring(files: dict[str, ast.AST]) -> None:
     assert not (found := ring(graph)), "\n".join(found)
     assert len(graph) > 30 and graph["runtime/agent"] and not graph["lang/text"]
     assert ring({"a": {"b": "1"}, "b": {"c": "2"}, "c": {"b": "3"}}) == ["2", "3"]
+
+
+def deferred(tree: ast.AST) -> Iterator[list[int]]:
+    """Of each function that imports something, the lines of these imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = (
+                each for each in ast.walk(node) if isinstance(each, ast.Import | ast.ImportFrom)
+            )
+            if lines := sorted(each.lineno for each in inner):
+                yield lines
+
+
+@pytest.mark.parametrize("top", PLANES)
+def test_few_imports_are_deferred(top: str, files: dict[str, ast.AST]) -> None:
+    found = {
+        (path, line) for path, tree in files.items() if path.startswith(f"{top}/")
+        for lines in deferred(tree) for line in lines
+    }  # fmt: skip
+    assert len(found) <= DEFERRED[top], "\n".join(f"{path}:{line}" for path, line in sorted(found))
+
+
+def test_deferred_imports_have_a_reason(files: dict[str, ast.AST]) -> None:
+    for path, tree in files.items():
+        if any_match(path, REASONED):
+            text = (ROOT / path).read_text().splitlines()
+            for first, *_ in deferred(tree):
+                assert "#" in text[first - 1], f"{path}:{first}: why is the import in a function?"
 
 
 def rooms(page: str) -> dict[str, int]:

@@ -313,7 +313,7 @@ def from_json(text: str) -> Manifest:
     if type(found) is not int or found != FORMAT:
         said = found if isinstance(found, int) and 0 <= found < 1 << 32 else "that it says"
         raise ManifestError(f"the format {said} is not the {FORMAT} that this release reads")
-    from .manifest_check import inconsistencies  # which knows this module
+    from .manifest_check import inconsistencies  # which imports this module
     from .typed_json import Misfit, build
 
     try:

@@ -110,7 +110,7 @@ def request_text(request: Request) -> str:
 
 def quoted(name: str) -> str:
     """A name as a request spells it: in quotes unless it is a plain word."""
-    from .request_tokens import is_word
+    from .request_tokens import is_word  # compiles large expressions
 
     return name if is_word(name) else f'"{name}"'
 

@@ -225,7 +225,7 @@ def _parse(
         depth += {"[": 1, "]": -1}.get(found.kinds[i], 0)
         if depth > DEPTH:
             return too_deep(span(source, found, i))
-    from .request_antlr import SyntaxFault, parse_entry
+    from .request_antlr import SyntaxFault, parse_entry  # ANTLR is slow to import
 
     try:
         tree = parse_entry(found, verb, start, end)

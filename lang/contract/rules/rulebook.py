@@ -128,7 +128,7 @@ class RuleBook:
                 self.draft = draft = Draft(self, pause)
                 made = plan(draft, request)
             else:
-                from .bulk import Bulk
+                from .bulk import Bulk  # few books get packed rules
 
                 self.draft = bulk = Bulk(self, request, pause)
                 made = bulk.plan()
@@ -140,7 +140,7 @@ class RuleBook:
 
     def plan_columns(self, columns: Columns) -> Plan:
         """What creating these packed rules comes to. Raises `Refused`; changes nothing."""
-        from .bulk import Bulk
+        from .bulk import Bulk  # few books get packed rules
 
         return Bulk(self, columns).plan()
 

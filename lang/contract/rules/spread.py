@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy as np  # see `_elect`
     import numpy.typing as npt
 
     _Words = npt.NDArray[np.uint32]
@@ -157,7 +157,7 @@ def _negative_logarithms(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """-ln((h + 0.5) / 2^32) for h = jhash2((id, slot)), of every slot, always above zero: a table,
     and for each of these ids which row of it is its own."""
-    import numpy as np
+    import numpy as np  # see `_elect`
 
     with _keeping:
         order = ids.ravel().tolist()
@@ -181,7 +181,7 @@ def _negative_logarithms(
 
 def _final_of(a: _Words, b: _Words, c: _Words) -> _Words:
     """`_final` of many."""
-    import numpy as np
+    import numpy as np  # see `_elect`
 
     def step(x: _Words, y: _Words, by: int) -> _Words:
         rotated = (y << np.uint32(by)) | (y >> np.uint32(32 - by))
