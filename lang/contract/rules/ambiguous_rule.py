@@ -8,7 +8,7 @@ from itertools import chain, islice
 from ..request.request import item_text
 from .draft import Draft
 from .ie_values import Fault
-from .nest_rules import Node
+from .rule_node import Node
 from .rule_text import rule_item
 from .rulekinds import Kind, Parts
 from .rules import Reference, Rule

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, overload
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from .kind_fields import FORM_CODES, Field
 from .packing import Packing
 from .rulekinds import Kind
 from .rules import Form, Matcher, Reference, Rule
-
-if TYPE_CHECKING:
-    from .rulebook import RuleBook
+from .ruletable import Table
 
 _T = TypeVar("_T")
 _FORMS: dict[int, Form] = {code: form for form, code in FORM_CODES.items()}
@@ -111,11 +109,11 @@ class Block:
                 found |= np.isin(pointers, at)
         return np.flatnonzero(found)
 
-    def commit(self, book: RuleBook) -> None:
-        """Put the rules into the book's table."""
-        table = book.tables[self.kind.name]
+    def commit(self, tables: Mapping[str, Table]) -> None:
+        """Put the rules into their table."""
+        table = tables[self.kind.name]
         table.pack(self, self.packing)
-        pointed = {kind: table.pointed for kind, table in book.tables.items()}
+        pointed = {kind: table.pointed for kind, table in tables.items()}
         for pointers in (self.targets, *self.references.values()):
             if pointers is None:
                 continue

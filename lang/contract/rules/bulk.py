@@ -6,7 +6,6 @@ The rules stay packed in the book (`block.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,17 +19,14 @@ from .draft import Draft
 from .ie_values import Codec, Fault, fold
 from .interleaving import NONE, WriteSet, YieldPoint, paced
 from .kind_fields import MATCH, PRIORITY, REFERENCE, Field
-from .never_match import wrong_port
 from .packing import Claimed
 from .plan import Plan
 from .references import agrees, describe, resolve
-from .rule_warnings import full
+from .rule_warnings import full, wrong_port
 from .rulekinds import Kind
 from .rules import Reference
+from .rules_in_force import RulesInForce
 from .ruletable import Table
-
-if TYPE_CHECKING:
-    from .rulebook import RuleBook
 
 _ALLOWED = {
     "exact": (1,), "optional": (0, 1), "lpm": (0, 1, 2), "ternary": (0, 1, 3), "range": (0, 1, 4),
@@ -49,7 +45,7 @@ class _Wrong(Exception):
 class Bulk(Draft):
     """The planning of one set of columns."""
 
-    def __init__(self, book: RuleBook, columns: Columns, pause: YieldPoint = NONE) -> None:
+    def __init__(self, book: RulesInForce, columns: Columns, pause: YieldPoint = NONE) -> None:
         super().__init__(book, pause)
         self.columns = columns
         self.found: list[Diagnostic] = []

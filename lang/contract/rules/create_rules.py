@@ -8,8 +8,8 @@ from .draft import Draft
 from .fault_places import complete, decode, has_keys
 from .find_rules import at_node, decoded, locate, shared_id
 from .ie_values import Fault
-from .nest_rules import Node
 from .references import resolve_given
+from .rule_node import Node
 from .rule_text import rest_of
 from .rule_warnings import (
     duplicate,

@@ -7,8 +7,8 @@ from itertools import chain, islice
 from .draft import Draft
 from .find_rules import at_node, decoded, locate
 from .ie_values import Fault
-from .nest_rules import Node
 from .references import describe
+from .rule_node import Node
 from .rule_text import rest_of
 from .rule_warnings import duplicate, members_fit
 from .rulekinds import Kind

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..request.request import Item
 from .ie_values import Fault
 from .interleaving import NONE, ROOM, WriteSet, YieldPoint, paced
-from .nest_rules import Faults, take_apart
+from .nest_rules import Faults
+from .plan import Plan
+from .rule_node import Arranged, Node, take_apart
 from .rules import Reference, Rule
+from .rules_in_force import RulesInForce
 from .staged import Allotted, Staged
-
-if TYPE_CHECKING:
-    from .nest_rules import Arranged, Node
-    from .plan import Plan
-    from .rulebook import RuleBook
 
 
 class ForwardRef(NamedTuple):
@@ -36,7 +34,7 @@ class Draft:
     node: Node
 
     def __init__(
-        self, book: RuleBook, pause: YieldPoint = NONE,
+        self, book: RulesInForce, pause: YieldPoint = NONE,
         again: Mapping[str, Sequence[int]] | None = None,
     ) -> None:  # fmt: skip
         """`pause`: between two rules; `again`: see `Allotted`."""

@@ -9,19 +9,18 @@ anything wrong is left to the planner, which says why; a test compares the two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ..request.request import Item, Request, RuleItem
 from .fault_places import complete
 from .ie_values import Fault, fold
-from .never_match import another_role
 from .plan import Plan
+from .rule_warnings import another_role
 from .rulekinds import Kind, Parts, rule_of
 from .rules import Reference, Rule
-
-if TYPE_CHECKING:
-    from .rulebook import RuleBook
+from .rules_in_force import RulesInForce
+from .ruletable import Table
 
 _fold = lru_cache(4096)(fold)
 _Items = tuple[Item, ...]
@@ -32,7 +31,7 @@ _NOT_PLAIN = Fault("", "", "")
 _new = tuple.__new__  # a third of what a named tuple's own takes
 
 
-def fast_plan(book: RuleBook, request: Request) -> Plan | None:
+def fast_plan(book: RulesInForce, request: Request) -> Plan | None:
     """The plan, or None: ask the planner."""
     changes = request.changes
     if len(changes) != 1:
@@ -79,35 +78,35 @@ class _Changes(tuple[_Change, ...]):
 
     __slots__ = ()
 
-    def commit(self, book: RuleBook) -> None:
+    def commit(self, tables: Mapping[str, Table]) -> None:
         for kind, old, new, key in self:
-            table = book.tables[kind.name]
+            table = tables[kind.name]
             if new is None:
                 assert old is not None
                 table.take_out(old)
-                _point(book, old, -1)
+                _point(tables, old, -1)
                 continue
             table.rules[new.id] = new
             table.note(old, new)
             if old is None:
                 if kind.keyed:
                     table.keys[key] = new.id
-                _point(book, new, 1)
+                _point(tables, new, 1)
             elif old.references != new.references:
-                _point(book, new, 1)
-                _point(book, old, -1)
+                _point(tables, new, 1)
+                _point(tables, old, -1)
 
 
-def _point(book: RuleBook, rule: Rule, by: int) -> None:
+def _point(tables: Mapping[str, Table], rule: Rule, by: int) -> None:
     target = rule.target
     if target is not None:
-        book.tables[target.kind].point(target.id, by)
+        tables[target.kind].point(target.id, by)
     for _, reference in rule.references:
         if reference.kind != "port":
-            book.tables[reference.kind].point(reference.id, by)
+            tables[reference.kind].point(reference.id, by)
 
 
-def _references(book: RuleBook, kind: Kind, parts: Parts) -> dict[str, Reference]:
+def _references(book: RulesInForce, kind: Kind, parts: Parts) -> dict[str, Reference]:
     """Raises `Fault` where the planner must look."""
     found: dict[str, Reference] = {}
     for name, (raw, _) in parts.references.items():
@@ -118,7 +117,7 @@ def _references(book: RuleBook, kind: Kind, parts: Parts) -> dict[str, Reference
     return found
 
 
-def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference | None:
+def _resolve(book: RulesInForce, kinds: tuple[str, ...], raw: object) -> Reference | None:
     """A reference by a plain name."""
     if type(raw) is not str:
         return None
@@ -133,12 +132,12 @@ def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference |
     return None
 
 
-def _owned(book: RuleBook, kind: str, id_: int) -> bool:
+def _owned(book: RulesInForce, kind: str, id_: int) -> bool:
     rule = book.tables[kind].get(id_)
     return rule is None or rule.owner != 0
 
 
-def _update(book: RuleBook, kind: Kind, id_: int, items: _Items) -> Plan | None:
+def _update(book: RulesInForce, kind: Kind, id_: int, items: _Items) -> Plan | None:
     old = book.tables[kind.name].get(id_)
     if old is None or RuleItem in map(type, items):
         return None
@@ -164,7 +163,7 @@ def _update(book: RuleBook, kind: Kind, id_: int, items: _Items) -> Plan | None:
     )  # fmt: skip
 
 
-def _delete(book: RuleBook, kind: Kind, id_: int) -> Plan | None:
+def _delete(book: RulesInForce, kind: Kind, id_: int) -> Plan | None:
     table = book.tables[kind.name]
     rule = table.get(id_)
     if rule is None or id_ in table.pointed:
@@ -176,7 +175,7 @@ def _delete(book: RuleBook, kind: Kind, id_: int) -> Plan | None:
     return Plan((), (), (rule,), (), (), (), effects, book.revision, book.sequence)
 
 
-def _create(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
+def _create(book: RulesInForce, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
     sequence, target, inner = book.sequence, None, None
     if kind.alternatives:
         child = items[-1] if items else None
@@ -212,7 +211,7 @@ def _create(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan 
 
 
 def _made(
-    book: RuleBook, kind: Kind, id_: int | None, items: _Items, sequence: int, owner: int,
+    book: RulesInForce, kind: Kind, id_: int | None, items: _Items, sequence: int, owner: int,
     target: Reference | None,
 ) -> _Created | None:  # fmt: skip
     """A new rule and its match image."""

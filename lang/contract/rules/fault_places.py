@@ -10,7 +10,8 @@ from ..request.places import printed
 from ..request.request import IE, Item, Place, Request
 from .ie_values import Fault
 from .kind_fields import Field
-from .nest_rules import Arranger, Node
+from .nest_rules import Arranger
+from .rule_node import Node
 from .rulekinds import Kind, Parts
 from .rules import Reference
 

@@ -9,8 +9,8 @@ from .ambiguous_rule import held_by_others, ids_of, listed_rules, nearest, no_ma
 from .draft import Draft
 from .fault_places import decode
 from .ie_values import Fault
-from .nest_rules import Node
 from .references import forward, not_owned, resolve_given
+from .rule_node import Node
 from .rule_warnings import match_fixed
 from .rulekinds import Kind, Parts
 from .rules import Reference, Rule

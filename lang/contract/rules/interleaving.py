@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from .column_dict import Handle
 from .ie_values import fold
+from .plan import Plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
 from .staged import Staged
-
-if TYPE_CHECKING:
-    from .plan import Plan
 
 #: Sequences that are left to those who come in between.
 ROOM = 1 << 16

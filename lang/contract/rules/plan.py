@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ...text.diagnostics import Diagnostic
+from .block import Block
 from .rules import Reference, Rule
-
-if TYPE_CHECKING:
-    from .block import Block
-    from .rulebook import RuleBook
+from .ruletable import Table
 
 
 class Effect(Protocol):
     """A part of a plan that knows how to be made so."""
 
-    def commit(self, book: RuleBook) -> None: ...
+    def commit(self, tables: Mapping[str, Table]) -> None: ...
 
 
 class Plan(NamedTuple):

@@ -26,9 +26,10 @@ from .delete_rules import delete, pointed_at, remove
 from .draft import Draft
 from .fault_places import decode, diagnostics, every_fault
 from .ie_values import Fault
-from .nest_rules import Arranged, Arranger, Enough, Misplaced, Node
+from .nest_rules import Arranger, Enough, Misplaced
 from .plan import Plan
 from .references import agrees, disagrees, makes
+from .rule_node import Arranged, Node
 from .rule_warnings import full, warn_of_repeated
 from .rulekinds import Parts
 from .rules import Rule

@@ -10,7 +10,7 @@ from ...text.diagnostics import did_you_mean
 from .draft import Draft, ForwardRef
 from .ie_values import Fault, fold
 from .kind_fields import Field
-from .nest_rules import Node
+from .rule_node import Node
 from .rulekinds import Kind, Parts
 from .rules import Reference
 

@@ -11,7 +11,8 @@ from ..request.request import IE, Change, Request, RuleItem, item_text, quoted
 from .fault_places import diagnostics
 from .ie_values import Codec, Fault, fold
 from .kind_fields import POSITION
-from .nest_rules import Arranger, Node
+from .nest_rules import Arranger
+from .rule_node import Node
 from .rulekinds import Kind
 from .rules import Matcher, Member, Reference, Rule
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..request.request import is_name
 from .ambiguous_rule import shown_rule
 from .draft import Draft
 from .ie_values import Fault, fold
-from .nest_rules import Node
-from .never_match import another_role, asks, no_such_packet
+from .kind_fields import Pairs
+from .never_match import asks, no_such_packet
+from .rule_node import Node
 from .rulekinds import Kind, Parts, purpose
 from .rules import Rule
+from .rules_in_force import RulesInForce
 
 _NAME_BYTES = 63
 
@@ -36,6 +40,28 @@ def warn_of_no_match(draft: Draft, rule: Rule, node: Node, parts: Parts) -> None
             draft.warnings.append(
                 (Fault("H0463", title, "rule", "the same packets", help_), node.place)
             )
+
+
+def another_role(book: RulesInForce, kind: Kind, pairs: Pairs) -> Fault | None:
+    """A warning where a rule matches the port of arrival, and is looked up only for packets that
+    come by ports of other roles. `pairs`: what it matches."""
+    for place in kind.arriving:
+        said = pairs[place]
+        if not said or said[1].form != "value":
+            continue
+        role, roles = book.roles.get(said[1].value), kind.rule.match[place].roles
+        if role and role not in roles:
+            return wrong_port(book, kind.name, said[1].value, roles)
+    return None
+
+
+def wrong_port(book: RulesInForce, kind: str, port: int, roles: Sequence[str]) -> Fault:
+    what = f"`{book.port_names[port]}` is a port of role {book.roles[port]}"
+    only = " or ".join(roles)
+    title = f"no packet finds this {kind}: {what}, and {kind} is for packets of role {only}"
+    names = sorted(name for name, number in book.ports.items() if book.roles.get(number) in roles)
+    help_ = f"ports of role {only}: {', '.join(names)}" if names else ""
+    return Fault("H0466", title, "rule", f"a port of role {book.roles[port]}", help_)
 
 
 def note_repeated(draft: Draft, rule: Rule, node: Node) -> None:

@@ -7,13 +7,9 @@ PDR matches. It becomes a member of the entry that matches every packet.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .ie_values import Fault
-
-if TYPE_CHECKING:
-    from .nest_rules import Node
-    from .rulekinds import Kind
+from .rule_node import Node
+from .rulekinds import Kind
 
 
 def fit(one: Kind, other: Kind) -> bool:
@@ -78,7 +74,7 @@ def _at(node: Node, title: str, help_: str) -> Fault:
 def _general_entry(holder: Node, entry: Node) -> Node:
     """A new entry that matches every packet."""
     item = entry.item._replace(items=(), block=True)
-    made = type(entry)(entry.kind, item, entry.operation)
+    made = Node(entry.kind, item, entry.operation)
     made.parent, made.origin = holder, entry.origin
     return made
 
@@ -88,7 +84,7 @@ def _stand_for(other: Node, entries: list[Node]) -> None:
     for entry in entries:
         if not entry.children:
             item = other.item._replace(id=None, name=None, items=(), block=False)
-            bare = type(other)(other.kind, item, other.operation)
+            bare = Node(other.kind, item, other.operation)
             bare.origin = other.origin
             entry.children = [bare]
         for child in filter(_bare, entry.children):

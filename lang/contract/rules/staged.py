@@ -6,17 +6,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .column_dict import Handle
 from .ie_values import fold
 from .packing import Claimed
 from .rules import Reference, Rule
+from .ruletable import Table
 from .same_content import Alike, same
-
-if TYPE_CHECKING:
-    from .rulebook import RuleBook
-    from .ruletable import Table
 
 _MISSING: Any = object()
 
@@ -85,7 +82,7 @@ class Staged:
     def size(self) -> int:
         return len(self.table.rules) + self.more
 
-    def commit(self, book: RuleBook) -> None:
+    def commit(self, tables: Mapping[str, Table]) -> None:
         self.table.make(self)
 
     def get(self, handle: Handle) -> Rule | None:

@@ -12,7 +12,7 @@ from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.draft import Draft
 from helioc.lang.contract.rules.interleaving import Conflict, WriteSet
-from helioc.lang.contract.rules.nest_rules import Node
+from helioc.lang.contract.rules.rule_node import Node
 from helioc.lang.contract.rules.rulebook import Plan, RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
