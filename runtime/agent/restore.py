@@ -38,6 +38,7 @@ from ..loading import card_snapshot
 from ..loading.any_loaded import AnyLoaded, load
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from ..loading.loader import Loaded, released_on_failure
+from ..loading.pinned import Pinned
 from ..loading.refresh import refresh_rules
 from ..loading.releases import need_name
 from ..ports.ports import PortConfig
@@ -165,7 +166,7 @@ class Restoration:
         except snapshot.Misfit as misfit:
             raise refused(store_faults.damaged(self.kept.name, str(misfit))) from None
 
-    def fill(self, loaded: AnyLoaded) -> None:
+    def fill(self, loaded: Pinned) -> None:
         ifindexes = json.loads(self.kept.config)["ifindexes"]
         self.findings += replay(loaded, self.entries, ifindexes)
         if isinstance(loaded, Loaded):
@@ -211,7 +212,7 @@ def _understood(what: str) -> Iterator[None]:
 
 
 def replay(
-    loaded: AnyLoaded, entries: Iterable[Entry], ifindexes: Mapping[str, int]
+    loaded: Pinned, entries: Iterable[Entry], ifindexes: Mapping[str, int]
 ) -> list[Diagnostic]:
     """Make those requests again that are not in force, each at its revision. Returns why some were
     not. `ifindexes`: the ports' when the first was made."""

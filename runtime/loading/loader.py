@@ -59,7 +59,6 @@ from .releases import (
 )
 
 if TYPE_CHECKING:
-    from .any_loaded import AnyLoaded
     from .refresh import HostState, Refreshed
 
 
@@ -69,7 +68,7 @@ class Content(Protocol):
     def prepare(self, maps: Mapping[str, Map]) -> None:
         """Fill fresh maps before there is a writer."""
 
-    def fill(self, loaded: AnyLoaded) -> None:
+    def fill(self, loaded: Pinned) -> None:
         """Make changes like any others."""
 
 
@@ -82,7 +81,7 @@ class Configured:
     def prepare(self, maps: Mapping[str, Map]) -> None:
         """Nothing."""
 
-    def fill(self, loaded: AnyLoaded) -> None:
+    def fill(self, loaded: Pinned) -> None:
         requests = iter(self.config.requests)
         for request in requests:
             try:
@@ -97,7 +96,6 @@ class Loaded(Pinned):
 
     netlink: Netlink
     grace: Callable[[], None]
-    next_hops: NextHopCache
     writer: Writer
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:

@@ -14,7 +14,7 @@ from ...lang.contract.rules.interleaving import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan, RuleBook
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
-from ..ports.ports import Port, PortConfig
+from ..ports.ports import NextHopCache, Port, PortConfig
 from .lock import Lock
 from .pinned_maps import PinnedMaps
 from .releases import release_of, remove_pinned
@@ -29,6 +29,7 @@ class Pinned(ABC):
 
     book: RuleBook
     ports: list[Port]
+    next_hops: NextHopCache
     seen: HostState | None = None  # of the last refresh
     warnings: Sequence[Diagnostic] = ()  # about rules and ports that it was loaded with
 

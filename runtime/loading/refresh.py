@@ -20,8 +20,8 @@ from ..rules.tables import SLOT, Table
 from . import attach
 
 if TYPE_CHECKING:
-    from .any_loaded import AnyLoaded
     from .loader import Loaded
+    from .pinned import Pinned
 
 
 Neighbours = Mapping[tuple[int, bytes], bytes]
@@ -54,7 +54,7 @@ class Refreshed:
     findings: tuple[Diagnostic, ...] = ()
 
 
-def observe_host(netlink: Netlink, loaded: AnyLoaded, routes: Routes | None = None) -> HostState:
+def observe_host(netlink: Netlink, loaded: Pinned, routes: Routes | None = None) -> HostState:
     """Query the kernel; for routes only where they are not given. From any thread."""
     links, addresses = netlink.links(), netlink.addresses()
     ports = find_ports(loaded.port_configs, links, addresses)

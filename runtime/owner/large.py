@@ -15,10 +15,10 @@ from ...lang.contract.rules.interleaving import Conflict, WriteSet
 from ..base.outcome import Outcome
 from ..loading.loader import Loaded
 from .fair_lock import Slices
+from .requests import DecodedRequest
 
 if TYPE_CHECKING:
     from .owner import Owner
-    from .requests import DecodedRequest
 
 #: Bytes of a request from which on it is one: it has some 200 rules.
 FEWEST = 4096

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock
@@ -18,7 +18,6 @@ from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..base.gc_pause import gc_paused
 from ..base.outcome import Outcome, outcome_of
-from ..base.waits import SlowRequests
 from ..journal.journal import Journal
 from ..loading.any_loaded import AnyLoaded
 from ..loading.excluded_members import exclude_members
@@ -48,7 +47,6 @@ class Owner(UpgradablePipeline):
         self.touched: WriteSet | None = None
         #: Who would change what that rests on waits for it.
         self.goes_first = False
-        self._slow = SlowRequests(self.name)
 
     # ---- requests -----------------------------------------------------------------------------
 
@@ -87,11 +85,6 @@ class Owner(UpgradablePipeline):
             # Its frames hold all that was read of the request: that goes now, before a collection.
             error.__traceback__ = error.__context__ = error.__cause__ = None
             raise
-
-    def record_slow(self, revision: int, seconds: Mapping[str, float]) -> None:
-        """A request that came into force with this revision waited for so long for each cause."""
-        self.tally.slow(seconds)
-        self._slow.record(revision, seconds)
 
     def _in_force(self, request: ApplyRequest, until: float | None) -> Outcome:
         codecs = self.codecs
@@ -262,7 +255,7 @@ class Owner(UpgradablePipeline):
     def hold(self) -> Iterator[SnapshotLease]:
         """The rules of this moment, for somebody else to read at leisure."""
         with self.turn(None):
-            held = SnapshotLease(self, self.turn)
+            held = SnapshotLease(self)
         try:
             yield held
         finally:

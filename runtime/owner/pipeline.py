@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from ..base import agent_errors as faults
 from ..base.errors import not_loaded, refused
 from ..base.latency_stats import LatencyStats
 from ..base.outcome import RevisionConflict
+from ..base.waits import SlowRequests
 from ..journal.journal import Journal
 from ..loading.any_loaded import AnyLoaded, open_loaded
 from .events import Event, Events, PipelineChanged
@@ -33,7 +34,7 @@ class OwnedPipeline:
         #: Why it takes nothing any more.
         self._ended: Diagnostic | None = None
         self._take(loaded)
-        self.tally = LatencyStats(self.name)
+        self.tally, self._slow = LatencyStats(self.name), SlowRequests(self.name)
 
     def _take(self, loaded: AnyLoaded) -> None:
         self.loaded = loaded
@@ -58,6 +59,11 @@ class OwnedPipeline:
     def expect(self, revision: int | None) -> None:
         if revision is not None and revision != self.revision:
             raise RevisionConflict(self.revision, revision)
+
+    def record_slow(self, revision: int, seconds: Mapping[str, float]) -> None:
+        """The request that made this revision waited for these `seconds`, by cause."""
+        self.tally.slow(seconds)
+        self._slow.record(revision, seconds)
 
     # ---- one at a time ------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
@@ -15,10 +15,7 @@ from ..base import agent_errors as faults
 from ..base.errors import refused
 from ..base.outcome import Outcome
 from ..base.waits import SLOW, Waits
-
-if TYPE_CHECKING:
-    from .owner import Owner
-
+from .pipeline import OwnedPipeline
 
 #: Bytes of an idempotency key.
 LONGEST_KEY = 64
@@ -53,7 +50,7 @@ class Made(Waits):
     then comes `settle`."""
 
     __slots__ = ("outcome", "owner")
-    owner: Owner
+    owner: OwnedPipeline
     outcome: Outcome
 
     def acknowledge(self) -> None:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .owner import Owner
+from .pipeline import OwnedPipeline
 
 
 class SnapshotLease:
     """Rules that stay as they are until `let_go`. `descriptor`: a memory file with what
     leads to those of this moment: see rpc/reading.py."""
 
-    def __init__(
-        self, owner: Owner, turn: Callable[[float | None], AbstractContextManager[None]]
-    ) -> None:
-        self._owner, self._turn = owner, turn
+    def __init__(self, owner: OwnedPipeline) -> None:
+        self._owner = owner
         self._writer = writer = owner.loaded.writer
         self._holding = False
         self.descriptor = os.memfd_create("cells", os.MFD_CLOEXEC)
@@ -35,7 +29,7 @@ class SnapshotLease:
         """They have been read: whether they stayed as they were. Raises `Refused`."""
         if not self._holding:
             return False
-        with self._turn(None):
+        with self._owner.turn(None):
             return self._let_go()
 
     def close(self) -> None:
