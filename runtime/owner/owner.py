@@ -68,23 +68,17 @@ class Owner(UpgradablePipeline):
                 made.outcome = self._in_force(request, until)
             else:
                 with gc_paused():
-                    made.outcome = self._refusing(request, until)
-        except Refused:
+                    made.outcome = self._in_force(request, until)
+        except Refused as error:
             self.tally.refused()
+            # Its frames hold all that was read of the request: that goes now.
+            error.__traceback__ = error.__context__ = error.__cause__ = None
             raise
         finally:
             made.in_force()
         if (journal := self.journal) is not None and journal.wants_care(self.loaded.book):
             self.wake_flusher()
         return made
-
-    def _refusing(self, request: ApplyRequest, until: float | None) -> Outcome:
-        try:
-            return self._in_force(request, until)
-        except Refused as error:
-            # Its frames hold all that was read of the request: that goes now, before a collection.
-            error.__traceback__ = error.__context__ = error.__cause__ = None
-            raise
 
     def _in_force(self, request: ApplyRequest, until: float | None) -> Outcome:
         codecs = self.codecs
