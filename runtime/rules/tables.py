@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,11 +102,6 @@ class Pool:
         if not self.holds:
             self.back += self.held
             self.held = []
-
-
-class Counts(NamedTuple):
-    packets: int
-    byte_count: int
 
 
 class Table:
@@ -229,16 +224,6 @@ class Table:
             self.directory.release(key)
 
     # ---- counters ---------------------------------------------------------------------------
-
-    def count_of(self, cell: int) -> Counts:
-        """Summed over the CPUs."""
-        if self.counts is None:
-            return Counts(0, 0)
-        values = self.counts.lookup_per_cpu(cell.to_bytes(4, "little")) or []
-        if self.before is not None:
-            values.append(self.before.lookup(cell.to_bytes(4, "little")) or bytes(_COUNTS.size))
-        sums = [sum(column) for column in zip(*map(_COUNTS.unpack_from, values), strict=True)]
-        return Counts(*sums)
 
     def zero_counts(self, cells: list[int]) -> None:
         if self.counts is None or not cells:
