@@ -1,4 +1,4 @@
-"""Which headers a fragment may cut short, or begin within: docs/semantics.md, "Fragments"."""
+"""Which headers a fragment may cut short, or begin within: docs/semantics.md#fragments."""
 
 from __future__ import annotations
 

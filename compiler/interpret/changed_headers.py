@@ -1,5 +1,5 @@
 """Headers with other values: bytes in, bytes out. What follows from a value, lengths and
-checksums, is kept right (docs/semantics.md, "Changing a packet").
+checksums, is kept right (docs/semantics.md#changing-a-packet).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which rule matches best: docs/semantics.md, "find R"."""
+"""Which rule matches best: docs/semantics.md#find-r."""
 
 from __future__ import annotations
 

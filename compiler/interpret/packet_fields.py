@@ -1,6 +1,6 @@
 """The headers that a packet came with, and changes of their fields in place.
 
-docs/semantics.md, "Changing a packet".
+docs/semantics.md#changing-a-packet.
 """
 
 from __future__ import annotations

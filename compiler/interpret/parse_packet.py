@@ -1,4 +1,4 @@
-"""Parses bytes into headers by a pipeline's parse graph: docs/semantics.md, "Parsing"."""
+"""Parses bytes into headers by a pipeline's parse graph: docs/semantics.md#parsing."""
 
 from __future__ import annotations
 

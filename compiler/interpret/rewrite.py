@@ -1,6 +1,6 @@
 """A packet on its way through the stages: pops, pushes, and the bytes that leave in the end.
 
-docs/semantics.md, "Changing a packet".
+docs/semantics.md#changing-a-packet.
 """
 
 from __future__ import annotations
