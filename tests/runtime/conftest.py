@@ -1,12 +1,15 @@
-"""Kernel objects that several tests of the runtime begin with."""
+"""An edge for an agent, and kernel objects, that many tests of the runtime begin with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from agent_world import here
 from helioc.runtime.kernel.handles import Map, MapSpec, MapType, Object
 from tinybpf import SMALL, build
+
+__all__ = ["here", "small", "table"]
 
 
 @pytest.fixture

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import pytest
+from edges import hear_answers
 from forks import run, way
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Client
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
-from lab import Background, Lab, Namespace
-from linx_maps import write
+from lab import Background, Lab, Namespace, Wire
+from linx_maps import udp, write
 
 _numbers = count(1)
 #: By which an agent is a process that begins from nothing, not a fork of one that imported all.
@@ -32,6 +34,8 @@ ports:
 overlays:
   GRE-WAN1: {local_ip: 192.0.2.1, remote_ip: 192.0.2.2, key: 7, interface: WAN1}
 """
+TO_TUNNEL = ("create PDR [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, REDIRECT), "
+             "(interface, u32, GRE-WAN1)]]")  # fmt: skip
 
 
 def make_edge(lab: Lab) -> Namespace:
@@ -161,6 +165,32 @@ def world(lab: Lab, directory: Path) -> Iterator[World]:
         else:
             for left in RUN.glob(f"{made.name}.*"):
                 left.unlink()
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def wires(lab: Lab, here: World) -> tuple[Wire, Wire]:
+    """Of the edge's neighbours on its LAN and WAN."""
+    lan, wan = (Namespace(f"{lab.prefix}{name}", lab._stack) for name in ("lan", "wan"))
+    hear_answers([(lan, "eth0")])
+    return lan.wire("eth0"), wan.wire("eth0")
+
+
+def crosses(here: World, wires: tuple[Wire, Wire]) -> None:
+    """A packet comes to the other end of the tunnel, by the rule of `TO_TUNNEL`."""
+    to = bytes.fromhex(here.edge.mac("lan0").replace(":", ""))
+    wires[0].send(to + udp("10.1.0.10", "10.2.0.5", 1000, payload=b"x" * 18)[6:])
+    wires[1].expect(lambda f: f[12:14] == b"\x08\x00" and f[23] == 47)
+
+
+def texts(client: Client) -> list[str]:
+    """Of its rules, sorted."""
+    return sorted(rule.text for rule in client.rules())
 
 
 class _Unix(http.client.HTTPConnection):

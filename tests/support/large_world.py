@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,6 +126,21 @@ class Beside:
             ended = refused
         self.order.append(ended)
         return ended
+
+
+def killed_at_pause(
+    here: World, staged: bool, text: str, large: str | ApplyRequest, after: int = 10
+) -> None:
+    """An agent ends at once while it plans, or stages, `large`; it has made the other by then."""
+    child = os.fork()
+    if not child:
+        with opened(here) as agent:
+            owner = agent.owner()
+            with at_pause(owner, staged, lambda: os._exit(9), after):
+                asked(owner, text)
+                owner.apply(large if isinstance(large, ApplyRequest) else wish(owner, large))
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
 def inside(here: World, work: Callable[[], None]) -> None:

@@ -8,13 +8,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, relay, world
+from agent_world import EDGE, World, relay
 from helioc.runtime.base.certs import issue, make_authority
 from helioc.runtime.base.identity import ROLES
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
-from lab import Lab
 
 PORT = 50051
 _numbers = count(1)
@@ -31,12 +30,6 @@ def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     issue(directory, "nobody", None)
     make_authority(directory / "other", [])
     return directory
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

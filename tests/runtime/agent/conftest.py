@@ -1,5 +1,6 @@
-"""What tests of an agent that listens by TLS begin with."""
+"""What tests of an agent begin with: certificates, and the wires of its edge."""
 
-from tls_world import certs, here, secure
+from agent_world import wires
+from tls_world import certs, secure
 
-__all__ = ["certs", "here", "secure"]
+__all__ = ["certs", "secure", "wires"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from grpc_calls import calls_beside
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
@@ -32,15 +32,9 @@ from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.failures import failure_of
-from lab import Lab, until
+from lab import until
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import stat
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World, texts
 from helioc.lang.contract.rules.wire import encode as encoded
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source as Text
@@ -26,26 +24,15 @@ from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.owner.requests import ApplyRequest
-from lab import Lab
 from relay import request
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def load(here: World, client: Client, rules: int = 20) -> None:
     client.load(read_bundle(here.directory / "bundle"), EDGE)
     for number in range(1, rules + 1):
         client.apply(f"create FAR {number} [(action, u8, DROP)]", key=f"key-{number}")
-
-
-def texts(client: Client) -> list[str]:
-    return sorted(rule.text for rule in client.rules())
 
 
 def revision(client: Client) -> int:

@@ -6,11 +6,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -20,16 +19,9 @@ from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.owner.requests import ApplyRequest
 from journal_world import failing
-from lab import Lab
 from relay import request
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @contextmanager

@@ -10,11 +10,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.compiler import bundle as bundles
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.rules.csv_columns import read_csv
@@ -38,12 +38,6 @@ from lab import Background, Lab, until
 from linx_maps import HP
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def load(here: World, client: Client) -> None:
@@ -145,7 +139,9 @@ def limit_of(here: World) -> bytes:
         return (reader.map("icmp_budget").lookup(bytes(4)) or b"")[:16]
 
 
-def test_a_pipeline_that_could_not_be_owned_has_its_journal_later(here: World) -> None:
+@contextmanager
+def owned_too_late(here: World) -> Iterator[tuple[Background, Client]]:
+    """An agent whose pipeline had another owner when it started, and has none any more."""
     with here.agent(), here.client() as client:
         load(here, client)
     with ExitStack() as held:
@@ -153,22 +149,21 @@ def test_a_pipeline_that_could_not_be_owned_has_its_journal_later(here: World) -
         with here.agent() as process, here.client() as client:
             process.expect("H0709")
             held.close()
-            assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
-            kill(process)
+            yield process, client
+
+
+def test_a_pipeline_that_could_not_be_owned_has_its_journal_later(here: World) -> None:
+    with owned_too_late(here) as (process, client):
+        assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
+        kill(process)
     reboot(here)
     with here.agent(), here.client() as client:
         assert client.rule("FAR", 1)
 
 
 def test_a_pipeline_that_could_not_be_owned_is_unloaded_all_the_same(here: World) -> None:
-    with here.agent(), here.client() as client:
-        load(here, client)
-    with ExitStack() as held:
-        held.enter_context(closing(Lock(here.name)))
-        with here.agent() as process, here.client() as client:
-            process.expect("H0709")
-            held.close()
-            assert client.unload() == here.name and not (ROOT / here.name).exists()
+    with owned_too_late(here) as (_, client):
+        assert client.unload() == here.name and not (ROOT / here.name).exists()
 
 
 def test_a_log_that_cannot_be_read_holds_nothing_up(here: World) -> None:

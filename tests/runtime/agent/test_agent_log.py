@@ -5,26 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.runtime.base.certs import _write, certify, make_authority, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from lab import Lab
 from tls_world import PORT
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def load(here: World, client: Client) -> None:

@@ -5,21 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Background, Lab, Namespace, command, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @contextmanager

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from broken_objects import mutated, pointing_nowhere
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import Bundle, read_bundle
-from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
 #: Damaged objects: `make nightly` has hundreds.
 MANY = int(os.environ.get("HELIO_OBJECTS", "40")) // 10
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def with_object(bundle: Bundle, data: bytes) -> Bundle:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World, texts
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import ROOT
-from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -19,20 +17,10 @@ pytestmark = pytest.mark.usefixtures("kernel")
 PINS = ("release-1/maps/control", "release-1/maps/far_cells", "release-1/maps")
 
 
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
-
-
 def load(here: World, client: Client) -> list[str]:
     client.load(read_bundle(here.directory / "bundle"), EDGE)
     client.apply("create FAR 1 [(action, u8, DROP)]")
     return texts(client)
-
-
-def texts(client: Client) -> list[str]:
-    return sorted(rule.text for rule in client.rules())
 
 
 def remove(here: World, pin: str) -> None:

@@ -10,10 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, TO_TUNNEL, World, texts
 from edges import hear_answers
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.kernel.handles import Link, Object
@@ -26,15 +25,6 @@ from linx_maps import udp
 from tinybpf import SMALL, build
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-TO_TUNNEL = ("create PDR [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, REDIRECT), "
-             "(interface, u32, GRE-WAN1)]]")  # fmt: skip
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -92,10 +82,6 @@ def arrives(here: World, sender: Wire, receiver: Wire, mark: int) -> Callable[[]
         return seen if seen is not None and tunnelled(mark)(seen) else None
 
     return attempt
-
-
-def texts(client: Client) -> list[str]:
-    return sorted(rule.text for rule in client.rules())
 
 
 def test_an_interface_goes_and_comes_back(

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.bundle import read_bundle
-from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def warned(outcome: Outcome) -> list[tuple[str, str, str]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from agent_world import EDGE, World, ask_health, world
+from agent_world import EDGE, World, ask_health
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.agent import health as health_module
 from helioc.runtime.agent.agent import Agent
@@ -27,14 +27,7 @@ from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.observe.health_server import health_servers
 from helioc.runtime.owner.fair_lock import FairLock, Slices
-from lab import Background, Lab, command, until
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path, kernel: None) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
-
+from lab import Background, command, until
 
 # ---- by HTTP --------------------------------------------------------------------------------
 

@@ -15,15 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
-from edges import hear_answers
+from agent_world import EDGE, TO_TUNNEL, World, crosses, texts
 from helioc.compiler import bundle as bundles
 from helioc.compiler.driver import check_file
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from lab import Lab, Namespace, Wire
-from linx_maps import udp
+from lab import Wire
 
 RELEASE = os.environ.get("HELIO_OLD_RELEASE", "")
 pytestmark = [
@@ -31,8 +29,6 @@ pytestmark = [
     pytest.mark.skipif(not RELEASE, reason="HELIO_OLD_RELEASE names no revision"),
 ]
 ROOT = Path(__file__).parents[3]
-TO_TUNNEL = ("create PDR [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, REDIRECT), "
-             "(interface, u32, GRE-WAN1)]]")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +50,6 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def wires(lab: Lab, here: World) -> tuple[Wire, Wire]:
-    lan, wan = (Namespace(f"{lab.prefix}{name}", lab._stack) for name in ("lan", "wan"))
-    hear_answers([(lan, "eth0")])
-    return lan.wire("eth0"), wan.wire("eth0")
-
-
 @contextmanager
 def older(here: World, old: Path) -> Iterator[Client]:
     """The older release's agent, and a client of today's."""
@@ -74,21 +57,11 @@ def older(here: World, old: Path) -> Iterator[Client]:
         yield client
 
 
-def crosses(here: World, wires: tuple[Wire, Wire]) -> None:
-    to = bytes.fromhex(here.edge.mac("lan0").replace(":", ""))
-    wires[0].send(to + udp("10.1.0.10", "10.2.0.5", 1000, payload=b"x" * 18)[6:])
-    wires[1].expect(lambda f: f[12:14] == b"\x08\x00" and f[23] == 47)
-
-
 def filled(client: Client) -> list[str]:
     for number in range(1, 51):
         client.apply(f"create FAR {number} [(action, u8, DROP)]", key=f"key-{number}")
     client.apply(TO_TUNNEL)
     return texts(client)
-
-
-def texts(client: Client) -> list[str]:
-    return sorted(rule.text for rule in client.rules())
 
 
 def holds(here: World, client: Client, wires: tuple[Wire, Wire], expected: list[str]) -> None:

@@ -9,35 +9,23 @@ from __future__ import annotations
 
 import sqlite3
 import tarfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agent_world import World, world
-from edges import hear_answers
-from lab import Lab, Namespace
-from linx_maps import udp
+from agent_world import World, crosses
+from lab import Wire
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
 
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
-
-
-def test_it_is_taken_over(lab: Lab, here: World) -> None:
+def test_it_is_taken_over(here: World, wires: tuple[Wire, Wire]) -> None:
     with tarfile.open(Path(__file__).with_name("state-0924e90.tar.xz")) as recorded:
         recorded.extractall(here.state)
     with closing(sqlite3.connect(here.state / "journal.db")) as db:
         db.execute("UPDATE pipelines SET name = ?", (here.name,))
         ((revision,),) = db.execute("SELECT revision FROM pipelines").fetchall()
         db.commit()
-    lan, wan = (Namespace(f"{lab.prefix}{name}", lab._stack) for name in ("lan", "wan"))
-    hear_answers([(lan, "eth0")])
-    sender, receiver = lan.wire("eth0"), wan.wire("eth0")
     with here.agent() as process, here.client() as client:
         rules = list(client.rules())
         assert sum(rule.kind == "FAR" for rule in rules) == 51
@@ -45,9 +33,7 @@ def test_it_is_taken_over(lab: Lab, here: World) -> None:
         assert client.status().pipelines[0].revision in (revision, revision + 1)
         assert client.apply("create FAR 7 [(action, u8, DROP)]", key="key-7").repeated
         assert "H9999" not in process.output
-        to = bytes.fromhex(here.edge.mac("lan0").replace(":", ""))
-        sender.send(to + udp("10.1.0.10", "10.2.0.5", 1000, payload=b"x" * 18)[6:])
-        receiver.expect(lambda f: f[12:14] == b"\x08\x00" and f[23] == 47)
+        crosses(here, wires)
         client.apply("delete FAR 7")
         said = here.ctl("backup", "--for", "0924e90", "older")
         assert "backed up" in said

@@ -6,26 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import helioc
-import pytest
 import sandbox
-from agent_world import ANEW, EDGE, World, world
+from agent_world import ANEW, EDGE, World
 from helioc.runtime.kernel.privileges import AGENT, LOW_PORT, READER, TIMES
 from helioc.runtime.loading.bundle import read_bundle
-from lab import Lab, until
+from lab import until
 from privileges_world import children, mask, threads
 
 UNIT = Path(helioc.__file__).parent / "runtime" / "heliod.service"
 PAGE = Path(__file__).parents[3] / "docs" / "agent.md"
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path, kernel: None) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def work(here: World) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from agent_world import EDGE, World, ask_health, world
-from edges import hear_answers
+from agent_world import EDGE, TO_TUNNEL, World, ask_health, crosses, texts
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Pin
 from helioc.runtime.kernel.pins import Descriptor, identity, open_pin, remove_directory
@@ -22,13 +21,11 @@ from helioc.runtime.loading.releases import (
     write_about,
 )
 from helioc.runtime.rpc import control_pb2 as pb
-from lab import Lab, Namespace, Wire, until
+from lab import Wire, until
 from linx_maps import udp
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
-TO_TUNNEL = ("create PDR [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, REDIRECT), "
-             "(interface, u32, GRE-WAN1)]]")  # fmt: skip
 #: With `HELIO_EVERY_PIN` each pin is repaired alone, and not these only.
 ALONE = "about", "entry_lan", "control"
 
@@ -45,39 +42,15 @@ BEFORE = (("about", foreign), ("link_1", Path.unlink), ("release-*/about", Path.
           ("release-*/lan_stages", foreign), ("release-*/maps/control", foreign))  # fmt: skip
 
 
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def wires(lab: Lab, here: World) -> tuple[Wire, Wire]:
-    lan, wan = (Namespace(f"{lab.prefix}{name}", lab._stack) for name in ("lan", "wan"))
-    hear_answers([(lan, "eth0")])
-    return lan.wire("eth0"), wan.wire("eth0")
-
-
 def load(here: World, client: Client) -> list[str]:
     client.load(read_bundle(here.directory / "bundle"), EDGE)
     client.apply(TO_TUNNEL)
     return texts(client)
 
 
-def texts(client: Client) -> list[str]:
-    return sorted(rule.text for rule in client.rules())
-
-
 def pins(here: World) -> list[Path]:
     """All that is pinned of it now."""
     return sorted(each for each in (ROOT / here.name).rglob("*") if not each.is_dir())
-
-
-def crosses(here: World, wires: tuple[Wire, Wire]) -> None:
-    """A packet comes to the tunnel's other end."""
-    to = bytes.fromhex(here.edge.mac("lan0").replace(":", ""))
-    wires[0].send(to + udp("10.1.0.10", "10.2.0.5", 1000, payload=b"x" * 18)[6:])
-    wires[1].expect(lambda f: f[12:14] == b"\x08\x00" and f[23] == 47)
 
 
 def findings(client: Client) -> list[pb.Finding]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base import waits
@@ -20,7 +19,6 @@ from helioc.runtime.owner import requests
 from helioc.runtime.rpc import audit
 from helioc.runtime.rpc.server import Server
 from helioc.runtime.rpc.service import Service
-from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -38,12 +36,6 @@ class Steps:
     def count(self, frame: FrameType, event: str, _: object) -> None:
         if event == "call" and threading.current_thread().name.startswith("front-"):
             self.taken += 1
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @contextmanager

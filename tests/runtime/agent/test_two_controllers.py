@@ -6,17 +6,15 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.client import Client, Rejected, Stream
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from lab import Background, Lab, until
+from lab import Background, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
 FIRST = 2
@@ -101,12 +99,6 @@ def weight(text: str) -> int:
     found = re.search(r"weight, u16, (\d+)", text)
     assert found is not None, text
     return int(found[1])
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def race(both: list[Controller]) -> None:

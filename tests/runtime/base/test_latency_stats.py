@@ -8,12 +8,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.runtime.base import latency_stats
 from helioc.runtime.base.latency_stats import LatencyStats, read_latency
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.loading.bundle import read_bundle
-from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -24,12 +23,6 @@ mkdir -p {RUN} && mount -t tmpfs -o size=64k,mode=700 none {RUN} || exit
 cat /dev/zero > {RUN}/filler 2> /dev/null
 exec "$@"
 """
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

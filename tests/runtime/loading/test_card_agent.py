@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -18,9 +17,7 @@ import pytest
 from agent_world import World, make_edge
 from helioc.compiler.bundle import compile_for_card
 from helioc.compiler.driver import check_file
-from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.plan import Plan
-from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
@@ -29,7 +26,6 @@ from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.congestion.decide import Verdict
 from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
 from helioc.runtime.edge.congestion_settings import CONGESTION, shape_of
-from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import BpfError, Map, Object, XdpMode
 from helioc.runtime.loading import attach
 from helioc.runtime.loading import card as loaded
@@ -40,8 +36,8 @@ from helioc.runtime.loading.card_tables import CardTable
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.owner import host
 from helioc.runtime.owner.owner import Owner
-from helioc.runtime.owner.requests import ApplyRequest
 from lab import Lab
+from large_world import opened, wish
 from slice_world import HP as SLICE
 from slice_world import intent
 
@@ -88,16 +84,6 @@ def here(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         posted.unlink()
 
 
-@contextmanager
-def opened(here: World) -> Iterator[Agent]:
-    agent = Agent(Store(here.state))
-    agent.open_all()
-    try:
-        yield agent
-    finally:
-        agent.close()
-
-
 def load(agent: Agent, here: World) -> None:
     agent.load(bundle(), Source("<edge>", EDGE), here.name)
     for text in (FATES, PAIRS, CLASS, TAG):
@@ -106,8 +92,7 @@ def load(agent: Agent, here: World) -> None:
 
 def asked(agent: Agent, text: str, key: str = "") -> Outcome:
     owner = agent.owner()
-    content = encode(parse_request(Source("request", text)), owner.codecs)
-    return owner.apply(ApplyRequest(content, key=key))
+    return owner.apply(wish(owner, text, key=key))
 
 
 def codes(action: Callable[[], object]) -> list[str]:

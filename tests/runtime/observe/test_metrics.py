@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.manifest import manifest_of
@@ -31,7 +31,7 @@ from helioc.runtime.observe.metrics_server import MetricsServer
 from helioc.runtime.observe.port_sample import PortSample
 from helioc.runtime.observe.sampling import KindSample, Sample
 from helioc.runtime.observe.top import TopView, _short, watched
-from lab import Lab, until
+from lab import until
 from linx_world import PIPELINES, linx_manifest
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -301,12 +301,6 @@ def test_who_says_nothing_gives_way() -> None:
 
 
 # ---- of a pipeline that is loaded -----------------------------------------------------------
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path, kernel: None) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def load(here: World) -> None:

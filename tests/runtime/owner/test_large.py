@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 import pytest
-from agent_world import World, world
+from agent_world import World
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.releases import remove_pinned
@@ -16,8 +13,18 @@ from helioc.runtime.owner import large as large_requests
 from helioc.runtime.owner.fair_lock import Slices
 from helioc.runtime.owner.large import FEWEST, TRIES
 from helioc.runtime.owner.owner import Owner
-from lab import Lab
-from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules, wish
+from large_world import (
+    PLANNED,
+    STAGED,
+    Beside,
+    asked,
+    inside,
+    killed_at_pause,
+    load,
+    opened,
+    rules,
+    wish,
+)
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -26,12 +33,6 @@ FARS = "; ".join(f"create FAR {i} [(action, u8, DROP)]" for i in range(1000, 100
 CREATES = "; ".join(["create FAR [(action, u8, DROP)]"] * COUNT)
 UPDATES = "; ".join(f"update FAR {i} [(action, u8, PASS)]" for i in range(1000, 1000 + COUNT))
 DELETES = "; ".join(f"delete FAR {i}" for i in range(1000, 1000 + COUNT))
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @pytest.mark.parametrize("staged", [PLANNED, STAGED])
@@ -143,16 +144,7 @@ def test_a_kill_in_between_leaves_nothing_of_it(here: World, staged: bool) -> No
             owner = load(here, agent)
             asked(owner, FARS)
             before = rules(owner)
-        child = os.fork()
-        if not child:
-            with opened(here) as agent:
-                owner = agent.owner()
-
-                with at_pause(owner, staged, lambda: os._exit(9)):
-                    asked(owner, "create FAR 7 [(action, u8, PASS)]")
-                    asked(owner, CREATES)
-            os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        killed_at_pause(here, staged, "create FAR 7 [(action, u8, PASS)]", CREATES)
         with opened(here) as agent:
             found = rules(agent.owner())
             assert found.pop("FAR 7") and found == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,18 @@ from helioc.runtime.owner.owner import Owner
 from helioc.runtime.owner.requests import ApplyRequest
 from helioc.runtime.rules import bulk
 from lab import Lab
-from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules
+from large_world import (
+    PLANNED,
+    STAGED,
+    Beside,
+    asked,
+    at_pause,
+    inside,
+    killed_at_pause,
+    load,
+    opened,
+    rules,
+)
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -174,15 +184,7 @@ def test_a_kill_in_between_leaves_nothing_of_them(here: World, staged: bool) -> 
             owner = load(here, agent)
             asked(owner, FAR)
             before = rules(owner)
-        child = os.fork()
-        if not child:
-            with opened(here) as agent:
-                owner = agent.owner()
-                with at_pause(owner, staged, lambda: os._exit(9), AFTER[staged]):
-                    asked(owner, pdr("192.0.2.1"))
-                    owner.apply(pdrs())
-            os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        killed_at_pause(here, staged, pdr("192.0.2.1"), pdrs(), AFTER[staged])
         with opened(here) as agent:
             found = rules(agent.owner())
             assert found.pop("PDR 1") and found == before and keys(agent.owner()) == 1

@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
-from pathlib import Path
 
 import pytest
-from agent_world import World, world
+from agent_world import World
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.owner import pipeline
 from helioc.runtime.owner.owner import Owner
 from helioc.runtime.rules.tables import Pool
 from helioc.runtime.rules.transaction import Writer
-from lab import Lab
 from large_world import inside, load, opened
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def slots(owner: Owner) -> Pool:

@@ -1,5 +1,5 @@
 """What tests of an agent that listens by TLS begin with."""
 
-from tls_world import certs, here, secure
+from tls_world import certs, secure
 
-__all__ = ["certs", "here", "secure"]
+__all__ = ["certs", "secure"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
@@ -24,7 +24,7 @@ from helioc.runtime.rpc.methods import path
 from helioc.runtime.rpc.reading import DIGEST, FAILED, METHODS, PART, receive, send
 from helioc.runtime.rules.moment import Moment, spoken_of
 from helioc.runtime.rules.tables import NoRoom, Pool
-from lab import Lab, until
+from lab import until
 from linx_maps import bare_maps, bundle, told
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -86,12 +86,6 @@ def test_texts_speak_of_other_kinds() -> None:
 
 
 # ---- through the agent ----------------------------------------------------------------------
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

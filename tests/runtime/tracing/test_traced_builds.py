@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World
 from helioc.compiler.bundle import compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.trace.schema import SchemaError, unpack
@@ -21,7 +21,6 @@ from helioc.runtime.loading.releases import ROOT, read_traced, release_of, remov
 from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from helioc.runtime.tracing.stale_traces import stale_traces
 from helioc.runtime.tracing.swap import restore_plain_builds, tracing
-from lab import Lab
 from linx_world import PIPELINES
 
 
@@ -30,12 +29,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("linx")
     write_bundle(compile_pipeline(check_file(PIPELINES / "linx.hp"), traced=True), directory)
     return directory
-
-
-@pytest.fixture
-def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
-    with world(lab, tmp_path) as made:
-        yield made
 
 
 def copied(bundle: Path, to: Path) -> Path:
