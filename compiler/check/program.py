@@ -57,17 +57,6 @@ def check(
     return made
 
 
-def check_headers(
-    program: tree.Program, load: Load = load_file, found: Diagnostics | None = None
-) -> tuple[model.Header, ...]:
-    """The headers of a file that has no pipeline. Raises `Refused`."""
-    found = Diagnostics() if found is None else found
-    known, _ = visible_headers(program, load, found)
-    headers = [check_header(k, found).header for k in known.values() if k.imported is None]
-    raise_sorted(found)
-    return tuple(headers)
-
-
 def raise_sorted(found: Diagnostics) -> None:
     """Bring what was found into source order; raise it if any of it is an error."""
     found.found.sort(key=lambda d: (d.span.source.name, d.span.start) if d.span else ("", 0))

@@ -10,9 +10,10 @@ import re
 from functools import cache
 from pathlib import Path
 
+from helioc.compiler.check.headers import check_header
 from helioc.compiler.check.program import check
-from helioc.compiler.check.resolve import load_file
-from helioc.compiler.model import Pipeline
+from helioc.compiler.check.resolve import load_file, visible_headers
+from helioc.compiler.model import Header, Pipeline
 from helioc.lang import tree
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Diagnostic, Diagnostics, Refused
@@ -80,3 +81,12 @@ def checked(text: str, path: Path | None = None) -> tuple[Pipeline | None, list[
         return check(program, _loaded, found), found.found
     except Refused as refused:
         return None, refused.diagnostics
+
+
+def headers_of(path: Path) -> list[Header]:
+    """The headers of a file that need not have a pipeline. Raises `Refused`."""
+    found = Diagnostics()
+    known, _ = visible_headers(load_file(path), load_file, found)
+    headers = [check_header(k, found).header for k in known.values() if k.imported is None]
+    found.stop_if_errors()
+    return headers

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from check_frame import checked, framed
-from helioc.compiler.check.program import check_headers
+from check_frame import checked, framed, headers_of
 from helioc.compiler.check.resolve import HOMES, STANDARD, load_file
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 
@@ -103,7 +102,7 @@ def test_an_import_that_is_not_used_is_a_warning(check_files: Check) -> None:
 
 def test_only_the_files_of_helioc_are_known_protocols(check_files: Check, tmp_path: Path) -> None:
     (tmp_path / "mine.hp").write_text("header ipv4 { version : u8 }")
-    (header,) = check_headers(load_file(tmp_path / "mine.hp"))
+    (header,) = headers_of(tmp_path / "mine.hp")
     assert header.protocol == ""
 
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from check_frame import checked, framed
+from check_frame import checked, framed, headers_of
 from golden import GOLDEN, Golden
-from helioc.compiler.check.program import check, check_headers
+from helioc.compiler.check.program import check
 from helioc.compiler.check.resolve import PIPELINES, STANDARD, load_file
 from helioc.compiler.model import Pipeline, Requirement
 from helioc.compiler.model import parse_graph as graph
@@ -71,7 +71,7 @@ def test_warnings_do_not_refuse() -> None:
 
 @pytest.mark.parametrize("path", sorted(STANDARD.glob("*.hp")), ids=lambda p: p.stem)
 def test_standard_headers(path: Path) -> None:
-    headers = check_headers(load_file(path))
+    headers = headers_of(path)
     assert headers and all(h.protocol == h.name for h in headers)
 
 
