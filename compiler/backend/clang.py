@@ -45,8 +45,8 @@ class TooDeep(Exception):
 
 def find_clang() -> str | None:
     """Path of the clang to use: HELIOC_CLANG, else the first of the known ones on PATH."""
-    wanted = os.environ.get("HELIOC_CLANG")
-    paths = map(shutil.which, (wanted,) if wanted else CANDIDATES)
+    chosen = os.environ.get("HELIOC_CLANG")
+    paths = map(shutil.which, (chosen,) if chosen else CANDIDATES)
     return next((path for path in paths if path), None)
 
 
@@ -137,9 +137,9 @@ def flags(headers: str = str(TEMPLATES), cpu: str = CPU) -> list[str]:
 
 
 def _missing(span: Span) -> Diagnostic:
-    wanted = os.environ.get("HELIOC_CLANG")
-    title = f"`{wanted}` is not to be found" if wanted else "clang is not to be found"
-    help_ = "unset HELIOC_CLANG or let it name a clang" if wanted else "apt-get install clang-16"
+    chosen = os.environ.get("HELIOC_CLANG")
+    title = f"`{chosen}` is not to be found" if chosen else "clang is not to be found"
+    help_ = "unset HELIOC_CLANG or let it name a clang" if chosen else "apt-get install clang-16"
     return Diagnostic("H0301", title, (Label(span),), help_)
 
 

@@ -1,5 +1,5 @@
 """Which members the state and the scratch record have, and which numbers have names: those that
-functions use. The last pass."""
+functions use. After all passes that change functions."""
 
 from __future__ import annotations
 

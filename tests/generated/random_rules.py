@@ -208,7 +208,7 @@ class RuleMaker:
         kind = Kind(name, alternatives=alternatives)
         kind.matches = self.matches(1, chance.one((4, 4, 9)))
         if chance.maybe(0.4 if alternatives else 0.8):
-            kind.matches += self.told()
+            kind.matches += self.given_matches()
         if not alternatives or chance.maybe(0.8):
             kind.gives = [self.port(), self.address()]
             kind.gives += [self.element("u8", "uint", 8, symbols=True)] if chance.maybe(0.5) else []
@@ -221,7 +221,7 @@ class RuleMaker:
 
     # ---- matches -----------------------------------------------------------------------------
 
-    def told(self) -> list[Match]:
+    def given_matches(self) -> list[Match]:
         """What each look-up says itself, and the port of arrival."""
         chance, out = self.chance, list[Match]()
         if chance.maybe(0.7):

@@ -45,7 +45,7 @@ def masked(draw: st.DrawFn) -> str:
     return f"{draw(addresses)} & {mask}"
 
 
-def told(names: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[list[str]]:
+def parts(names: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[list[str]]:
     chosen = st.fixed_dictionaries({}, optional=names)
     return chosen.map(lambda ies: [f"({n}, u128, {value})" for n, value in ies.items()])
 
@@ -54,11 +54,11 @@ def told(names: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[list[str
 def rule(draw: st.DrawFn) -> str:
     new = f"(new, u128, {draw(addresses)})"
     if draw(st.booleans()):
-        lots = told({"dst": addresses, "target": masked(), "origin": prefix(), "via": addresses})
+        lots = parts({"dst": addresses, "target": masked(), "origin": prefix(), "via": addresses})
         port = draw(st.sampled_from([[], ["(port, u16, 53)"], ["(port, u16, 50..60)"]]))
         some = [f"(src, u128, {draw(addresses)})", *draw(lots), *port, new]
         return f"create FLOW [{', '.join(some)}]"
-    some = [*draw(told({"dst": prefix(), "src": masked(), "maybe": addresses})), new]
+    some = [*draw(parts({"dst": prefix(), "src": masked(), "maybe": addresses})), new]
     return f"create ROUTE [{', '.join(some)}]"
 
 

@@ -80,7 +80,7 @@ class Rules:
 
 
 @contextmanager
-def told(maps: dict[str, Map]) -> Iterator[Rules]:
+def written(maps: dict[str, Map]) -> Iterator[Rules]:
     writer = Writer(bundle().manifest, maps, Nowhere())
     recover(writer)
     try:

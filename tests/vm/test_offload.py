@@ -40,7 +40,7 @@ MOST = 1.06  # times what the driver comes to, in pipelines
 
 
 @dataclass(frozen=True)
-class Told:
+class Ran:
     """`reports`: of each object's programs, ours. `loaded`: NFP instructions by object and program,
     as the driver made them; none of what it refused. `lived`: how a whole life went."""
 
@@ -50,7 +50,7 @@ class Told:
 
 
 @pytest.fixture(scope="module", params=SOME)
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """What a kernel's driver says of the objects and of a whole life, in one boot. Where the kernel
     cannot be had, fail in CI and say so elsewhere."""
     series: str = request.param
@@ -67,7 +67,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     done = booted(series, "bash", "-c", script, modules=tuple(modules), seconds=400)
     said, _, lived = done.stdout.partition(f"{END}\n")
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    return Told(reports, counts(said, objects), lived)
+    return Ran(reports, counts(said, objects), lived)
 
 
 def joined(*words: object) -> str:
@@ -99,9 +99,9 @@ def counts(said: str, objects: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def test_the_driver_says_the_same(told: Told) -> None:
-    for name, reports in told.reports.items():
-        real = told.loaded[name]
+def test_the_driver_says_the_same(ran: Ran) -> None:
+    for name, reports in ran.reports.items():
+        real = ran.loaded[name]
         if EXPECTED.get(name) or name in TOO_MUCH:  # we refuse it
             assert not real or name in ONLY_OURS, f"{name} is taken"
             continue
@@ -117,7 +117,7 @@ def test_the_driver_says_the_same(told: Told) -> None:
             )
 
 
-@pytest.mark.parametrize("told", [LIFE], indirect=True)
-def test_a_whole_life(told: Told) -> None:
+@pytest.mark.parametrize("ran", [LIFE], indirect=True)
+def test_a_whole_life(ran: Ran) -> None:
     """On netdevsim, whose maps have two entries, and on what is no card it says why not."""
-    assert told.lived.endswith("status 0\n"), told.lived[-2000:]
+    assert ran.lived.endswith("status 0\n"), ran.lived[-2000:]

@@ -194,7 +194,7 @@ def test_the_mtu_changes(here: World, agent: Client, lan: Namespace) -> None:
     """The path MTU that senders are told is that of the moment."""
     sender = lan.wire("eth0")
 
-    def told(mtu: int) -> Callable[[], bool]:
+    def announced(mtu: int) -> Callable[[], bool]:
         def attempt() -> bool:
             sender.send(frame(here, payload=1300))
             said = sender.receive(0.05)
@@ -205,7 +205,7 @@ def test_the_mtu_changes(here: World, agent: Client, lan: Namespace) -> None:
 
     for mtu in (1200, 1000):
         here.edge.ip("link", "set", "wan0", "mtu", str(mtu))
-        until(told(mtu), f"an MTU of {mtu - 28} within GRE with a key")
+        until(announced(mtu), f"an MTU of {mtu - 28} within GRE with a key")
 
 
 def test_the_next_hop_has_another_mac(

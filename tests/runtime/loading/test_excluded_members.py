@@ -14,7 +14,7 @@ from helioc.lang.contract.rules.spread import spread_slots
 from helioc.runtime.loading.excluded_members import exclude_members, excluded_members, overlays_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from linx_maps import Rules, bare_maps, told
+from linx_maps import Rules, bare_maps, written
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -27,7 +27,7 @@ def overlay(number: int) -> Reference:
 
 @pytest.fixture
 def rules() -> Iterator[Rules]:
-    with bare_maps() as maps, told(maps) as made:
+    with bare_maps() as maps, written(maps) as made:
         for number in (1, 2, 3):
             made.tell(f"create OVERLAY {number} [(local_ip, u32, 192.0.2.1), "
                       f"(remote_ip, u32, 198.51.100.{number}), (interface, u32, WAN1)]"

@@ -78,7 +78,7 @@ def rule_in(kind: Any, cell: int) -> Any:
     return SimpleNamespace(kind=kind.name, id=4, name="", sequence=8) if cell == 2 else None
 
 
-def told(manifest: Manifest, *numbers: int, rules_of: tuple[str, ...] = ()) -> dict[str, Any]:
+def samples(manifest: Manifest, *numbers: int, rules_of: tuple[str, ...] = ()) -> dict[str, Any]:
     """The metrics after so many looks: values by name and labels."""
     metrics = Metrics()
     for number in numbers:
@@ -98,12 +98,12 @@ def names(manifest: Manifest) -> set[str]:
     found = {"helio_scrape_seconds", "helio_journal_losses"}
     for each in (manifest, linx_manifest()):
         kinds = tuple(kind.name for kind in each.rules)
-        found |= {name.partition("{")[0] for name in told(each, 3, rules_of=kinds)}
+        found |= {name.partition("{")[0] for name in samples(each, 3, rules_of=kinds)}
     return found
 
 
 def test_values(manifest: Manifest) -> None:
-    found = told(manifest, 3)
+    found = samples(manifest, 3)
 
     def value(name: str, **labels: str) -> float:
         return float(
@@ -146,7 +146,7 @@ def test_values(manifest: Manifest) -> None:
 
 
 def test_single_rules_where_they_are_asked_for(manifest: Manifest) -> None:
-    found = told(manifest, 3, rules_of=("STATION",))
+    found = samples(manifest, 3, rules_of=("STATION",))
     single = {name: value for name, value in found.items() if "single_rule" in name}
     assert sorted(single.values()) == [3, 300]
     assert all("'id': '4'" in name for name in single)
@@ -173,7 +173,7 @@ def test_counters_go_on_where_rules_go(manifest: Manifest) -> None:
     assert gained(first, counted(kind)).shape == (0, 2)
     # an upgrade gave both other cells
     assert gained(first, counted(kind, (1, 8, 21), (3, 7, 10)))[:, 0].tolist() == [1, 0]
-    values = told(manifest, 20, 4, 6)
+    values = samples(manifest, 20, 4, 6)
     assert (
         values["helio_rule_packets_total{'kind': 'STATION', 'pipeline': 'gateway'}"] == 25 + 4 + 2
     )

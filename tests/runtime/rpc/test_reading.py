@@ -25,7 +25,7 @@ from helioc.runtime.rpc.reading import DIGEST, FAILED, METHODS, PART, receive, s
 from helioc.runtime.rules.moment import Moment, spoken_of
 from helioc.runtime.rules.tables import NoRoom, Pool
 from lab import until
-from linx_maps import bare_maps, bundle, told
+from linx_maps import bare_maps, bundle, written
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -57,7 +57,7 @@ def test_who_has_no_other_room_breaks_it() -> None:
 
 
 def test_a_held_moment_outlives_what_is_changed() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], PDR 1 [(dst_ip, u32, 10.0.0.0/8), FAR 1]")
         writer = rules.writer
         epoch = writer.epoch
@@ -186,7 +186,7 @@ reading.main()
 
 
 def test_a_reader_that_nobody_asks_ends() -> None:
-    """What was asked before it ended is answered; who asks later is told that it did."""
+    """What was asked before it ended is answered; who asks later is written that it did."""
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     call, other = socket.socketpair()
     with mine, theirs, call, other:

@@ -15,7 +15,7 @@ from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.steps import Steps
 from helioc.runtime.rules.tables import Table
 from helioc.runtime.rules.transaction import Writer
-from linx_maps import Nowhere, Rules, bare_maps, bundle, told
+from linx_maps import Nowhere, Rules, bare_maps, bundle, written
 
 
 def _filter() -> tuple[Filter, bytearray]:
@@ -99,7 +99,7 @@ def _csv(rules: Rules, rows: list[str]) -> None:
 @pytest.mark.usefixtures("kernel")
 def test_it_follows_rules_that_come_and_go() -> None:
     dice = random.Random(2)
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], LBR 3 [FAR 1]")
         rules.tell("create LBR 3 [FAR 1, (tos, u8, 184 & 0xfc)]")
         for turn in range(40):
@@ -117,7 +117,7 @@ def test_it_follows_rules_that_come_and_go() -> None:
 
 @pytest.mark.usefixtures("kernel")
 def test_what_is_undone_leaves_it_as_it_was() -> None:
-    with bare_maps(pdr_entries=16) as maps, told(maps) as rules:
+    with bare_maps(pdr_entries=16) as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         _csv(rules, [f",10.{i}.0.0/16,1" for i in range(10)])
         rules.writer.settle()
@@ -144,7 +144,7 @@ def test_the_next_writer_puts_it_right(
     def die(*_: object) -> None:
         raise SystemExit
 
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         _csv(rules, [f",10.{i}.0.0/16,1" for i in range(50)])
         rules.writer.settle()
@@ -161,7 +161,7 @@ def test_the_next_writer_puts_it_right(
 
 @pytest.mark.usefixtures("kernel")
 def test_a_key_that_the_hash_refuses_leaves_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         table = rules.writer.tables["PDR"]
         assert table.entries is not None

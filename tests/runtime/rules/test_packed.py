@@ -14,7 +14,7 @@ from helioc.runtime.rules.images import ImageCodec
 from helioc.runtime.rules.matches import MatchCodec
 from helioc.runtime.rules.packed import PackedImages, keep
 from linx_manifest import FAR, IFINDEXES, OVERLAY, PDR, PORTS, linx
-from linx_maps import bare_maps, bundle, told
+from linx_maps import bare_maps, bundle, written
 
 REQUEST = """
 create OVERLAY 4 "to Zürich" [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2),
@@ -80,7 +80,7 @@ def test_what_is_no_image_of_a_rule_is_refused() -> None:
 
 @pytest.mark.usefixtures("kernel")
 def test_the_next_writers_book_is_that_of_the_one_before() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
         rules.tell("create LBR 3 [FAR 1, FAR 2]; create PDR [(dst_ip, u32, 10.0.0.0/8), LBR 3]")
         rules.tell("create PDR [(dst_ip, u32, 10.9.0.0/16), FAR [(action, u8, DROP)]]")

@@ -21,8 +21,8 @@ from linx_maps import (
     far,
     hash_keys,
     pdr,
-    told,
     wanted_keys,
+    written,
 )
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -32,7 +32,7 @@ PORTS = "(src_port, u16, 1..65534), (dst_port, u16, 1..65534)"  # 225 masks
 
 
 def test_what_is_told_is_in_the_maps() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
         rules.tell("create PDR 1 [(dst_ip, u32, 10.0.0.0/8), (src_port, u16, 10..99), FAR 1]")
         rules.tell("create LBR 9 [FAR 1 [(weight, u16, 3)], FAR 2]; update PDR 1 [FAR 2]")
@@ -46,7 +46,7 @@ def test_what_is_told_is_in_the_maps() -> None:
 
 
 def test_who_asks_a_closed_writer_is_told_the_last_revision() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         last = rules.writer.epoch
         rules.writer.close()
@@ -55,7 +55,7 @@ def test_who_asks_a_closed_writer_is_told_the_last_revision() -> None:
 
 
 def test_every_cell_is_settled_after_grace_and_nothing_dead_is_left() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
         for i in range(20):
             rules.tell(f"create PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR {1 + i % 2}]")
@@ -71,7 +71,7 @@ def test_every_cell_is_settled_after_grace_and_nothing_dead_is_left() -> None:
 
 
 def test_cells_are_reused_and_their_counters_begin_at_zero() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         table = rules.writer.tables["FAR"]
         cell = table.ids[1]
@@ -86,7 +86,7 @@ def test_cells_are_reused_and_their_counters_begin_at_zero() -> None:
 
 
 def test_a_cell_changes_once_in_a_grace_period() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, DROP)]")
         rules.writer.settle()
         before = rules.writer.graces
@@ -103,7 +103,7 @@ def test_a_packet_of_the_epoch_before_sees_what_it_saw(
 ) -> None:
     """Between two grace periods a cell answers rightly for the epoch at their beginning too. The
     control: a writer that does not wait changes what a packet under way sees."""
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         rules.writer.settle()
         table = rules.writer.tables["FAR"]
@@ -161,7 +161,7 @@ def test_200_000_commits_beside_an_untouched_rule() -> None:
     ],
 )
 def test_a_refused_request_changes_nothing(text: str, code: str) -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), FAR 1]")
         rules.writer.settle()
@@ -177,7 +177,7 @@ def test_a_refused_request_changes_nothing(text: str, code: str) -> None:
 
 
 def test_a_full_lookup_table_is_said_and_undone() -> None:
-    with bare_maps(pdr_entries=16) as maps, told(maps) as rules:
+    with bare_maps(pdr_entries=16) as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         for i in range(16):
             rules.tell(f"create PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]")
@@ -195,7 +195,7 @@ def test_a_full_lookup_table_is_said_and_undone() -> None:
 
 def test_a_first_request_that_is_refused_takes_nothing() -> None:
     """The maps say revision 0 before it and behind it."""
-    with bare_maps(pdr_entries=4) as maps, told(maps) as rules:
+    with bare_maps(pdr_entries=4) as maps, written(maps) as rules:
         before = _everything(rules.writer)
         pdrs = ", ".join(f"PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]" for i in range(5))
         for _ in range(3):
@@ -208,7 +208,7 @@ def test_a_first_request_that_is_refused_takes_nothing() -> None:
 
 
 def test_a_whole_kind_can_be_replaced_in_one_request() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         count = bundle().manifest.rule("OVERLAY").capacity
         rules.tell(_overlays("create", 1, count))
         rules.tell(_overlays("replace", 2, count))
@@ -228,7 +228,7 @@ def _overlays(verb: str, remote: int, count: int) -> str:
 
 
 def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create OVERLAY 1 [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
                    "(interface, u32, WAN1)]; create FAR 1 [(action, u8, REDIRECT), "
                    "(interface, u32, OVERLAY.1)]")  # fmt: skip
@@ -246,7 +246,7 @@ def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
 def test_an_overlay_s_endpoints_change_under_a_far() -> None:
     overlay = ("OVERLAY GRE-WAN1 [(local_ip, u32, 192.0.2.{}), (remote_ip, u32, 192.0.2.8), "
                "(interface, u32, WAN1)]")  # fmt: skip
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]; create "
                    + overlay.format(1))  # fmt: skip
         for last in range(2, 9):
@@ -257,7 +257,7 @@ def test_an_overlay_s_endpoints_change_under_a_far() -> None:
 
 def test_rules_and_spreads_follow_an_id_that_is_made_anew() -> None:
     """Those that point at it get new records; all others keep theirs."""
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)], "
                    "LBR 3 [FAR 1, FAR 2], LBR 4 [FAR 2]")  # fmt: skip
         for i, to in enumerate(("FAR 1", "FAR 2", "LBR 3", "FAR 1")):
@@ -299,12 +299,12 @@ def _records(writer: Writer, kind: str) -> list[tuple[int, list[int]]]:
 
 def test_the_next_writer_finds_everything() -> None:
     with bare_maps() as maps:
-        with told(maps) as rules:
+        with written(maps) as rules:
             rules.tell("create FAR 1 [(action, u8, DROP)], LBR 3 [FAR 1]")
             rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), (src_port, u16, 5..99), FAR 1]")
             saved = rules.book.save()
             tuples = {t.number: t.mask for t in _tuples(rules.writer)}
-        with told(maps) as again:
+        with written(maps) as again:
             assert sorted(again.writer.rules(), key=lambda r: r.sequence) == saved
             assert {t.number: t.mask for t in _tuples(again.writer)} == tuples
             again.book.restore(again.writer.rules())
@@ -318,7 +318,7 @@ def test_a_writer_that_died_at_any_step_is_waited_for(
 ) -> None:
     """Though no cell of its last transaction is written: packets may read the directory that its
     own took the place of. One that settled leaves nothing to wait for."""
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         rules.writer.settle()
         after = Writer(bundle().manifest, maps, Nowhere())
@@ -349,7 +349,7 @@ def _tuples(writer: Writer) -> list[Tuple]:
 
 def test_directories_come_and_go_with_their_masks() -> None:
     """More masks over time than a directory holds at once."""
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         masks: set[int] = set()
         for _ in range(3):
@@ -394,7 +394,7 @@ def _everything(writer: Writer) -> object:
 
 def test_a_rule_that_moves_to_another_cell_is_not_forgotten() -> None:
     """It leaves its old cell and comes to a new one in one transaction, under one sequence."""
-    with bare_maps() as maps, told(maps) as rules:
+    with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         writer, table = rules.writer, rules.writer.tables["PDR"]
         old, new = pdr(1, 9, 1, NET, 16), pdr(1, 9, 1, NET + (1 << 16), 16)

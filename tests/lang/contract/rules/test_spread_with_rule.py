@@ -33,7 +33,7 @@ def parsed(text: str) -> Request:
     return parse_request(Source("request", text))
 
 
-def told(book: RuleBook, id_: int) -> str:
+def shown_rule(book: RuleBook, id_: int) -> str:
     rule = book.get("PDR", id_)
     assert rule is not None
     return format_rule(rule, book.manifest, book)
@@ -106,15 +106,15 @@ def test_every_form_of_a_request_says_the_same(by: Callable[[RuleBook], Plan]) -
 def test_a_rule_is_shown_as_it_can_be_made_again(book: RuleBook, say: Say, inside: str) -> None:
     made = f"PDR 9 [(dscp, u8, 1), {inside}]"
     first = say(book, f"create {made}")
-    assert told(book, 9) == made
+    assert shown_rule(book, 9) == made
     assert {rule.kind for rule in say(book, "delete PDR 9").removed} >= {"PDR", "LBR"}
     assert len(book) == len(world())
     again = say(book, f"create {made}")
-    assert len(again.created) == len(first.created) and told(book, 9) == made
+    assert len(again.created) == len(first.created) and shown_rule(book, 9) == made
     codecs = Codecs(book.manifest, book.kinds)
     other = world()
     other.commit(other.plan(decode(encode(parsed(f"create {made}"), codecs), codecs)))
-    assert told(other, 9) == made
+    assert shown_rule(other, 9) == made
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_rule_is_shown_as_it_can_be_made_again(book: RuleBook, say: Say, insid
 )  # fmt: skip
 def test_a_bare_far_is_the_one_beside(book: RuleBook, say: Say, inside: str, shown: str) -> None:
     say(book, f"create PDR 9 [(dscp, u8, 1), {inside}]")
-    assert told(book, 9) == f"PDR 9 [(dscp, u8, 1), {shown}]"
+    assert shown_rule(book, 9) == f"PDR 9 [(dscp, u8, 1), {shown}]"
 
 
 def test_an_lbr_with_an_id_is_shared(book: RuleBook, say: Say) -> None:
@@ -167,7 +167,7 @@ def test_an_update_changes_what_it_names(
     )
     request, codecs = parsed(f"update PDR 9 [{update}]"), Codecs(book.manifest, book.kinds)
     book.commit(book.plan(decode(encode(request, codecs), codecs) if wire else request))
-    assert told(book, 9) == f"PDR 9 [(dscp, u8, 1), {shown}]"
+    assert shown_rule(book, 9) == f"PDR 9 [(dscp, u8, 1), {shown}]"
     say(book, "delete PDR 9")
     assert len(book) == len(world())
 
@@ -175,7 +175,7 @@ def test_an_update_changes_what_it_names(
 def test_an_update_gives_a_pdr_both(book: RuleBook, say: Say) -> None:
     say(book, "create PDR 9 [(dscp, u8, 1), FAR [(action, u8, PASS)]]")
     say(book, "update PDR 9 [FAR [(action, u8, DROP)], LBR [(tos, u8, 4), FAR 18]]")
-    assert told(book, 9) == (
+    assert shown_rule(book, 9) == (
         "PDR 9 [(dscp, u8, 1), FAR [(action, u8, DROP)], LBR [(tos, u8, 4), FAR 18]]"
     )
 
@@ -200,7 +200,7 @@ def test_an_update_of_what_the_request_deleted_makes_another(
     changed = 9 if text.startswith("PDR 9") else 8
     say(book, others[17 - changed])
     say(book, f"delete FAR 20; update {text}")
-    assert told(book, changed).endswith(f", {shown}]")
+    assert shown_rule(book, changed).endswith(f", {shown}]")
 
 
 def test_an_update_of_a_member_that_the_request_deleted_is_refused(
