@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expr import Expr, Number, State
+from ..ir.nodes import Body, ForgetPlaces
 from ..ir.rewrite import rewritten
 from ..ir.unit import NodeState, Unit, with_functions
 from ..ir.walk import expressions
@@ -25,7 +26,17 @@ def lay_out_state(unit: Unit) -> Unit:
         if {f"{n.name}_h", f"{n.name}_at"} & used
     )
     kept_plain = tuple(sorted(used & _NUMBERS))
+    places = {f"{n.name}_at" for n in nodes}
+    made = [replace(f, body=_forgetting(f.body, places)) for f in unit.functions]
+    unit = with_functions(unit, made)
     return _with_constants(replace(unit, nodes=nodes, kept_plain=kept_plain))
+
+
+def _forgetting(body: Body, places: set[str]) -> Body:
+    """A parser that forgets the places that the record has."""
+    return tuple(
+        s for s in body if not isinstance(s, ForgetPlaces) or places.intersection(s.members)
+    )
 
 
 def _with_constants(unit: Unit) -> Unit:
