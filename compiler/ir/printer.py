@@ -23,7 +23,7 @@ def print_unit(unit: Unit) -> str:
     for record in unit.records:
         out.append(f"  record {record.table}")
         out += [f"    {member.declaration}" for member in record.members]
-    for function in (*unit.functions, *([unit.parser] if unit.parser else [])):
+    for function in unit.every_function:
         out += print_function(function)
     for p in unit.programs:
         parts = " ".join(f.name for f in p.functions)

@@ -91,6 +91,11 @@ class Unit(Frozen):
     edited: bool = False  # what does not ask where the state is kept was done
     parser: Function | None = None  # of all roles, in C: see passes/join_parsers.py
 
+    @property
+    def every_function(self) -> tuple[Function, ...]:
+        """Those that programs run, and the parser of all roles."""
+        return self.functions if self.parser is None else (*self.functions, self.parser)
+
     def written(self, f: Function) -> Function:
         """The function that C has for one."""
         return self.parser if self.parser is not None and f.stage == "parser" else f

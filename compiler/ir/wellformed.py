@@ -52,7 +52,7 @@ def problems(unit: Unit, placed: bool) -> list[Problem]:
     """What is wrong with a unit. `placed`: after `place_state`."""
     last = {p.functions[-1].name for p in unit.programs if p.next is None}
     found: list[Problem] = []
-    for function in (*unit.functions, *([unit.parser] if unit.parser else [])):
+    for function in unit.every_function:
         found += _Scopes(function, _arguments(unit, function)).problems()
         found += (_of(function, s.span, text) for s, text in _labels(function.body))
         for s in statements(function.body):

@@ -1,7 +1,8 @@
 """Who may call what, and how much of it: the door in front of every method.
 
 A slow or hostile client shall harm nobody else: the calls of each at a time are limited, and the
-requests a second (whoever asks faster waits), and calls that keep something busy end after a while.
+requests a second (a client that asks faster waits), and calls that keep something busy end after a
+while.
 """
 
 from __future__ import annotations

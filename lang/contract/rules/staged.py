@@ -159,7 +159,7 @@ class Staged:
 
     def id_of(self, name: str) -> int:
         """The id for a new rule: that of the name, where rules refer to it by now or a rule of
-        that name had it, so that making a named rule anew keeps what points at it."""
+        that name had it, so that making a named rule again keeps what points at it."""
         folded = fold(name)
         self.seen.names.add(folded)
         id_ = self.reserved.get(folded) or (self.table.names.get(folded) if name else None)

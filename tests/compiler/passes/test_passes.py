@@ -21,8 +21,7 @@ CASES = cases(Path(__file__).parent / "cases")
 
 def functions(unit: Unit, names: list[str]) -> str:
     """The functions of these names, but for those that a pass left out."""
-    every = (*unit.functions, *([unit.parser] if unit.parser else []))
-    found: list[Function] = [f for f in every if f.name in names]
+    found: list[Function] = [f for f in unit.every_function if f.name in names]
     return "".join(f"{line}\n" for f in found for line in print_function(f))
 
 
