@@ -7,7 +7,7 @@ from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
 from .model import Bridge, Forward, Pipeline
-from .tables.layout import MAX_PORTS
+from .tables.layout import MAX_PORTS, row_of_counts
 
 
 def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
@@ -47,4 +47,6 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         answers=answers(pipeline),
         doc=pipeline.doc,
         anatomy=anatomy_of(pipeline),
+        layout=m.LAYOUT,
+        counts=row_of_counts(t.manifest for t in unit.tables),
     )

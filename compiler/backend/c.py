@@ -239,9 +239,8 @@ def _simple(s: n.Statement) -> str:
             return f"{text_of(call)};"
         case n.Count(event):
             return f"count_event({text_of(event)});"
-        case n.CountRule(table, cell, length, sized):
-            by = "sized" if sized else "rule"
-            return f"count_{by}(&{table}_counts, {text_of(cell)}, {text_of(length)});"
+        case n.CountRule(table, cell, length):
+            return f"{table}_count({text_of(cell)}, {text_of(length)});"
         case EndsAs(event, action):
             return f"return {action}_as({text_of(event)});"
         case n.Verdict(_, action):

@@ -22,10 +22,10 @@ from ..ir.expr import Event, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import ends, expressions, looked_up_in, may_end, tables_of
+from ..ir.walk import counted_in, ends, expressions, looked_up_in, may_end, tables_of
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import FixedTuple, fixed_tuples
-from ..tables.layout import member_name
+from ..tables.layout import member_name, row_of_counts
 from ..targets.targets import TARGETS
 from .c import asks, folded, lines_of, prototype, shared
 from .c_lines import comment
@@ -70,6 +70,8 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             arguments=arguments,
             fixed=fixed_tuples,
             asked=asked_of(unit),
+            counted={name for f in unit.functions for name in counted_in(f)},
+            counts_row=row_of_counts(t.manifest for t in unit.tables),
             key_words=key_words,
             log2=lambda number: number.bit_length() - 1,
             arguments_most=ARGUMENTS_MOST,

@@ -111,13 +111,13 @@ def _beside(pipeline: Pipeline, unit: Unit) -> int:
         + 2 * (bool(unit.asks_local) and not sends)
         + 2 * (unit.replies + unit.steers)
         + bool(unit.probe_words)
+        + any(rule.counts for rule in pipeline.rules)
     )
 
 
 def _maps(table: Table) -> int:
-    """Maps of a rule kind: cells, records and images; counts; and what a key is looked up in."""
-    m = table.manifest
-    return 3 + bool(m.counts) + (0 if table.key is None else 2 + bool(m.filter))
+    """Maps of a rule kind: cells, records and images; and what a key is looked up in."""
+    return 3 + (0 if table.key is None else 2 + bool(table.manifest.filter))
 
 
 def _walked(table: Table) -> int:

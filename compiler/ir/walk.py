@@ -163,6 +163,11 @@ def tables_of(function: Function) -> set[str]:
     return found | {x.table for x in uses}
 
 
+def counted_in(function: Function) -> set[str]:
+    """Prefixes of the rule kinds whose rules it counts."""
+    return {s.table for s in statements(function.body) if isinstance(s, CountRule)}
+
+
 def states_of(function: Function) -> set[str]:
     """Prefixes of the states whose maps it uses."""
     return {x.state for x in expressions(function.body) if isinstance(x, StateCall)}

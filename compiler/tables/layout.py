@@ -8,7 +8,7 @@ chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ...lang.contract.base.lists import bytes_of
@@ -20,6 +20,7 @@ from .fixed import fixed_masks
 MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
 SEQUENCE_BITS = 48
+PAGE = 4096
 
 
 #: What a member of a record or an entry cannot be called: words of C, macros, and what such a
@@ -78,9 +79,23 @@ class Table(Frozen):
 
 def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
     """Lay out every rule kind; `reads` says what the stages take from records."""
-    return tuple(
-        _table(pipeline, rule, number, reads) for number, rule in enumerate(pipeline.rules, start=1)
+    made, at = [], 0
+    for number, rule in enumerate(pipeline.rules, start=1):
+        table = _table(pipeline, rule, number, reads)
+        kind = table.manifest
+        if kind.counts:
+            table = replace(table, manifest=replace(kind, counts_at=at))
+            at += kind.counts_each * kind.cells
+        made.append(table)
+    return tuple(made)
+
+
+def row_of_counts(kinds: Iterable[m.RuleKind]) -> int:
+    """Elements of a row of the map `counts`: whole pages, so that no two CPUs share one."""
+    most = max(
+        (k.counts_at + k.counts_each * k.cells for k in kinds if k.counts_at is not None), default=0
     )
+    return -(-most * m.COUNTS_SIZE // PAGE) * PAGE // m.COUNTS_SIZE
 
 
 # ---- what the data path reads ---------------------------------------------------------------

@@ -42,7 +42,8 @@ def _offloaded(table: Table, referred: bool) -> Table:
         table,
         manifest=replace(
             kind, cells=rule.capacity + 1, records=rule.capacity + 1, entries=entries[way],
-            filter=0, offload=described, tuples=MASKS_MOST if way == "masked" else kind.tuples,
+            filter=0, counts_at=None, offload=described,
+            tuples=MASKS_MOST if way == "masked" else kind.tuples,
         ),
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from .map_spec import MapSpec, MapType
 from .maps import Map
 
 _ONLINE = "/sys/devices/system/cpu/online"
+_POSSIBLE = Path("/sys/devices/system/cpu/possible")
 _REALTIME = Path("/sys/kernel/realtime")
 
 
@@ -73,6 +74,11 @@ def online_cpus() -> set[int]:
         return set(parse_cpus(os.read(fd, 65536).decode()))
     finally:
         os.close(fd)
+
+
+def cpu_numbers() -> int:
+    """From 0 up to that of the last CPU that the machine may ever have; they may have gaps."""
+    return max(parse_cpus(_POSSIBLE.read_text())) + 1
 
 
 @lru_cache(maxsize=8)

@@ -43,7 +43,8 @@ class Map(Descriptor):
         self.element_size = self.spec.value_size
         if self.per_cpu:
             self.element_size = self.spec.stride * libbpf.possible_cpus()
-        self._mappings: list[tuple[mmap.mmap, memoryview]] = []
+        self._memory: mmap.mmap | None = None
+        self._views: list[memoryview] = []
         calls = libbpf.lib() if self.spec.type in _WAITING else libbpf.fast()
         self._update, self._lookup = calls.bpf_map_update_elem, calls.bpf_map_lookup_elem
         self._delete, self._next = calls.bpf_map_delete_elem, calls.bpf_map_get_next_key
@@ -215,21 +216,22 @@ class Map(Descriptor):
         memory until they go."""
         length = self.spec.stride * self.spec.max_entries
         try:
-            memory = mmap.mmap(self.fileno(), length, mmap.MAP_SHARED)
+            self._memory = self._memory or mmap.mmap(self.fileno(), length, mmap.MAP_SHARED)
         except OSError as error:
             fix = "" if self.spec.flags & BPF_F_MMAPABLE else "it is no BPF_F_MMAPABLE array"
             raise BpfError(f"mmap map `{self.name}`", error.errno or EINVAL, fix=fix) from None
-        view = memoryview(memory)
-        self._mappings.append((memory, view))
-        return view
+        self._views.append(memoryview(self._memory))
+        return self._views[-1]
 
     def close(self) -> None:
         """Give the map up and release its views. May be called again."""
-        for memory, view in getattr(self, "_mappings", ()):
+        memory = getattr(self, "_memory", None)
+        if memory is not None:
             with suppress(BufferError):  # someone's array still looks at it: freed with that
-                view.release()
+                for view in self._views:
+                    view.release()
                 memory.close()
-        self._mappings = []
+        self._memory, self._views = None, []
         super().close()
 
     # Errors

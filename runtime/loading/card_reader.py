@@ -68,7 +68,7 @@ class CardReader(Reader):
     def _slots(self, kind: RuleKind, revision: int) -> Array:
         return slots_at(kind, *_arrays(self._memory, kind), revision)
 
-    def _counts(self, kind: RuleKind, cells: Array) -> Array:
+    def tallies(self, kind: RuleKind, cells: Array) -> Array:
         counts = self.map(f"{kind.prefix}_counts")
         each = [counts.lookup(int(cell).to_bytes(4, "little")) or bytes(16) for cell in cells]
         words: Array = np.frombuffer(b"".join(each), "<u8").reshape(len(cells), 2)

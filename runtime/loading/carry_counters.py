@@ -1,9 +1,10 @@
 """Carries counters and entries of states into a release that has new maps for them.
 
-Old counts go into maps named `…_before`: what NAME_before (by cell, as NAME_counts is without CPUs)
-and `events_before` hold is added to what the release counts itself. Entries of a state whose size
-changed are copied. Both are written from the old release as often as needed: before ports are
-switched, and again when no packet is in the old programs any more.
+Old counts of rules go into the first row of the map `counts`. Those of events go into the map
+`events_before`, and in layout 1 those of rules into NAME_before (by cell): what they hold is added
+to what the release counts itself. Entries of a state whose size changed are copied. All are written
+from the old release as often as needed: before ports are switched, and again when no packet is in
+the old programs any more.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import SEEN
 from ..kernel.handles import Map, MapSpec, MapType, Pin
 from ..kernel.map_spec import BPF_F_MMAPABLE
-from ..rules.sums import before_of
+from ..rules.counters import before_of
 from .reader import Reader
 
 
@@ -39,15 +39,15 @@ def carry_counters(
         kind, old_kind = new.manifest.rule(name), old.manifest.rule(was)
         rules, old_rules = new.table(kind), old.table(old_kind)
         _, at, old_at = np.intersect1d(rules.sequences, old_rules.sequences, return_indices=True)
-        sums = old.counts(old_kind, old_rules.cells[old_at])
-        _write(new.map(before_of(f"{kind.prefix}_counts")), rules.cells[at], sums)
+        sums = old.counters(old_kind).sums(old_rules.cells[old_at])
+        new.counters(kind).carry(rules.cells[at], sums)
     if events:
         now = {was: name for name, was in kinds.items()}  # the reason of "miss" is a kind
         counts = {(c.group, now.get(c.reason, c.reason)): count for c, count in old.events()}
         sums = np.zeros((len(new.manifest.counters), 1), np.uint64)
         for counter in new.manifest.counters:
             sums[counter.index] = counts.get((counter.group, counter.reason), 0)
-        _write(new.map(before_of("events")), np.arange(len(sums)), sums)
+        np.frombuffer(new.map(before_of("events")).mmap(), "<u8")[: len(sums)] = sums[:, 0]
 
 
 def _copy(entries: Map, into: Map) -> None:
@@ -61,8 +61,3 @@ def _copy(entries: Map, into: Map) -> None:
 
 def _seen(entry: bytes) -> int:
     return int.from_bytes(entry[:SEEN], "little")
-
-
-def _write(into: Map, at: npt.NDArray[np.int64], values: npt.NDArray[np.uint64]) -> None:
-    words = np.frombuffer(into.mmap(), "<u8").reshape(into.spec.max_entries, -1)
-    words[at] = values

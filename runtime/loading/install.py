@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
-from ..kernel.handles import (
-    Map,
-    MapType,
-    Object,
-    Pin,
-    Program,
-    ensure_bpffs,
-)
+from ..kernel.grace import cpu_numbers
+from ..kernel.handles import Map, MapType, Object, Pin, Program, ensure_bpffs
 from ..kernel.libbpf import possible_cpus
 from .bundle import Bundle
 from .releases import write_bytes
@@ -62,6 +56,8 @@ def prepare_object(manifest: Manifest, found: Object) -> None:
     check_object(manifest, found)
     if manifest.scratch.steered is not None:
         found.set_max_entries("cpus", possible_cpus())
+    if manifest.counts:
+        found.set_max_entries("counts", (1 + cpu_numbers()) * manifest.counts)
 
 
 def check_object(manifest: Manifest, found: Object) -> None:
@@ -78,6 +74,10 @@ def check_object(manifest: Manifest, found: Object) -> None:
             spec = specs.get(f"{kind.prefix}_{suffix}")
             if spec is None or (spec.value_size, spec.max_entries) != (size, entries):
                 missing.append(f"{kind.prefix}_{suffix}")
+    if manifest.counts:
+        spec = specs.get("counts")
+        if spec is None or (spec.value_size, spec.max_entries) != (COUNTS_SIZE, manifest.counts):
+            missing.append("counts")
     if missing:
         path = Path(f"{manifest.pipeline}.bpf.o")
         raise errors.refused(errors.foreign_object(path, f"no {', '.join(missing)}"))

@@ -19,8 +19,8 @@ def elements_of(kind: RuleKind) -> list[str]:
 
 
 def maps_reusable(old: Manifest, change: KindChange, new: Manifest, answers: Answers) -> bool:
-    """Whether the kind's maps, and every rule in them, are exactly as the new build would write
-    them; the kinds that its records point at are not looked at."""
+    """Whether the kind's maps but for its counters, and every rule in them, are exactly as the new
+    build would write them; the kinds that its records point at are not looked at."""
     kind, other = change.old, change.new
     if other is None or None in change.elements.values() or other.capacity < kind.capacity:
         return False
@@ -60,7 +60,9 @@ def _plain(kind: RuleKind, other: RuleKind) -> RuleKind:
     """The kind without what stored bytes do not depend on, with members named as in `other`."""
     names = {member.offset: member.name for member in other.record}
     record = tuple(replace(m, name=names.get(m.offset, m.name)) for m in kind.record)
-    return replace(kind, name="", doc="", number=0, capacity=0, requires=(), record=record)
+    return replace(
+        kind, name="", doc="", number=0, capacity=0, requires=(), record=record, counts_at=None
+    )
 
 
 class _Renaming:

@@ -32,16 +32,15 @@ from ..base.paths import this_namespace
 from ..kernel.handles import BpfError, Map
 from ..ports.ports import PortConfig
 from ..rules.bulk import rows
+from ..rules.counters import Counters, before_of, counters_of, read_sums
 from ..rules.images import LIVE, ImageCodec, of_heads
 from ..rules.moment import Counted, Moment, Rules, slots_at
 from ..rules.report import Entry
-from ..rules.sums import before_of, read_sums
 from ..rules.tables import EPOCHS, SLOT
 from .pinned_maps import PinGone, PinnedMaps
 from .releases import about_id, pick, read_about, release_of
 
 _ATTEMPTS = 100
-_FEW = 32  # elements that are better read one by one
 
 Array = npt.NDArray[Any]
 
@@ -56,6 +55,7 @@ class Reader:
         self._owned = ExitStack()
         self._maps = PinnedMaps(self.name)
         self._views: dict[str, memoryview] = {}
+        self._counters: dict[str, Counters] = {}
         try:
             self._open(release)
             self.manifest: Manifest = from_json(self.about["manifest"])
@@ -174,37 +174,21 @@ class Reader:
         epoch = self.map("control").mmap().cast("Q")[0]
         return self._rules(kind, slots_at(self._cells(kind), epoch))
 
-    def counts(self, kind: RuleKind, cells: Array) -> Array:
-        """Packets and bytes of these cells, with what builds before this one counted."""
-        sums = self._counts(kind, cells)[:, :2]
-        if (before := before_of(f"{kind.prefix}_counts")) in self._maps:
-            sums = sums + np.frombuffer(self._memory(before), "<u8").reshape(-1, 2)[cells]
-        return sums
-
     def tallies(self, kind: RuleKind, cells: Array) -> Array:
-        """As `counts`, followed by packets by size if the kind counts those (of this build
-        only)."""
-        sums = self.counts(kind, cells)
+        """Packets and bytes of these cells, then packets by size if the kind counts those."""
+        words = self.counters(kind).sums(cells)
         if "sizes" not in kind.counts:
-            return sums
-        words = self._counts(kind, cells)
-        sizes = words[:, 2:]
-        above = words[:, :1] - sizes.sum(axis=1, keepdims=True, dtype=np.uint64)
-        return np.hstack((sums, sizes, above))
+            return words
+        above = words[:, :1] - words[:, 2:].sum(axis=1, keepdims=True, dtype=np.uint64)
+        return np.hstack((words, above))
 
-    def _counts(self, kind: RuleKind, cells: Array) -> Array:
-        """The words of these cells: packets, bytes, packets by size."""
-        counters = self.map(f"{kind.prefix}_counts")
-        words = counters.spec.stride // 8
-        if not len(cells):
-            return np.zeros((0, words), np.uint64)
-        if len(cells) < _FEW:
-            each = [counters.lookup_per_cpu(int(cell).to_bytes(4, "little")) for cell in cells]
-            found = np.frombuffer(b"".join(b"".join(e or ()) for e in each), "<u8")
-            few: Array = found.reshape(len(cells), -1, words).sum(axis=1)
-            return few
-        many: Array = read_sums(counters, int(cells.max()) + 1)[cells]
-        return many
+    def counters(self, kind: RuleKind) -> Counters:
+        """Of a kind that counts."""
+        if kind.name not in self._counters:
+            found = counters_of(self.manifest, kind, self._maps)
+            assert found is not None
+            self._counters[kind.name] = found
+        return self._counters[kind.name]
 
     # ---- numbers alone, give or take what just changes ----------------------------------------
 

@@ -57,8 +57,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class KindChange:
-    """What happens to a kind's rules. `new` None: they are dropped; `kept`: their maps are reused.
-    `elements` by their names in the running build."""
+    """What happens to a kind's rules. `new` None: they are dropped; `kept`: their maps are reused
+    (for counters see `SchemaChange.counters_kept`). `elements` by their names in the running
+    build."""
 
     old: RuleKind
     new: RuleKind | None
@@ -89,6 +90,23 @@ class SchemaChange:
             for manifest, of in ((self.old, self.states[name]), (self.new, name))
         )
         return old.capacity == new.capacity
+
+    def counters_kept(self, kind: KindChange) -> bool:
+        """Whether a kind's rules are counted where they were; else what was counted is carried."""
+        if kind.new is None or not kind.kept:
+            return False
+        return kind.old.counts_at == kind.new.counts_at and (
+            kind.new.counts_at is None or self.counts_kept
+        )
+
+    @property
+    def counts_kept(self) -> bool:
+        """Whether all kinds lie in the map `counts` as they did, so that both builds can use it."""
+        pairs = [(k.old.counts_at, k.new.counts_at if k.new and k.kept else None)
+                 for k in self.kinds.values() if k.old.counts_at is not None]  # fmt: skip
+        counting = sum(kind.counts_at is not None for kind in self.new.rules)
+        same = all(was == now for was, now in pairs) and len(pairs) == counting
+        return same and 0 < self.old.counts == self.new.counts
 
     @property
     def events_kept(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.handles import MapSpec, Object
@@ -38,9 +38,15 @@ def memory_of_tables(
     """In order of declaration; last, all maps that do not grow with a capacity. `cpus`: possible
     CPUs of the machine."""
     maps = {name: map_memory(spec, cpus) for name, spec in specs.items()}
-    kinds = [(kind.name, "rule kind", kind.capacity) for kind in manifest.rules]
-    states = [(state.name, "state", state.capacity) for state in manifest.states]
-    found = [_table(*each, list(_taken(maps, each[0].lower()))) for each in (*kinds, *states)]
+    counted, found = maps.pop("counts", None) is not None, []
+    for kind in manifest.rules:
+        parts = [*_taken(maps, kind.prefix)]
+        if counted and kind.counts_at is not None:
+            size = COUNTS_SIZE * kind.counts_each * kind.cells * (1 + cpus)
+            parts.append(MapMemory(size, size))
+        found.append(_table(kind.name, "rule kind", kind.capacity, parts))
+    for state in manifest.states:
+        found.append(_table(state.name, "state", state.capacity, [*_taken(maps, state.prefix)]))
     return [*found, _table("other maps", "", 0, list(maps.values()))]
 
 

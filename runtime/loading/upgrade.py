@@ -13,14 +13,14 @@ the same rules, and those of kinds and states that are kept in the same maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from errno import ENOENT, ENOLINK
 from pathlib import Path
 from typing import Any
 
-from ...lang.contract.manifest.manifest import from_json
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, from_json
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
@@ -29,8 +29,8 @@ from ..kernel.handles import BpfError, Link, Map, Pin, Program
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
 from ..ports.ports import PortConfig
+from ..rules.counters import before_of
 from ..rules.plans import Changes
-from ..rules.sums import before_of
 from . import attach
 from . import upgrade_errors as errors
 from .bundle import Bundle
@@ -45,7 +45,7 @@ from .reader import Reader
 from .releases import put_in_force, release_of, releases_of, write_about
 from .schema_change import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
 
-_MAPS = ("cells", "records", "images", "tuples", "entries", "filter", "counts", "before")
+_MAPS = ("cells", "records", "images", "tuples", "entries", "filter")
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,8 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
             Pin.create(table, folder / "maps" / name)
     for name in about["carried"]["kinds"]:
         kind = change.new.rule(name)
-        create_before(folder / "maps", f"{kind.prefix}_counts", 16, kind.cells)
+        if kind.counts_at is None:
+            create_before(folder / "maps", f"{kind.prefix}_counts", COUNTS_SIZE, kind.cells)
     if not change.events_kept:
         create_before(folder / "maps", "events", 8, len(change.new.counters))
     _same_epoch(running, folder)
@@ -205,19 +206,22 @@ def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
 
 
 def _carried(change: SchemaChange) -> dict[str, str]:
-    """Kinds of the new build with new maps for their counters, and their old names."""
+    """Kinds of the new build that count elsewhere than before, and their old names."""
     return {
         kind.new.name: kind.old.name
         for kind in change.kinds.values()
-        if kind.new and not kind.kept and kind.old.counts and kind.new.counts
+        if kind.new and kind.old.counts and kind.new.counts and not change.counters_kept(kind)
     }
 
 
 def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
     """The maps that are reused, by their names in the new build."""
     pairs = [("events", "events"), (before_of("events"),) * 2] if change.events_kept else []
+    pairs += [("counts", "counts")] if change.counts_kept else []
     for kind in change.kinds.values():
-        pairs += _pairs(kind) if kind.kept else []
+        pairs += _pairs(kind, _MAPS) if kind.kept else []
+        if change.counters_kept(kind) and kind.old.counts_at is None:
+            pairs += _pairs(kind, ("counts", "before"))
     if any(counter.reason == "icmp limit" for counter in change.new.counters):
         # the limit is the edge's, not the build's
         pairs += [("icmp_budget", "icmp_budget"), ("icmp_taker", "icmp_taker")]
@@ -228,9 +232,9 @@ def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
     return {name: running.maps[was] for name, was in pairs if was in running.maps}
 
 
-def _pairs(kind: KindChange) -> list[tuple[str, str]]:
+def _pairs(kind: KindChange, maps: Iterable[str]) -> list[tuple[str, str]]:
     assert kind.new is not None
-    return [(f"{kind.new.prefix}_{each}", f"{kind.old.prefix}_{each}") for each in _MAPS]
+    return [(f"{kind.new.prefix}_{each}", f"{kind.old.prefix}_{each}") for each in maps]
 
 
 def _is_before(name: str) -> bool:

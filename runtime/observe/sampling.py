@@ -80,7 +80,7 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
 
 def _kind(reader: Reader, kind: RuleKind, revision: int) -> KindSample:
     cells, sequences = reader.live(kind, revision)
-    counts = reader.counts(kind, cells) if kind.counts else np.zeros((0, 2), np.uint64)
+    counts = reader.tallies(kind, cells)[:, :2] if kind.counts else np.zeros((0, 2), np.uint64)
     return KindSample(kind, len(cells), reader.masks(kind, revision), cells, sequences, counts)
 
 

@@ -74,19 +74,11 @@ def _read(table: Table, died: bool) -> None:
         # Cells that lead nowhere are zero; their counters are.
         zero = np.ones(len(cells), dtype=bool)
         zero[live] = False
-        _clear_counts(table, zero)
-        cells[np.flatnonzero(zero)[1:]] = 0
+        dead = np.flatnonzero(zero)
+        if table.counters is not None:
+            table.counters.clear(dead[table.counters.sums(dead).any(axis=1)])
+        cells[dead[1:]] = 0
     _read_keys(table, heads, live)
-
-
-def _clear_counts(table: Table, dead: npt.NDArray[np.bool_]) -> None:
-    if table.counts is None:
-        return
-    for counters in (table.counts, table.before):
-        if counters is not None:
-            _, values = counters.read_all()
-            words = np.frombuffer(values, dtype="<u8").reshape(len(dead), -1)
-            table.zero_counts(np.flatnonzero(words.any(axis=1) & dead).tolist())
 
 
 def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.intp]) -> None:

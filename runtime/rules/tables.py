@@ -19,6 +19,7 @@ from ...lang.contract.rules.rules import Reference, Rule
 from ..kernel.maps import Map
 from .bloom import Filter
 from .codec import KindCodec, NextHopOf
+from .counters import counters_of
 from .directory import Directory
 from .images import ImageCodec
 from .matches import MatchCodec, Matches
@@ -27,7 +28,6 @@ SLOT = 0xFFFFFF
 EPOCHS = 1 << 16
 ENTRY = struct.Struct("<IIQ")
 ENTRIES = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
-_COUNTS = struct.Struct("<QQ")
 
 
 class NoRoom(Exception):
@@ -119,8 +119,7 @@ class Table:
         self.record_stride = maps[f"{prefix}_records"].spec.stride
         self.image_stride = maps[f"{prefix}_images"].spec.stride
         self.entries = maps.get(f"{prefix}_entries")
-        self.counts = maps.get(f"{prefix}_counts")
-        self.before = maps.get(f"{prefix}_before")  # of builds before: loading/carry_counters.py
+        self.counters = counters_of(manifest, kind, maps)
         self.directory: Directory | None = None
         self.filter: Filter | None = None
         if self.entries is not None:
@@ -133,7 +132,6 @@ class Table:
         self.ids: MutableMapping[int, int] = {}
         self.free_cells = Pool(kind.name, "cells", kind.cells)
         self.free_slots = Pool(kind.name, "records", kind.records)
-        self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
 
     def close(self) -> None:
         self.cells.release()
@@ -222,16 +220,3 @@ class Table:
         self.entries.delete_batch(b"".join(keys))
         for key in keys:
             self.directory.release(key)
-
-    # ---- counters ---------------------------------------------------------------------------
-
-    def zero_counts(self, cells: list[int]) -> None:
-        if self.counts is None or not cells:
-            return
-        keys = struct.pack(f"<{len(cells)}I", *cells)
-        if self.before is not None:
-            self.before.update_batch(keys, bytes(_COUNTS.size) * len(cells))
-        if len(cells) == 1:
-            self.counts.update(keys, self._no_counts)
-        else:
-            self.counts.update_batch(keys, self._no_counts * len(cells))

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
+import numpy as np
+
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.interleaving import NONE, YieldPoint, paced
 from ...lang.contract.rules.rules import Reference, Rule
@@ -314,7 +316,8 @@ class Writer:
             mine = [step for step in gone if step.table is table]
             table.withdraw([key for step in mine for key in table.keys_of(step.rule, step.cell)])
             cells = [step.cell for step in mine]
-            table.zero_counts(cells)
+            if table.counters is not None:
+                table.counters.clear(np.array(cells))
             table.free_cells.give_many(cells)
         del self._retired[-most:]
         self._broken = False

@@ -33,9 +33,9 @@ from ..ports.ports import (
     write_ports,
     write_queues,
 )
+from ..rules.counters import read_sums
 from ..rules.plans import Changes, Plan
 from ..rules.recovery import recover
-from ..rules.sums import read_sums
 from ..rules.transaction import Writer
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
@@ -231,9 +231,9 @@ class PrivateRun:
 
     def _counts(self) -> dict[str, npt.NDArray[np.uint64]]:
         return {
-            name: read_sums(table.counts, table.free_cells.top)[:, :2]
+            name: table.counters.sums(np.arange(table.free_cells.top))[:, :2]
             for name, table in self.writer.tables.items()
-            if table.counts is not None and table.sequences
+            if table.counters is not None and table.sequences
         }
 
     def _counted(

@@ -137,9 +137,18 @@ static __always_inline u64 epoch_now(void)
 	return c ? epoch_of(*(volatile u64 *)&c->epoch) : 0;
 }
 
-static __always_inline void count_rule(void *map, u32 cell, u64 length)
+/* A row for each CPU once it is loaded, behind one of the control plane's own. */
+ARRAY_MAP(counts, struct counts, 140032, BPF_F_MMAPABLE);
+
+static __always_inline struct counts *counts_at(u32 at)
 {
-	struct counts *counts = bpf_map_lookup_elem(map, &cell);
+	at += (bpf_get_smp_processor_id() + 1) * 140032;
+	return bpf_map_lookup_elem(&counts, &at);
+}
+
+static __always_inline void count_rule(u32 at, u64 length)
+{
+	struct counts *counts = counts_at(at);
 
 	if (counts) {
 		counts->packets += 1;
@@ -238,8 +247,12 @@ struct overlay_record {
 };
 
 RULE_MAPS(overlay, 513, 513, 136);
-PERCPU_MAP(overlay_counts, struct counts, 513);
 KEY_MAPS(overlay, 2, 16, 1024, 8, 8);
+
+static __always_inline void overlay_count(u32 cell, u64 length)
+{
+	count_rule(0 + cell, length);
+}
 
 static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
 {
@@ -286,9 +299,13 @@ struct pdr_record {
 };
 
 RULE_MAPS(pdr, 131073, 131073, 104);
-PERCPU_MAP(pdr_counts, struct counts, 131073);
 KEY_MAPS(pdr, 4, 28, 131072, 256, 8);
 FILTER_MAP(pdr, 8192);
+
+static __always_inline void pdr_count(u32 cell, u64 length)
+{
+	count_rule(513 + cell, length);
+}
 
 static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
 {
@@ -319,7 +336,11 @@ struct far_record {
 };
 
 RULE_MAPS(far, 8193, 8193, 56);
-PERCPU_MAP(far_counts, struct counts, 8193);
+
+static __always_inline void far_count(u32 cell, u64 length)
+{
+	count_rule(131586 + cell, length);
+}
 
 static __always_inline u32 far_slot_of(u32 cell, u64 epoch)
 {
@@ -906,7 +927,7 @@ static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		count_rule(&pdr_counts, cell_17, st->scratch->length);
+		pdr_count(cell_17, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
@@ -938,7 +959,7 @@ static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		count_rule(&pdr_counts, cell_20, st->scratch->length);
+		pdr_count(cell_20, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
@@ -1163,7 +1184,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 		struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
 		if (unlikely(!far_2))
 			return internal();
-		count_rule(&far_counts, cell_1, st->scratch->length);
+		far_count(cell_1, st->scratch->length);
 		/* linx.hp:93: match FAR.action */
 		u64 value_3 = far_2->action;
 		if (value_3 == IE_ACTION_DROP) {
@@ -1182,7 +1203,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 						st->scratch->epoch);
 				if (unlikely(!overlay_5))
 					return internal();
-				count_rule(&overlay_counts, referred_4, st->scratch->length);
+				overlay_count(referred_4, st->scratch->length);
 				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
 				u32 outer_src_6 = overlay_5->local_ip;
 				u32 outer_dst_7 = overlay_5->remote_ip;
@@ -1246,7 +1267,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		count_event(EVENT_MISS_LBR);
 		return default_action();
 	}
-	count_rule(&far_counts, chosen_1, st->scratch->length);
+	far_count(chosen_1, st->scratch->length);
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
@@ -1266,7 +1287,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 					st->scratch->epoch);
 			if (unlikely(!overlay_10))
 				return internal();
-			count_rule(&overlay_counts, referred_9, st->scratch->length);
+			overlay_count(referred_9, st->scratch->length);
 			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
 			u32 outer_src_11 = overlay_10->local_ip;
 			u32 outer_dst_12 = overlay_10->remote_ip;
@@ -1423,7 +1444,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	if (!st->overlay_rule)
 		count_event(EVENT_MISS_OVERLAY);
 	else
-		count_rule(&overlay_counts, cell_22, st->scratch->length);
+		overlay_count(cell_22, st->scratch->length);
 	if (!st->overlay_rule)
 		return pass();
 	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
@@ -1594,7 +1615,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 		struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
 		if (unlikely(!far_2))
 			return internal();
-		count_rule(&far_counts, cell_1, st->scratch->length);
+		far_count(cell_1, st->scratch->length);
 		/* linx.hp:93: match FAR.action */
 		u64 value_3 = far_2->action;
 		if (value_3 == IE_ACTION_DROP) {
@@ -1616,7 +1637,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 						st->scratch->epoch);
 				if (unlikely(!overlay_5))
 					return internal();
-				count_rule(&overlay_counts, referred_4, st->scratch->length);
+				overlay_count(referred_4, st->scratch->length);
 				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
 				u32 outer_src_6 = overlay_5->local_ip;
 				u32 outer_dst_7 = overlay_5->remote_ip;
@@ -1679,7 +1700,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			return closed_17 & 7;
 		return pass();
 	}
-	count_rule(&far_counts, chosen_1, st->scratch->length);
+	far_count(chosen_1, st->scratch->length);
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
 	u64 value_8 = st->far_rule->action;
@@ -1702,7 +1723,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 					st->scratch->epoch);
 			if (unlikely(!overlay_10))
 				return internal();
-			count_rule(&overlay_counts, referred_9, st->scratch->length);
+			overlay_count(referred_9, st->scratch->length);
 			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
 			u32 outer_src_11 = overlay_10->local_ip;
 			u32 outer_dst_12 = overlay_10->remote_ip;

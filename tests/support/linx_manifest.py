@@ -121,7 +121,9 @@ LBR = kind(
 )  # fmt: skip
 
 
-def linx(rules: Sequence[RuleKind] = (OVERLAY, PDR, FAR, LBR), **capacity: int) -> Manifest:
+def linx(
+    rules: Sequence[RuleKind] = (OVERLAY, PDR, FAR, LBR), counts: int = 0, **capacity: int
+) -> Manifest:
     """The manifest; `PDR=4` gives that kind another capacity."""
     from dataclasses import replace
 
@@ -129,5 +131,5 @@ def linx(rules: Sequence[RuleKind] = (OVERLAY, PDR, FAR, LBR), **capacity: int) 
     return Manifest(
         format=FORMAT, pipeline="linx", source="linx.hp", digest="", join="staged",
         roles=("lan", "wan"), default="pass", elements=ELEMENTS, rules=made, counters=(),
-        programs=(), scratch=Scratch(0), max_ports=64,
+        programs=(), scratch=Scratch(0), max_ports=64, counts=counts,
     )  # fmt: skip

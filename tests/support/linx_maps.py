@@ -16,6 +16,7 @@ from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from helioc.lang.text.source import Source
 from helioc.runtime.kernel.handles import Map, Object
 from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.install import prepare_object
 from helioc.runtime.rules.plans import Changes, Plan
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
@@ -54,6 +55,7 @@ def bare_maps(**entries: int) -> Iterator[dict[str, Map]]:
     with Object.open(bundle().object, name="linx") as loaded:
         for program in loaded.program_names():
             loaded.skip(program)
+        prepare_object(bundle().manifest, loaded)
         for name, size in entries.items():
             loaded.set_max_entries(name, size)
         loaded.load()

@@ -14,7 +14,7 @@ from helioc.runtime.kernel.programs import RunResult
 from helioc.runtime.kernel.structures import RunOpts
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.ports.ports import write_ports
-from helioc.runtime.rules.sums import read_sums
+from helioc.runtime.rules.counters import read_sums
 from helioc.runtime.testrun.kernel_backend import KernelBackend
 from helioc.runtime.testrun.private_run import PrivateRun, Rules
 

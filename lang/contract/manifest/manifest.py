@@ -15,11 +15,15 @@ from ...text.frozen import Frozen
 from .parse_graph import ParseGraph
 
 FORMAT = 1
+#: How rules lie in the maps, as this release writes it, and all that it reads: see `RuleKind`.
+LAYOUT, LAYOUTS = 2, (1, 2)
 
 #: Bytes of `struct next_hop` in a record: see `helio.bpf.h`.
 NEXT_HOP_SIZE = 24
 #: Bytes in front of a state's entry: when it was written.
 SEEN = 8
+#: Bytes of an element of the map `counts`: packets, bytes.
+COUNTS_SIZE = 16
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
 #: Receive queues that a packet can be sent to.
@@ -149,8 +153,10 @@ class RuleKind(Frozen):
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
     NAME_entries   HASH, key_size -> struct entry
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
-    NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`); u64[6] packets
-                   by size, if it counts `sizes`
+
+    A kind that `counts` has elements of the map `counts` (see `Manifest`), by cell, from
+    `counts_at` of each row on: one, or four if it counts `sizes`, of which the last three are
+    u64[6] packets by size. In layout 1 it has a map of its own: NAME_counts, PERCPU_ARRAY by cell.
 
     `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
     for a kind that nothing looks up; else key_size is a multiple of 4. In the key the last two
@@ -191,10 +197,16 @@ class RuleKind(Frozen):
     filter: int = 0  # bits, a power of two; 0: there is none
     doc: str = ""
     offload: Offload | None = None
+    counts_at: int | None = None
 
     @property
     def prefix(self) -> str:
         return self.name.lower()
+
+    @property
+    def counts_each(self) -> int:
+        """Elements of the map `counts` for a cell."""
+        return 4 if "sizes" in self.counts else 1
 
 
 class Slot(Frozen):
@@ -260,7 +272,11 @@ class Manifest(Frozen):
     (`send back`, `reply icmp`). `atomic`: what takes effect as a whole. Of a card's program
     (`target` "nfp") the kinds' maps are those that their `offload` describes, `events` is an ARRAY,
     `control` an ARRAY of one u64, the default verdict; `local` and `local6` are there if a stage
-    asks."""
+    asks.
+
+    `counts`, if it is not 0, is the length of a row of the ARRAY `counts`, mmapable, of u64
+    packets, u64 bytes. Row 0 has what builds before this one counted; CPU n adds to row n + 1. As
+    the object has it, the map has one row. `layout`: of LAYOUTS."""
 
     format: int
     pipeline: str
@@ -282,6 +298,8 @@ class Manifest(Frozen):
     states: tuple[State, ...] = ()
     doc: str = ""
     anatomy: ParseGraph | None = None
+    layout: int = 1
+    counts: int = 0
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)
@@ -313,6 +331,10 @@ def from_json(text: str) -> Manifest:
     if type(found) is not int or found != FORMAT:
         said = found if isinstance(found, int) and 0 <= found < 1 << 32 else "that it says"
         raise ManifestError(f"the format {said} is not the {FORMAT} that this release reads")
+    layout = data.get("layout", 1)
+    if type(layout) is not int or layout not in LAYOUTS:
+        known = " or ".join(map(str, LAYOUTS))
+        raise ManifestError(f"the layout {layout!r:.40} is not {known}, which this release reads")
     from .manifest_check import inconsistencies  # which imports this module
     from .typed_json import Misfit, build
 

@@ -35,6 +35,7 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
     kinds = [rule.name for rule in manifest.rules]
     yield from _distinct("rule kind", kinds)
     yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])
+    yield from _counters(manifest)
     known = {element.name for element in manifest.elements}
     for rule in manifest.rules:
         for wrong in (*_counts(rule), *_names(rule, kinds, known)):
@@ -43,6 +44,18 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
         for rule in manifest.rules:
             for wrong in (*_key(manifest, rule), *_record(manifest, rule), *_roles(manifest, rule)):
                 yield f"{rule.name}: {wrong}"
+
+
+def _counters(manifest: Manifest) -> Iterator[str]:
+    """What kinds have of a row of the map `counts` lies in it, and no two have the same of it."""
+    end = 0
+    placed = [rule for rule in manifest.rules if rule.counts_at is not None]
+    for rule in sorted(placed, key=lambda rule: rule.counts_at or 0):
+        if not rule.counts or rule.counts_at is None or rule.counts_at < end:
+            yield f"{rule.name}: `counts_at` is {rule.counts_at}, which is not its own"
+        end = (rule.counts_at or 0) + rule.counts_each * rule.cells
+    if not end <= manifest.counts <= _U32:
+        yield f"`counts` is {manifest.counts}, not {end} to {_U32}"
 
 
 def _elements(manifest: Manifest) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import check_file
@@ -14,7 +15,6 @@ from helioc.lang.contract.world.environment import Environment, Port
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules.moment import SIZES
-from helioc.runtime.rules.sums import read_sums
 from helioc.runtime.testrun.private_run import PrivateRun
 
 HP = Path(__file__).with_name("sizes.hp")
@@ -39,8 +39,8 @@ def counted(run: PrivateRun, sizes: list[int]) -> list[int]:
         run.run(bytes(12) + b"\x08\x00" + bytes(size - FCS - 14), 1)
     table = run.writer.tables["TYPE"]
     (cell,) = table.sequences.values()
-    assert table.counts is not None
-    words: list[int] = read_sums(table.counts, cell + 1)[cell].tolist()
+    assert table.counters is not None
+    words: list[int] = table.counters.sums(np.array([cell]))[0].tolist()
     return words
 
 

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.rules.counters import FlatCounters
 from helioc.runtime.rules.directory import Tuple
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.steps import Steps
@@ -75,14 +76,14 @@ def test_cells_are_reused_and_their_counters_begin_at_zero() -> None:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         table = rules.writer.tables["FAR"]
         cell = table.ids[1]
-        counts = maps["far_counts"]
-        key = cell.to_bytes(4, "little")
-        counts.update(key, b"\1" * counts.element_size)
+        counters = table.counters
+        assert isinstance(counters, FlatCounters)
+        counters.words[:, cell] = 1
         rules.tell("delete FAR 1")
         rules.writer.settle()
         rules.tell("create FAR 2 [(action, u8, DROP)]")
         assert table.ids[2] == cell
-        assert not any(b"".join(counts.lookup_per_cpu(key) or [b"?"]))
+        assert not counters.words[:, cell].any()
 
 
 def test_a_cell_changes_once_in_a_grace_period() -> None:
