@@ -299,13 +299,13 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
  */
 
 /* The maps of every rule kind. */
-#define RULE_MAPS(kind, cells_, records_, image_size)                                              \
+#define RULE_MAPS(kind, cells_, slots, image_size)                                                 \
 	struct kind##_image {                                                                      \
 		u8 bytes[image_size];                                                              \
 	};                                                                                         \
 	ARRAY_MAP(kind##_cells, u64, cells_, BPF_F_MMAPABLE);                                      \
-	ARRAY_MAP(kind##_records, struct kind##_record, records_, BPF_F_MMAPABLE);                 \
-	ARRAY_MAP(kind##_images, struct kind##_image, records_, BPF_F_MMAPABLE)
+	ARRAY_MAP(kind##_records, struct kind##_record, 2 * (cells_), BPF_F_MMAPABLE);             \
+	ARRAY_MAP(kind##_images, struct kind##_image, slots, BPF_F_MMAPABLE)
 
 /* And of a kind that is looked up by a key. A directory has tuples in falling order of their best
  * priority and rank. */
@@ -366,7 +366,7 @@ static __always_inline u32 cell_slot(u64 cell, u64 epoch)
 	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
 
-/* The record slot of the rule in a cell; 0 if none is there at this epoch. */
+/* The slot of the rule in a cell; 0 if none is there at this epoch. */
 static __always_inline u32 slot_in(void *cells, u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(cells, &cell);
@@ -374,11 +374,19 @@ static __always_inline u32 slot_in(void *cells, u32 cell, u64 epoch)
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-static __always_inline void *record_in(void *cells, void *records, u32 cell, u64 epoch)
+/* Which record is that of the rule in a cell: of its two places one. A branch says which, as that is
+ * predicted: the record is fetched beside the cell. 0 if no rule is there. */
+static __always_inline u32 record_in(void *cells, u32 cell, u64 epoch)
 {
-	u32 slot = slot_in(cells, cell, epoch);
+	u32 slot = slot_in(cells, cell, epoch), record = 2 * cell;
 
-	return slot ? bpf_map_lookup_elem(records, &slot) : 0;
+	if (!slot)
+		return 0;
+	if (slot & 1) {
+		record = 2 * cell + 1;
+		barrier_var(record);
+	}
+	return record;
 }
 
 static __always_inline void *first_of(void *map)

@@ -324,6 +324,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         versions=VERSIONS if key else 0,
         entries=entries,
         fixed=fixed,
+        by_cell=True,
         filter=_filter(entries) if key and not fixed else 0,
         doc=rule.doc,
     )

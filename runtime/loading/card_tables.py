@@ -17,7 +17,7 @@ from ...lang.contract.rules.spread import jhash
 from ..kernel.maps import Map
 from ..rules.codec import KindCodec
 from ..rules.matches import MatchCodec, Matches
-from ..rules.tables import Pool
+from ..rules.pools import Pool
 from .card_images import KindImages
 from .card_masks import Masks
 

@@ -16,7 +16,7 @@ from ..rules.directory import DirectoryFull
 from ..rules.errors import of_tables
 from ..rules.images import TooLong
 from ..rules.plans import Change, Plan
-from ..rules.tables import NoRoom
+from ..rules.pools import NoRoom
 from .card_images import Images
 from .card_tables import CardTable
 

@@ -102,7 +102,8 @@ def excluded_members(loaded: Loaded) -> frozenset[Reference]:
 
 
 def _slots(table: Table, rule: Rule) -> set[int]:
-    at = table.live_slot(table.cell_of(rule)) * table.record_stride
+    cell = table.cell_of(rule)
+    at = table.record_at(cell, table.live_slot(cell))
     member = next(m for m in table.kind.record if m.kind == "slots")
     data = table.records[at + member.offset : at + member.offset + member.size]
     return set(struct.unpack(f"<{member.size // 4}I", data))

@@ -66,7 +66,7 @@ def check_object(manifest: Manifest, found: Object) -> None:
     missing = [p.name for p in manifest.programs if p.name not in programs]
     missing += [name for name in ("control", "ports", "egress", "events") if name not in specs]
     for kind in manifest.rules:
-        sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records),
+        sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records_size),
                  "images": (kind.image_size, kind.records)}  # fmt: skip
         if kind.filter:
             sizes["filter"] = kind.filter // 8, 1

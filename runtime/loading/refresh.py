@@ -16,7 +16,7 @@ from ..kernel.netlink import Netlink
 from ..ports.ports import Port, find_ports, local_addresses
 from ..rules.bulk import rows
 from ..rules.plans import Change, Changes
-from ..rules.tables import SLOT, Table
+from ..rules.tables import SLOT, Table, record_numbers
 from . import attach
 
 if TYPE_CHECKING:
@@ -145,11 +145,12 @@ def _having(table: Table, stale: frozenset[bytes]) -> list[int]:
     slots[0] = 0  # the directory's
     live = np.flatnonzero(slots) if stale else np.array([], np.int64)
     records = rows(table.records, table.record_stride)
+    at = record_numbers(table.kind, live, slots[live])
     hit = np.zeros(len(live), np.bool_)
     for member in table.kind.record:
         if member.kind == "next_hop":
-            data = records[slots[live], member.offset : member.offset + member.size].tobytes()
+            data = records[at, member.offset : member.offset + member.size].tobytes()
             starts = range(0, len(data), member.size)
-            hit |= np.array([data[at : at + member.size] in stale for at in starts], np.bool_)
+            hit |= np.array([data[i : i + member.size] in stale for i in starts], np.bool_)
     cells: list[int] = live[hit].tolist()
     return cells

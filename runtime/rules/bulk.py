@@ -20,7 +20,7 @@ from .bloom import hashes_of
 from .directory import Tuple, bests, unique
 from .images import HEAD, LIVE, NAME_SIZE
 from .matches import SEQUENCE_BITS
-from .tables import ENTRIES, ENTRY, Pool, Table
+from .tables import ENTRIES, ENTRY, Table, record_numbers
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block
@@ -67,8 +67,8 @@ class Staging:
     def stage(self, block: Block, cell_of: CellOf, pause: YieldPoint = NONE) -> None:
         """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
         table, count = self.table, len(block)
-        self.cells = _take(table.free_cells, count)
-        self.slots = _take(table.free_slots, count)
+        self.cells = table.free_cells.take_many(count)
+        self.slots = table.free_slots.take_many(count)
         numbers = (_number(table, to, cell_of) for to in paced(block.meant, pause))
         meant = np.fromiter(numbers, np.uint32, len(block.meant))
         with self._keyed(block, pause) as keyed, _beside(count) as beside:
@@ -79,9 +79,10 @@ class Staging:
                 pause()
                 part = slice(at, min(at + _CHUNK, count))
                 written = keyed.write(part, beside, pause) if keyed is not None else []
-                slots = self.slots[part]
-                records[slots] = _records(table, block, meant, part)
-                images[slots] = _images(table, block, self.cells[part], part, packed)
+                cells, slots = self.cells[part], self.slots[part]
+                to = record_numbers(table.kind, cells, slots)
+                records[to] = _records(table, block, meant, part)
+                images[slots] = _images(table, block, cells, part, packed)
                 for each in written:
                     each.result()
         sequences = block.sequence + np.arange(count, dtype=np.uint64)
@@ -116,8 +117,8 @@ class Staging:
         table = self.table
         if self._keys is not None:
             yield from self._keys.undo()
-        table.free_cells.back.extend(self.cells.tolist()[::-1])
-        table.free_slots.back.extend(self.slots.tolist()[::-1])
+        table.free_cells.put_back(self.cells)
+        table.free_slots.put_back(self.slots)
 
     def remember(self) -> int:
         """They are live now; how many cells these are."""
@@ -260,12 +261,6 @@ def _has_ranges(column: Column | None) -> bool:
 def rows(memory: memoryview, stride: int) -> Array:
     """An mmapped array as bytes: [slot, byte]."""
     return np.frombuffer(memory, np.uint8).reshape(-1, stride)
-
-
-def _take(pool: Pool, count: int) -> Array:
-    reused, fresh = pool.take_many(count)
-    found = np.arange(fresh.start, fresh.stop, dtype=np.uint32)
-    return np.concatenate([np.array(reused, np.uint32), found]) if reused else found
 
 
 def _number(table: Table, reference: Any, cell_of: CellOf) -> int:

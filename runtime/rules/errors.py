@@ -11,7 +11,7 @@ from ..base.errors import of_kernel
 from ..kernel.libbpf import BpfError
 from .directory import DirectoryFull
 from .images import TooLong
-from .tables import NoRoom
+from .pools import NoRoom
 
 #: Characters of a map's name that the kernel keeps.
 _NAME = 15

@@ -10,7 +10,7 @@ import numpy as np
 from ...lang.contract.rules.interleaving import NONE, paced
 from ...lang.contract.rules.rules import Rule
 from .bulk import Staging, rows
-from .tables import SLOT, Table
+from .tables import SLOT, Table, record_numbers
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block
@@ -108,10 +108,11 @@ def _leading_to(table: Table, cells: list[int]) -> list[int]:
     slots[0] = 0  # the directory's
     live = np.flatnonzero(slots)
     records = rows(table.records, table.record_stride)
+    at = record_numbers(table.kind, live, slots[live])
     found = np.zeros(len(live), np.bool_)
     for member in table.kind.record:
         if member.kind in ("reference", "slots"):
-            data = records[slots[live], member.offset : member.offset + member.size]
+            data = records[at, member.offset : member.offset + member.size]
             found |= np.isin(np.ascontiguousarray(data).view("<u4"), cells).any(axis=1)
     to: list[int] = live[found].tolist()
     return to

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ..kernel.handles import Map
 from .bulk import rows
-from .tables import SLOT, Table
+from .tables import SLOT, Table, record_numbers
 from .transaction import Writer
 
 Array = npt.NDArray[Any]
@@ -72,7 +72,8 @@ def _arrays(table: Table) -> Iterator[tuple[str, Array]]:
     slots = words[live] >> np.uint64(24) & np.uint64(SLOT)
     yield "cells", live.astype("<u4")
     yield "words", words[live]
-    yield "records", rows(table.records, table.record_stride)[slots, : kind.record_size]
+    at = record_numbers(kind, live, slots)
+    yield "records", rows(table.records, table.record_stride)[at, : kind.record_size]
     yield "images", rows(table.images, table.image_stride)[slots, : kind.image_size]
     if table.directory is not None and table.entries is not None:
         yield "root", words[:1]
@@ -142,7 +143,7 @@ def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -
     for member in kind.record:
         if member.kind == "next_hop":
             fresh[:, member.offset + _RESOLVED] = 0
-    records[slots, : kind.record_size] = fresh
+    records[record_numbers(kind, found["cells"], slots), : kind.record_size] = fresh
     images[slots, : kind.image_size] = found["images"].reshape(len(words), kind.image_size)
     if "tuples" in found:
         tuples = maps[f"{kind.prefix}_tuples"]

@@ -61,16 +61,18 @@ class Steps:
         for old, new in paced(work.changed, pause) if work.changed else ():
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
-            steps.append(Step(table, new, cell, table.cells[cell]))
+            step = Step(table, new, cell, table.cells[cell])
+            steps.append(step)
+            step.slot = table.free_slots.take_beside(step.word >> 24 & SLOT)
 
         def new_cell_of(kind: str, number: int) -> int:
             return ids.get((kind, number)) or cell_of(kind, number)
 
         for step in paced(steps, pause):  # by now all ids lead to cells
             table, rule, cell = step.table, step.rule, step.cell
-            step.slot = slot = table.free_slots.take()
+            step.slot = slot = step.slot or table.free_slots.take()
             seen = table.without(rule, absent) if absent and rule.members else rule
-            at = slot * table.record_stride
+            at = table.record_at(cell, slot)
             table.codec.record(table.records, at, seen, new_cell_of, next_hop_of)
             matches = table.matches.of(rule)
             at = slot * table.image_stride

@@ -7,7 +7,7 @@ grace period or commits; transaction.py does.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from .counters import counters_of
 from .directory import Directory
 from .images import ImageCodec
 from .matches import MatchCodec, Matches
+from .pools import Halves, Pool
 
 SLOT = 0xFFFFFF
 EPOCHS = 1 << 16
@@ -30,78 +31,12 @@ ENTRY = struct.Struct("<IIQ")
 ENTRIES = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
 
 
-class NoRoom(Exception):
-    """No free slot of a kind's `what` ("cells", "records"): a grace period may free some."""
-
-    def __init__(self, kind: str, what: str) -> None:
-        super().__init__(f"{kind}: no free {what}")
-        self.kind, self.what = kind, what
-
-
-class Pool:
-    """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
-
-    __slots__ = ("back", "broken", "held", "holds", "kind", "size", "top", "what")
-
-    def __init__(self, kind: str, what: str, size: int) -> None:
-        self.kind, self.what, self.size = kind, what, size
-        self.top = 1
-        self.back: list[int] = []
-        self.holds = 0  # how many want that none that comes back is given out again
-        self.held: list[int] = []  # those that came back since then
-        self.broken = False
-
-    def all_but(self, used: npt.NDArray[Any]) -> None:
-        """Make just these the ones that were given out."""
-        self.top = int(used.max(initial=0)) + 1
-        free = np.ones(self.top, np.bool_)
-        free[used] = free[0] = False
-        self.back = np.flatnonzero(free)[::-1].tolist()
-
-    def __len__(self) -> int:
-        return len(self.back) + self.size - self.top
-
-    def take(self) -> int:
-        """A free number. Raises NoRoom."""
-        if not self.back:
-            top = self.top
-            if top < self.size:
-                self.top = top + 1
-                return top
-            self._need(1)
-        return self.back.pop()
-
-    def take_many(self, count: int) -> tuple[list[int], range]:
-        """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""
-        self._need(count)
-        reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
-        fresh = range(self.top, self.top + count - len(reused))
-        self.top = fresh.stop
-        return reused, fresh
-
-    def give(self, number: int) -> None:
-        (self.held if self.holds else self.back).append(number)
-
-    def give_many(self, numbers: Iterable[int]) -> None:
-        (self.held if self.holds else self.back).extend(numbers)
-
-    def _need(self, count: int) -> None:
-        if count > len(self) and self.held:
-            self.back, self.held, self.broken = self.back + self.held, [], True
-        if count > len(self):
-            raise NoRoom(self.kind, self.what)
-
-    def hold(self) -> None:
-        """Give out none that comes back from now on, unless there are no others (`broken`)."""
-        self.broken = self.broken and self.holds > 0
-        self.holds += 1
-
-    def let_go(self) -> None:
-        """The end of a `hold`."""
-        self.holds -= 1
-        if not self.holds:
-            self.back += self.held
-            self.held = []
+def record_numbers(
+    kind: RuleKind, cells: npt.NDArray[Any], slots: npt.NDArray[Any]
+) -> npt.NDArray[np.int64]:
+    """Which of the records are those of the cells' slots."""
+    slots = slots.astype(np.int64)
+    return 2 * cells.astype(np.int64) + (slots & 1) if kind.by_cell else slots
 
 
 class Table:
@@ -131,7 +66,8 @@ class Table:
         self.sequences: MutableMapping[int, int] = {}
         self.ids: MutableMapping[int, int] = {}
         self.free_cells = Pool(kind.name, "cells", kind.cells)
-        self.free_slots = Pool(kind.name, "records", kind.records)
+        slots = Halves if kind.by_cell else Pool
+        self.free_slots: Halves | Pool = slots(kind.name, "records", kind.records)
 
     def close(self) -> None:
         self.cells.release()
@@ -144,8 +80,12 @@ class Table:
         return self.sequences[rule.sequence]
 
     def live_slot(self, cell: int) -> int:
-        """The record of a cell as the next epoch will see it."""
+        """The slot of a cell's record and image as the next epoch will see it."""
         return self.cells[cell] >> 24 & SLOT
+
+    def record_at(self, cell: int, slot: int) -> int:
+        """The byte of `records` at which the record of a cell's slot starts."""
+        return (2 * cell + (slot & 1) if self.kind.by_cell else slot) * self.record_stride
 
     def settled(self, cell: int) -> bool:
         """The cell did not change since the last grace period."""
@@ -162,7 +102,8 @@ class Table:
 
     def next_hops_stale(self, rule: Rule, resolve: NextHopOf) -> bool:
         """Whether a next hop in the rule's record is not what it resolves to now."""
-        at = self.live_slot(self.cell_of(rule)) * self.record_stride
+        cell = self.cell_of(rule)
+        at = self.record_at(cell, self.live_slot(cell))
         for member in self.kind.record:
             if member.kind == "next_hop":
                 hop = self.codec.next_hop_wanted(rule, member.element)

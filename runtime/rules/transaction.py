@@ -24,8 +24,9 @@ from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .errors import of_tables
 from .images import TooLong
 from .plans import Changes, Plan, work_of
+from .pools import NoRoom
 from .steps import Step, Steps
-from .tables import EPOCHS, NoRoom, Table
+from .tables import EPOCHS, Table
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
 
@@ -245,8 +246,8 @@ class Writer:
         return self._owed
 
     def hold(self) -> None:
-        """Leave the records and images of this moment as they are, also those of rules that change
-        from now on, so that somebody else can read them at leisure; until `let_go`."""
+        """Leave the images of this moment as they are, also those of rules that change from now on,
+        so that somebody else can read them at leisure; until `let_go`."""
         for table in self.tables.values():
             table.free_slots.hold()
 

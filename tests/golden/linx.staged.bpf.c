@@ -256,12 +256,14 @@ static __always_inline void overlay_count(u32 cell, u64 length)
 
 static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
 {
-	return slot_in(&overlay_cells, cell, epoch);
+	return record_in(&overlay_cells, cell, epoch);
 }
 
 static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
-	return record_in(&overlay_cells, &overlay_records, cell, epoch);
+	u32 record = record_in(&overlay_cells, cell, epoch);
+
+	return record ? bpf_map_lookup_elem(&overlay_records, &record) : 0;
 }
 
 KEY_SEARCH(overlay, 2, 8, 0);
@@ -309,7 +311,7 @@ static __always_inline void pdr_count(u32 cell, u64 length)
 
 static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
 {
-	return slot_in(&pdr_cells, cell, epoch);
+	return record_in(&pdr_cells, cell, epoch);
 }
 
 KEY_SEARCH(pdr, 4, 256, 1);
@@ -344,12 +346,14 @@ static __always_inline void far_count(u32 cell, u64 length)
 
 static __always_inline u32 far_slot_of(u32 cell, u64 epoch)
 {
-	return slot_in(&far_cells, cell, epoch);
+	return record_in(&far_cells, cell, epoch);
 }
 
 static __always_inline struct far_record *far_at(u32 cell, u64 epoch)
 {
-	return record_in(&far_cells, &far_records, cell, epoch);
+	u32 record = record_in(&far_cells, cell, epoch);
+
+	return record ? bpf_map_lookup_elem(&far_records, &record) : 0;
 }
 
 struct lbr_record {
@@ -362,7 +366,7 @@ FILTER_MAP(lbr, 256);
 
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
 {
-	return slot_in(&lbr_cells, cell, epoch);
+	return record_in(&lbr_cells, cell, epoch);
 }
 
 KEY_SEARCH(lbr, 1, 64, 0);

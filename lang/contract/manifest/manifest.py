@@ -148,8 +148,9 @@ class RuleKind(Frozen):
     """A rule kind and its maps: for NAME in lower case, map names are
 
     NAME_cells     ARRAY mmapable, u64 a cell; cell 0 is the directory's, rules have 1..cells-1
-    NAME_records   ARRAY mmapable, record_size; slot 0 stays zero (no record)
-    NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by record slot
+    NAME_records   ARRAY mmapable, record_size: by 2 * cell + the slot's lowest bit if `by_cell`,
+                   else by slot; neither uses 0
+    NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by slot; not 0
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
     NAME_entries   HASH, key_size -> struct entry
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
@@ -158,9 +159,9 @@ class RuleKind(Frozen):
     `counts_at` of each row on: one, or four if it counts `sizes`, of which the last three are
     u64[6] packets by size. In layout 1 it has a map of its own: NAME_counts, PERCPU_ARRAY by cell.
 
-    `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
-    for a kind that nothing looks up; else key_size is a multiple of 4. In the key the last two
-    bytes are the tuple's number.
+    `records` and `cells` count all slots and cells, the zeroth too. The tuple maps are absent
+    (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
+    last two bytes are the tuple's number.
 
     `fixed` are the masks (hex, `key_size` bytes) that all keys lie under, most specific first:
     their tuples, numbered from 1, are looked under without the directory. While other tuples have
@@ -198,10 +199,16 @@ class RuleKind(Frozen):
     doc: str = ""
     offload: Offload | None = None
     counts_at: int | None = None
+    by_cell: bool = False
 
     @property
     def prefix(self) -> str:
         return self.name.lower()
+
+    @property
+    def records_size(self) -> int:
+        """Elements of NAME_records."""
+        return 2 * self.cells if self.by_cell else self.records
 
     @property
     def counts_each(self) -> int:

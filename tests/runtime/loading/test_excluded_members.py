@@ -52,7 +52,8 @@ def slots(rules: Rules, number: int) -> list[int]:
     table, fars = rules.writer.tables["LBR"], rules.writer.tables["FAR"]
     rule = rules.book.get("LBR", number)
     assert rule is not None
-    at = table.live_slot(table.cell_of(rule)) * table.record_stride
+    cell = table.cell_of(rule)
+    at = table.record_at(cell, table.live_slot(cell))
     member = next(m for m in table.kind.record if m.kind == "slots")
     content = table.records[at + member.offset : at + member.offset + member.size]
     by_cell = {cell: id_ for id_, cell in fars.ids.items()}

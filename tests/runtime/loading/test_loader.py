@@ -150,7 +150,8 @@ def test_a_next_hop_is_resolved_into_the_rule_and_refreshed(edge: Namespace, nam
         member = next(m for m in table.kind.record if m.kind == "next_hop")
 
         def hop() -> bytes:
-            at = table.live_slot(table.ids[1]) * table.record_stride + member.offset
+            cell = table.ids[1]
+            at = table.record_at(cell, table.live_slot(cell)) + member.offset
             return bytes(table.records[at : at + member.size])
 
         assert hop()[8:14].hex() == "020000000099" and hop()[20] == 1

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 
 import pytest
 from agent_world import World
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.owner import pipeline
 from helioc.runtime.owner.owner import Owner
-from helioc.runtime.rules.tables import Pool
+from helioc.runtime.rules.pools import Halves, Pool
 from helioc.runtime.rules.transaction import Writer
 from large_world import inside, load, opened
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
 
-def slots(owner: Owner) -> Pool:
+def slots(owner: Owner) -> Halves | Pool:
     writer = owner.loaded.writer
     assert isinstance(writer, Writer)
     return writer.tables["FAR"].free_slots
@@ -63,7 +62,7 @@ def test_a_list_beside_a_stall_breaks_no_later_one(here: World) -> None:
             listed_beside_a_stall(owner)
             with owner.still():
                 pool = slots(owner)
-                pool.give_many(chain(*pool.take_many(len(pool))))
+                pool.give_many(pool.take_many(len(pool)).tolist())
                 pool.give(pool.take())
             for _ in range(3):
                 with owner.hold() as held:

@@ -23,7 +23,7 @@ from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.methods import path
 from helioc.runtime.rpc.reading import DIGEST, FAILED, METHODS, PART, receive, send
 from helioc.runtime.rules.moment import Moment, spoken_of
-from helioc.runtime.rules.tables import NoRoom, Pool
+from helioc.runtime.rules.pools import NoRoom, Pool
 from lab import until
 from linx_maps import bare_maps, bundle, written
 

@@ -9,7 +9,7 @@ import pytest
 from helioc.runtime.kernel.libbpf import BpfError
 from helioc.runtime.rules.errors import of_tables
 from helioc.runtime.rules.images import TooLong
-from helioc.runtime.rules.tables import NoRoom
+from helioc.runtime.rules.pools import NoRoom
 from helioc.runtime.rules.transaction import Dangling
 from linx_manifest import PDR
 

@@ -238,7 +238,7 @@ def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
         new = old._replace(match=(old.match[0], moved))
         rules.writer.apply(changes(changed=((old, new),)))
         overlay, fars = rules.writer.tables["OVERLAY"], rules.writer.tables["FAR"]
-        at = fars.live_slot(fars.ids[1]) * fars.record_stride
+        at = fars.record_at(fars.ids[1], fars.live_slot(fars.ids[1]))
         member = next(m for m in fars.kind.record if m.kind == "reference")
         record = fars.records[at + member.offset : at + member.offset + 4]
         assert int.from_bytes(record, "little") == overlay.ids[1]
@@ -289,7 +289,7 @@ def _records(writer: Writer, kind: str) -> list[tuple[int, list[int]]]:
     found = []
     for _, cell in sorted(table.sequences.items()):
         slot = table.live_slot(cell)
-        at = slot * table.record_stride
+        at = table.record_at(cell, slot)
         members = [m for m in table.kind.record if m.kind in ("reference", "slots")]
         data = b"".join(
             bytes(table.records[at + m.offset : at + m.offset + m.size]) for m in members
