@@ -120,12 +120,11 @@ struct port {
 	u128 address6; /* as `address` */
 };
 
-/* What a key leads to. Never replaced, only inserted and deleted: replacing a value of a kernel
- * hash tears. Higher priority, then higher rank (more specific, then older), wins. */
-struct entry {
-	u32 cell;
-	u32 priority;
-	u64 rank;
+/* Of an index: where entries of keys with such tags may be; how many keys went past, as it was full. */
+struct bucket {
+	u8 tag[6];
+	u16 past;
+	u32 number[6];
 };
 
 struct counts {
@@ -309,7 +308,10 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 
 /* And of a kind that is looked up by a key. A directory has tuples in falling order of their best
  * priority and rank. */
-#define KEY_MAPS(kind, words, size, entries_, tuples_, versions)                                   \
+#define KEY_MAPS(kind, words, entry_words, entries_, buckets, tuples_, versions)                   \
+	struct kind##_entry {                                                                      \
+		u64 word[entry_words]; /* the key, the rank, and of some kinds priority, cell */   \
+	};                                                                                         \
 	struct kind##_directory {                                                                  \
 		u32 count;                                                                         \
 		u32 reserved;                                                                      \
@@ -320,11 +322,9 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 			u64 tag; /* the tuple's number, where it stands in the key's last word */ \
 		} tuple[tuples_];                                                                  \
 	};                                                                                         \
-	struct kind##_key {                                                                        \
-		u8 bytes[size];                                                                    \
-	};                                                                                         \
 	ARRAY_MAP(kind##_tuples, struct kind##_directory, versions, BPF_F_MMAPABLE);               \
-	HASH_MAP(kind##_entries, struct kind##_key, struct entry, entries_)
+	ARRAY_MAP(kind##_entries, struct kind##_entry, entries_, BPF_F_MMAPABLE);                  \
+	ARRAY_MAP(kind##_index, struct bucket, buckets, BPF_F_MMAPABLE)
 
 #define FILTER_MAP(kind, words)                                                                    \
 	struct kind##_filter {                                                                     \
@@ -449,71 +449,169 @@ static __always_inline void mask_key(u64 *masked, const u64 *key,
 	masked[words - 1] |= t->mask[words];
 }
 
-#define FILTER_FACTOR 0x9e3779b97f4a7c15ULL
+#define HASH_FACTOR 0x9e3779b97f4a7c15ULL
 
-/* Whether there may be an entry of that key: what a Bloom filter of `1 << bits` bits says. */
-static __always_inline int may_hold(const u64 *filter, const u64 *masked, u32 words, u32 bits)
+static __always_inline u64 hash_of(const u64 *key, u32 words)
 {
-	u64 sum = 0, power = 1, hash;
+	u64 sum = 0, power = 1;
 
 #pragma clang loop unroll(full)
 	for (u32 i = 0; i < words; i++) {
-		power *= FILTER_FACTOR;
-		sum += masked[i] * power;
+		power *= HASH_FACTOR;
+		sum += key[i] * power;
 	}
-	hash = (sum ^ sum >> 32) * FILTER_FACTOR;
+	return (sum ^ sum >> 32) * HASH_FACTOR;
+}
+
+/* Whether there may be an entry of a key of that hash: what a Bloom filter of `1 << bits` bits says. */
+static __always_inline int may_hold(const u64 *filter, u64 hash, u32 bits)
+{
 	return filter[hash >> (70 - bits)] >> (hash >> (64 - bits) & 63) & 1;
 }
 
-/* The cell of the best entry for a key, whether or not a rule is there; 0 if none matches. `bits`:
- * log2 of the filter's, 0 without one. No branch but one in the loop, and the cell looked at behind
- * it: for the verifier, as in a search. */
-static __always_inline u64 best_cell(void *entries, const struct directory *directory,
-				     const u64 *filter, const u64 *key, u64 *masked, u32 words,
-				     u32 tuples, u32 bits, int by_priority)
+#define GO_ON 0xffffffff /* the entry may be in the next bucket */
+
+/* A key of that hash is in the first of these buckets that had room for it: the number of the bucket,
+ * and above it the key's tag. Two that follow share a cache line. */
+static __always_inline u64 place_of(u64 hash, u32 i, u32 log)
 {
-	struct best best = {};
-	u64 cell = 0;
+	u64 tag = hash >> 8 & 0xff, bucket = (hash >> (64 - log)) + (i & ~1);
 
-	if (!directory || (bits && !filter))
-		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < tuples && may_beat(directory, i, words, &best, by_priority); i++) {
-		struct entry *entry;
-
-		mask_key(masked, key, directory, i, words);
-		/* in one tuple most packets are there to be found */
-		if (bits && directory->count > 1 && !may_hold(filter, masked, words, bits))
-			continue;
-		entry = bpf_map_lookup_elem(entries, masked);
-		if (entry) {
-			u64 rank = entry->rank, better = (long)(best.rank - rank) >> 63;
-
-			if (by_priority) {
-				u64 priority = entry->priority;
-				u64 same = (long)((best.priority ^ priority) - 1) >> 63;
-
-				better &= same;
-				better |= (u64)((long)(best.priority - priority) >> 63);
-			}
-			barrier_var(better); /* all ones or 0: a choice without a branch */
-			best.rank ^= (best.rank ^ rank) & better;
-			if (by_priority)
-				best.priority ^= (best.priority ^ entry->priority) & better;
-			cell ^= (cell ^ entry->cell) & better;
-		}
-	}
-	return cell;
+	return (tag ? tag : 1) << 32 | ((bucket ^ (i & 1)) & ((1U << log) - 1));
 }
 
-/* The entry of a key is the best so far, if it has the higher rank. */
-static __always_inline void take_better(void *entries, const u64 *masked, struct best *best)
+static __always_inline int same_key(const u64 *entry, const u64 *key, u32 words)
 {
-	struct entry *entry = bpf_map_lookup_elem(entries, masked);
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < words; i++)
+		if (entry[i] != key[i])
+			return 0;
+	return 1;
+}
 
-	if (entry && BEATS(entry->rank, best->rank)) {
-		best->rank = entry->rank;
-		best->cell = entry->cell;
+/* The number of the key's entry, if the bucket leads there; else 0 or GO_ON. All tags are compared at
+ * once: in `hits` the upper bit of each byte says whether it was zero, or it is above such a one. */
+static __always_inline u32 in_bucket(void *index, void *entries, u64 place, const u64 *key, u32 words)
+{
+	u32 at = place, number, n;
+	struct bucket *bucket = bpf_map_lookup_elem(index, &at);
+	u64 tags, hits, lowest, *entry;
+
+	if (!bucket)
+		return 0;
+	tags = *(volatile u64 *)bucket;
+	hits = tags ^ (place >> 32) * 0x010101010101ULL;
+	hits = (hits - 0x010101010101ULL) & ~hits & 0x808080808080ULL;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 6 && hits; i++) {
+		lowest = hits & -hits;
+		hits ^= lowest;
+		n = (lowest >> 7) * 0x0001020304050607ULL >> 56; /* 8 n is the bit that is set */
+		barrier_var(n); /* or clang tests the product, of which the verifier learns less */
+		if (n > 5)
+			return 0;
+		number = *(volatile u32 *)&bucket->number[n];
+		entry = bpf_map_lookup_elem(entries, &number);
+		if (entry && same_key(entry, key, words))
+			return number;
+	}
+	return tags >> 48 ? GO_ON : 0;
+}
+
+/* The words of a key as registers hold them, with a comma in front. */
+#define PARAMETERS_1 , u64 k0
+#define PARAMETERS_2 PARAMETERS_1, u64 k1
+#define PARAMETERS_3 PARAMETERS_2, u64 k2
+#define PARAMETERS_4 PARAMETERS_3, u64 k3
+#define WORDS_1 , k0
+#define WORDS_2 WORDS_1, k1
+#define WORDS_3 WORDS_2, k2
+#define WORDS_4 WORDS_3, k3
+#define MASKED_1 , masked[0]
+#define MASKED_2 MASKED_1, masked[1]
+#define MASKED_3 MASKED_2, masked[2]
+#define MASKED_4 MASKED_3, masked[3]
+
+/* KIND_number_of: the number of a key's entry by the key's hash; 0 if there is none. `log`: log2 of the
+ * buckets; `most`: in how many of them a key may be. */
+#define KEY_INDEX(kind, words, log, most)                                                           \
+	__noinline u32 kind##_in_bucket(u64 place PARAMETERS_##words)                               \
+	{                                                                                           \
+		u64 key[] = { 0 WORDS_##words };                                                    \
+                                                                                                    \
+		return in_bucket(&kind##_index, &kind##_entries, place, key + 1, words);            \
+	}                                                                                           \
+                                                                                                    \
+	__noinline u32 kind##_number(u64 hash PARAMETERS_##words)                                   \
+	{                                                                                           \
+		IN_BUCKETS(log, most, kind##_in_bucket(place WORDS_##words));                       \
+	}                                                                                           \
+                                                                                                    \
+	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
+	{                                                                                           \
+		return kind##_number(hash MASKED_##words);                                          \
+	}                                                                                           \
+	struct kind##_indexed /* takes the semicolon */
+
+/* Of a key that registers do not hold: it is in the scratch record. */
+#define LONG_KEY_INDEX(kind, words, log, most)                                                      \
+	__noinline u32 kind##_in_bucket(u64 place)                                                  \
+	{                                                                                           \
+		struct scratch *s = scratch_of();                                                   \
+                                                                                                    \
+		return s ? in_bucket(&kind##_index, &kind##_entries, place, s->masked, words) : 0;  \
+	}                                                                                           \
+                                                                                                    \
+	__noinline u32 kind##_number(u64 hash)                                                      \
+	{                                                                                           \
+		IN_BUCKETS(log, most, kind##_in_bucket(place));                                     \
+	}                                                                                           \
+                                                                                                    \
+	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
+	{                                                                                           \
+		return kind##_number(hash);                                                         \
+	}                                                                                           \
+	struct kind##_indexed /* takes the semicolon */
+
+#define IN_BUCKETS(log, most, looked_in)                                                            \
+	_Pragma("clang loop unroll(disable)")                                                       \
+	for (u32 i = 0; i < most; i++) {                                                            \
+		u64 place = place_of(hash, i, log);                                                 \
+		u32 number = looked_in;                                                             \
+                                                                                                    \
+		if (number != GO_ON)                                                                \
+			return number;                                                              \
+	}                                                                                           \
+	return 0
+
+/* What an entry says behind its key. */
+static __always_inline u64 rank_in(const u64 *entry, u32 words)
+{
+	return entry[words];
+}
+
+static __always_inline u32 priority_in(const u64 *entry, u32 words)
+{
+	return entry[words + 1];
+}
+
+/* The cell of an entry: its number, but of the further keys of a rule with ranges. `cells`: 0 of a kind
+ * without these. */
+static __always_inline u32 cell_in(const u64 *entry, u32 number, u32 words, u32 cells)
+{
+	if (!cells || number < cells)
+		return number;
+	return entry[words + 1] >> 32;
+}
+
+/* An entry is the best so far, if it has the higher rank. Of a kind without ranges. */
+static __always_inline void take_better(void *entries, u32 number, u32 words, struct best *best)
+{
+	u64 *entry = number ? bpf_map_lookup_elem(entries, &number) : 0;
+
+	if (entry && BEATS(rank_in(entry, words), best->rank)) {
+		best->rank = rank_in(entry, words);
+		best->cell = number;
 	}
 }
 
@@ -537,24 +635,66 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 	return 0;
 }
 
-/* KIND_search: the best of the rules that are there at this epoch, for the key in the scratch record.
+/* KIND_best: the cell of the best entry for a key, whether or not a rule is there; 0 if none matches.
+ * `bits`: log2 of the filter's, 0 without one. The choice is a branch: it is predicted, so that what
+ * comes behind does not wait for the entries.
+ *
+ * KIND_search: the best of the rules that are there at this epoch, for the key in the scratch record.
  * Global functions, what was found so far in memory, and one branch in the loop: so the verifier walks
  * the loop once, not once for each way that leads to it. */
-#define KEY_SEARCH(kind, words, tuples, by_priority)                                                \
-	__noinline int kind##_consider(u32 cell, u64 rank, u64 epoch, u32 priority)                 \
+#define KEY_BEST(kind, words, cells_, tuples, bits, by_priority)                                    \
+	static __always_inline u32 kind##_best(const struct directory *directory,                   \
+					       const u64 *filter, const u64 *key, u64 *masked)      \
 	{                                                                                           \
+		struct best best = {};                                                              \
+                                                                                                    \
+		if (!directory || (bits && !filter))                                                \
+			return 0;                                                                   \
+		_Pragma("clang loop unroll(disable)")                                               \
+		for (u32 i = 0;                                                                     \
+		     i < tuples && may_beat(directory, i, words, &best, by_priority); i++) {        \
+			u64 hash, *entry;                                                           \
+			u32 number;                                                                 \
+                                                                                                    \
+			mask_key(masked, key, directory, i, words);                                 \
+			hash = hash_of(masked, words);                                              \
+			/* in one tuple most packets are there to be found */                       \
+			if (bits && directory->count > 1 && !may_hold(filter, hash, bits))          \
+				continue;                                                           \
+			number = kind##_number_of(hash, masked);                                    \
+			entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;         \
+			if (entry && beats(by_priority ? priority_in(entry, words) : 0,             \
+					   rank_in(entry, words), best.priority, best.rank,         \
+					   by_priority)) {                                          \
+				best.cell = cell_in(entry, number, words, cells_);                  \
+				best.rank = rank_in(entry, words);                                  \
+				if (by_priority)                                                    \
+					best.priority = priority_in(entry, words);                  \
+				barrier();                                                          \
+			}                                                                           \
+		}                                                                                   \
+		return best.cell;                                                                   \
+	}                                                                                           \
+	struct kind##_searched /* takes the semicolon */
+
+#define KEY_SEARCH(kind, words, cells_, tuples, by_priority)                                        \
+	__noinline int kind##_consider(u32 number, u64 epoch)                                       \
+	{                                                                                           \
+		u64 *entry = bpf_map_lookup_elem(&kind##_entries, &number);                         \
 		struct scratch *s = scratch_of();                                                   \
                                                                                                     \
-		USED(priority); /* or clang passes none */                                          \
-		return s ? consider(&s->best, &kind##_cells, cell, priority, rank, epoch,           \
-				    by_priority) : 0;                                               \
+		if (!s || !entry)                                                                   \
+			return 0;                                                                   \
+		return consider(&s->best, &kind##_cells, cell_in(entry, number, words, cells_),     \
+				by_priority ? priority_in(entry, words) : 0,                        \
+				rank_in(entry, words), epoch, by_priority);                         \
 	}                                                                                           \
                                                                                                     \
 	__noinline u32 kind##_search(u64 epoch)                                                     \
 	{                                                                                           \
 		struct scratch *s = begin_search();                                                 \
 		void *directory = directory_at(&kind##_cells, &kind##_tuples, epoch);               \
-		struct entry *entry;                                                                \
+		u32 number;                                                                         \
                                                                                                     \
 		if (!s || !directory)                                                               \
 			return 0;                                                                   \
@@ -562,13 +702,13 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 		for (u32 i = 0;                                                                     \
 		     i < tuples && may_beat(directory, i, words, &s->best, by_priority); i++) {     \
 			mask_key(s->masked, s->key, directory, i, words);                           \
-			entry = bpf_map_lookup_elem(&kind##_entries, s->masked);                    \
-			if (entry)                                                                  \
-				kind##_consider(entry->cell, entry->rank, epoch, entry->priority);  \
+			number = kind##_number_of(hash_of(s->masked, words), s->masked);            \
+			if (number)                                                                 \
+				kind##_consider(number, epoch);                                     \
 		}                                                                                   \
 		return s->best.slot ? s->best.cell : 0;                                             \
 	}                                                                                           \
-	struct kind##_searched /* takes the semicolon */
+	struct kind##_found /* takes the semicolon */
 
 #endif /* HELIO_CARD */
 /* ---- checksums (RFC 1071, RFC 1624) ---------------------------------------------------------- */

@@ -117,14 +117,14 @@ def _beside(pipeline: Pipeline, unit: Unit) -> int:
 
 def _maps(table: Table) -> int:
     """Maps of a rule kind: cells, records and images; and what a key is looked up in."""
-    return 3 + (0 if table.key is None else 2 + bool(table.manifest.filter))
+    return 3 + (0 if table.key is None else 3 + bool(table.manifest.filter))
 
 
 def _walked(table: Table) -> int:
     """Two loops over the tuples, each with its mask: as measured, rounded up."""
     if table.key is None:
         return 0
-    each = 250 + 25 * table.key.words + 120 * bool(table.manifest.priority)
+    each = 280 + 25 * table.key.words + 130 * bool(table.manifest.priority)
     return table.manifest.tuples * each
 
 

@@ -282,15 +282,21 @@ def _tuples(rule: RuleKind) -> int:
     return min(64, 4 << optional)
 
 
-def _entries(rule: RuleKind) -> int:
-    """Hash entries. A small hash is fastest kept sparse; of a large one the buckets themselves miss
-    the cache, which costs more than their chains. A range takes several entries."""
+def _more_keys(rule: RuleKind) -> int:
+    """Keys that rules have beyond their first: a range takes several."""
+    if not any(match.kind == "range" for match in rule.match):
+        return 0
     return max(64, rule.capacity * (4 if rule.capacity <= 1 << 12 else 2))
 
 
-def _filter(entries: int) -> int:
-    """Bits of the existence filter: with all entries in use one miss of four passes."""
-    return 1 << max(9, (4 * entries - 1).bit_length())
+def _buckets(keys: int) -> int:
+    """Of an index of so many keys: at most two thirds full, which MOST_BUCKETS bears."""
+    return 1 << max(1, (-(-keys // 4) - 1).bit_length())
+
+
+def _filter(keys: int) -> int:
+    """Bits of the existence filter: with so many keys one miss of four passes."""
+    return 1 << max(9, (4 * keys - 1).bit_length())
 
 
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
@@ -299,7 +305,8 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
     matches = tuple(_match(pipeline, key, match) for match in rule.match) if key else ()
     group = (key.size - 4) * 8 if key and key.group_at is not None else None
     fixed = fixed_masks(matches, group, key.size) if key and not rule.priority else ()
-    entries = _entries(rule) if key else 0
+    more = _more_keys(rule)
+    keys = 2 * rule.capacity + more if key else 0
     manifest = m.RuleKind(
         name=rule.name,
         number=number,
@@ -322,10 +329,11 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         records=2 * rule.capacity + 1,
         tuples=_tuples(rule) if key else 0,
         versions=VERSIONS if key else 0,
-        entries=entries,
+        entries=keys + 1 if key else 0,
+        buckets=_buckets(keys) if key else 0,
         fixed=fixed,
         by_cell=True,
-        filter=_filter(entries) if key and not fixed else 0,
+        filter=_filter(more or keys) if key and not fixed else 0,
         doc=rule.doc,
     )
     return Table(rule, manifest, key)

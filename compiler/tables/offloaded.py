@@ -42,7 +42,7 @@ def _offloaded(table: Table, referred: bool) -> Table:
         table,
         manifest=replace(
             kind, cells=rule.capacity + 1, records=rule.capacity + 1, entries=entries[way],
-            filter=0, counts_at=None, by_cell=False, offload=described,
+            filter=0, counts_at=None, by_cell=False, buckets=0, offload=described,
             tuples=MASKS_MOST if way == "masked" else kind.tuples,
         ),
     )  # fmt: skip

@@ -35,7 +35,7 @@ class ObjectStats:
 
 #: Maps as large as the capacity of a rule kind or a state. The verifier asks how many entries a map
 #: has only where a program has a constant index, and into these none has.
-_SIZED = re.compile(r".+_(cells|records|images|counts|entries|state)")
+_SIZED = re.compile(r"counts|.+_(cells|records|images|entries|index|state)")
 
 
 def measure_object(content: bytes) -> ObjectStats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import COUNTS_SIZE, Manifest
+from ...lang.contract.manifest.manifest import BUCKET_SIZE, COUNTS_SIZE, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.grace import cpu_numbers
@@ -70,6 +70,9 @@ def check_object(manifest: Manifest, found: Object) -> None:
                  "images": (kind.image_size, kind.records)}  # fmt: skip
         if kind.filter:
             sizes["filter"] = kind.filter // 8, 1
+        if kind.buckets:
+            sizes["entries"] = kind.entry_size, kind.entries
+            sizes["index"] = BUCKET_SIZE, kind.buckets
         for suffix, (size, entries) in sizes.items():
             spec = specs.get(f"{kind.prefix}_{suffix}")
             if spec is None or (spec.value_size, spec.max_entries) != (size, entries):

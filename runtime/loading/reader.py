@@ -36,7 +36,7 @@ from ..rules.counters import Counters, before_of, counters_of, read_sums
 from ..rules.images import LIVE, ImageCodec, of_heads
 from ..rules.moment import Counted, Moment, Rules, slots_at
 from ..rules.report import Entry
-from ..rules.tables import EPOCHS, SLOT
+from ..rules.stored import EPOCHS, SLOT
 from .pinned_maps import PinGone, PinnedMaps
 from .releases import about_id, pick, read_about, release_of
 

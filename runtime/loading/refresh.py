@@ -16,7 +16,8 @@ from ..kernel.netlink import Netlink
 from ..ports.ports import Port, find_ports, local_addresses
 from ..rules.bulk import rows
 from ..rules.plans import Change, Changes
-from ..rules.tables import SLOT, Table, record_numbers
+from ..rules.stored import SLOT
+from ..rules.tables import Table, record_numbers
 from . import attach
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from .reader import Reader
 from .releases import put_in_force, release_of, releases_of, write_about
 from .schema_change import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
 
-_MAPS = ("cells", "records", "images", "tuples", "entries", "filter")
+_MAPS = ("cells", "records", "images", "tuples", "entries", "index", "filter")
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,13 @@ is set before anybody may look for it, and cleared when the last key that has it
 
 from __future__ import annotations
 
-import struct
-from operator import mul
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.manifest.manifest import FILTER_FACTOR, RuleKind
-
-_MOST = (1 << 64) - 1
-_HALF, _FACTOR = np.uint64(32), np.uint64(FILTER_FACTOR)
-
-#: Of keys: see `hashes_of`.
-Hashes = npt.NDArray[np.uint64]
+from ...lang.contract.manifest.manifest import RuleKind
+from .key_hash import Hashes, KeyHash, hashes_of
 
 
 class Filter:
@@ -31,11 +24,7 @@ class Filter:
         self._raw = self.words.cast("B")  # the same bits, since words are little-endian
         self._shift = 64 - (kind.filter.bit_length() - 1)
         self._others: dict[int, int] = {}  # how many keys have a bit besides the first, if any do
-        whole, rest = divmod(self._size, 8)  # keys are made of u32s
-        self._unpack = struct.Struct(f"<{whole}Q{'I' if rest else ''}").unpack
-        count = whole + bool(rest)
-        self._pad = bytes(count * 8 - self._size)
-        self._factors = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(count)]
+        self._hash = KeyHash(self._size).of
 
     def close(self) -> None:
         self._raw.release()
@@ -43,8 +32,7 @@ class Filter:
 
     def bit(self, key: bytes) -> int:
         """See `RuleKind` for what is calculated."""
-        total: int = sum(map(mul, self._unpack(key), self._factors)) & _MOST
-        return ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
+        return self._hash(key) >> self._shift
 
     def _bits(self, hashes: Hashes) -> npt.NDArray[np.uint32]:
         return (hashes >> np.uint64(self._shift)).astype(np.uint32)
@@ -61,10 +49,9 @@ class Filter:
         found: npt.NDArray[np.bool_] = there.astype(np.bool_)
         return found
 
-    def add(self, key: bytes) -> None:
-        # `bit`, without the call: this is a tenth of creating a rule.
-        total = sum(map(mul, self._unpack(key), self._factors)) & _MOST
-        bit = ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
+    def add(self, hash_: int) -> None:
+        """A key by its hash."""
+        bit = hash_ >> self._shift
         raw, at, one = self._raw, bit >> 3, 1 << (bit & 7)
         found = raw[at]
         if found & one:
@@ -118,15 +105,3 @@ def _counted(
     ordered = np.sort(values)
     first = _firsts(ordered)
     return ordered[first], np.diff(first, append=len(ordered))
-
-
-def hashes_of(keys: npt.NDArray[np.uint8]) -> Hashes:
-    """The product of which a filter's bit is the upper bits, of each key: [row, byte]."""
-    count, size = keys.shape
-    total, word = np.zeros(count, np.uint64), np.zeros((count, 8), np.uint8)
-    for i, at in enumerate(range(0, size, 8)):
-        if at + 8 > size:
-            word[:] = 0
-        word[:, : size - at] = keys[:, at : at + 8]
-        total += word.view("<u8")[:, 0] * np.uint64(pow(FILTER_FACTOR, i + 1, 1 << 64))
-    return (total ^ total >> _HALF) * _FACTOR

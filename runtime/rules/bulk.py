@@ -16,11 +16,12 @@ from ...lang.contract.rules import column_dict
 from ...lang.contract.rules.column_dict import Joining
 from ...lang.contract.rules.columns import one
 from ...lang.contract.rules.interleaving import NONE, YieldPoint, paced
-from .bloom import hashes_of
 from .directory import Tuple, bests, unique
 from .images import HEAD, LIVE, NAME_SIZE
+from .key_hash import hashes_of
 from .matches import SEQUENCE_BITS
-from .tables import ENTRIES, ENTRY, Table, record_numbers
+from .stored import ENTRIES
+from .tables import Table, record_numbers
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block
@@ -197,7 +198,7 @@ class Keys:
     def write(
         self, part: slice, beside: ThreadPoolExecutor | None, pause: Callable[[], None]
     ) -> list[Future[int]]:
-        """Have the kernel write the keys of these rows; returns what is to be waited for."""
+        """Write the keys of these rows; returns what is to be waited for."""
         keys, directory = self._keys[part], self.directory
         hashes = hashes_of(keys)
         counts = np.bincount(self._group[part], minlength=len(self._tuples)).tolist()
@@ -208,15 +209,7 @@ class Keys:
         self._placed.append(part)
         self._ours = [ours + count for ours, count in zip(self._ours, counts, strict=True)]
         directory.place_many(hashes, zip(self._tuples, counts, strict=True))
-        values = self._entries[part].view(np.uint8).reshape(len(keys), -1)
-        if beside is None:
-            directory.entries.update_batch(keys.data, values.data)
-            return []
-        half = len(keys) // 2
-        return [
-            beside.submit(directory.entries.update_batch, keys[some].data, values[some].data)
-            for some in (slice(0, half), slice(half, None))
-        ]
+        return directory.entries.add_many(keys, hashes, self._entries[part], beside)
 
     def _write_each(self, part: slice, pause: Callable[[], None]) -> None:
         """Where several rules have the same key: each under a tuple in which it is free."""
@@ -228,7 +221,7 @@ class Keys:
             pattern = int.from_bytes(mask.tobytes(), "big"), int.from_bytes(key.tobytes(), "big")
             staged: list[bytes] = []
             self._each.append((cell, staged))
-            self.directory.insert(pattern, ENTRY.pack(*entry), (bound[0], bound[1]), staged)
+            self.directory.insert(pattern, cell, (bound[0], bound[1]), staged)
 
     def undo(self) -> Iterator[None]:
         """Take them out, in pieces."""
@@ -238,9 +231,10 @@ class Keys:
         for part in self._placed:
             for at in range(part.start, part.stop, _FEW):
                 keys = self._keys[at : min(at + _FEW, part.stop)]
-                self.directory.entries.delete_batch(keys.data)
-                for key in keys:
-                    self.directory.release(key.tobytes())
+                gone = [key.tobytes() for key in keys]
+                self.directory.entries.remove(gone)
+                for key in gone:
+                    self.directory.release(key)
                 yield
 
 

@@ -6,8 +6,8 @@ falling order of the best that each may hold. A directory is never written in pl
 version takes a free slot of NAME_tuples, and cell 0 leads to it. Packets of any epoch may meet a
 newer version: it has every tuple that holds a key, and bounds that no key exceeds.
 
-Which keys are taken the hash itself says: between transactions it holds just those of live rules,
-and of rules that wait for a grace period to be taken out.
+Which keys are taken the entries say: between transactions there are just those of live rules, and
+of rules that wait for a grace period to be taken out.
 
 Where a kind's masks are known beforehand (`RuleKind.fixed`), packets look under their tuples
 without asking; those stay in every version. While there are others packets must ask (`cell`).
@@ -27,8 +27,9 @@ import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import RuleKind
 from ..kernel.libbpf import BpfError
-from ..kernel.maps import BPF_NOEXIST, Map
-from .bloom import Filter, Hashes
+from .bloom import Filter
+from .entries import Entries
+from .key_hash import Hashes, KeyHash
 from .matches import Bound, Pattern
 
 Array = npt.NDArray[Any]
@@ -48,7 +49,7 @@ class NoVersion(Exception):
 
 @dataclass(slots=True, eq=False)
 class Tuple:
-    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `published`:
+    """`keys`: how many are there, or soon will be; `best`: no key of it beats this; `published`:
     what the directory that programs read says of it, None if it is not in there."""
 
     mask: int
@@ -66,7 +67,7 @@ class Retired(NamedTuple):
 
 
 class Directory:
-    """The tuples of one rule kind over its hash, `entries`. `versions` is the map's memory, `slot`
+    """The tuples of one rule kind over its keys, `entries`. `versions` is the map's memory, `slot`
     the published version."""
 
     def __init__(
@@ -75,12 +76,13 @@ class Directory:
         versions: memoryview,
         stride: int,
         slot: int,
-        entries: Map,
+        entries: Entries,
         filter_: Filter | None = None,
     ) -> None:
         self.kind, self.entries, self.filter = kind, entries, filter_
         self._memory, self._stride = versions, stride
         self.words = (kind.key_size + 7) // 8
+        self._hash = KeyHash(kind.key_size).of
         self._size = kind.key_size
         self.slot = slot
         self.by_mask: dict[int, list[Tuple]] = {}
@@ -97,45 +99,42 @@ class Directory:
 
     # ---- keys -------------------------------------------------------------------------------
 
-    def insert(self, pattern: Pattern, entry: bytes, bound: Bound, staged: list[bytes]) -> None:
-        """A key for the pattern, with the number of a tuple in which it is free, into the hash.
+    def insert(self, pattern: Pattern, cell: int, bound: Bound, staged: list[bytes]) -> None:
+        """A key for the pattern, with the number of a tuple in which it is free, among the entries.
         Appends it to `staged` before it is there, so that whoever undoes this misses none. Raises
-        DirectoryFull, BpfError."""
+        DirectoryFull, NoRoom, BpfError."""
         mask, key = pattern
         for tuple_ in self.by_mask.get(mask, ()):
-            if self._put(tuple_, key, entry, staged):
+            if self._put(tuple_, key, cell, bound, staged):
                 break
         else:
             tuple_ = self._new(mask)
-            if not self._put(tuple_, key, entry, staged):
-                raise BpfError(f"write map `{self.entries.name}`", EEXIST)
+            if not self._put(tuple_, key, cell, bound, staged):
+                raise BpfError(f"add a key of {self.kind.name}", EEXIST)
         if bound > tuple_.best:
             self.raise_bound(tuple_, bound)
 
-    def _put(self, tuple_: Tuple, key: int, entry: bytes, staged: list[bytes]) -> bool:
-        """Whether the key was free under the tuple, and is in the hash now."""
+    def _put(self, tuple_: Tuple, key: int, cell: int, bound: Bound, staged: list[bytes]) -> bool:
+        """Whether the key was free under the tuple, and is among the entries now."""
         raw = (key | tuple_.number).to_bytes(self._size, "big")
+        hash_ = self._hash(raw)
         if self.filter is not None:
-            self.filter.add(raw)
+            self.filter.add(hash_)
         tuple_.keys += 1
         staged.append(raw)
-        try:
-            self.entries.update(raw, entry, BPF_NOEXIST)
-        except BpfError as error:
-            if error.errno != EEXIST:
-                raise
-            staged.pop()
-            self.release(raw)
-            return False
-        return True
+        if self.entries.add(raw, hash_, cell, bound):
+            return True
+        staged.pop()
+        self.release(raw)
+        return False
 
     def are_free(self, keys: Array, hashes: Hashes) -> bool:
-        """Whether none of these keys, [row, byte], is in the hash."""
-        seen = keys if self.filter is None else keys[self.filter.has(hashes)]
-        return all(self.entries.lookup(key.tobytes()) is None for key in seen)
+        """Whether none of these keys, [row, byte], is among the entries."""
+        seen = slice(None) if self.filter is None else self.filter.has(hashes)
+        return not self.entries.has_any(keys[seen], hashes[seen])
 
     def place_many(self, hashes: Hashes, counts: Iterable[tuple[Tuple, int]]) -> None:
-        """Note keys that are free and about to be in the hash: `counts` of them under each tuple.
+        """Note keys that are free and about to be entries: `counts` of them under each tuple.
         `raise_bound` for their tuples."""
         for tuple_, count in counts:  # first, so that no tuple ever counts too few
             tuple_.keys += count
@@ -150,7 +149,7 @@ class Directory:
             self.dirty = True
 
     def keys_of(self, patterns: Iterable[Pattern], cell: int) -> list[bytes]:
-        """The keys in the hash that `insert` made for these patterns of a cell."""
+        """The keys that `insert` made for these patterns of a cell."""
         found = []
         for mask, key in patterns:
             same = self.by_mask.get(mask, ())
@@ -162,12 +161,11 @@ class Directory:
         return found
 
     def leads(self, key: bytes, cell: int) -> bool:
-        """Whether the hash has the key, for that cell."""
-        entry = self.entries.lookup(key)
-        return entry is not None and int.from_bytes(entry[:4], "little") == cell
+        """Whether the key is there, for that cell."""
+        return self.entries.cell_of(key) == cell
 
     def release(self, key: bytes) -> None:
-        """Forget a key that is no longer in the hash."""
+        """Forget a key that is no longer there."""
         if self.filter is not None:
             self.filter.remove(key)
         self._give_back(self._by_number[int.from_bytes(key[-2:], "big")])
@@ -306,7 +304,7 @@ class Directory:
         return there[numbers]
 
     def adopt(self, numbers: Array, priorities: Array, ranks: Array) -> None:
-        """Note keys that were found in the hash: their tuples, which are `known`, and bounds."""
+        """Note keys that were found: their tuples, which are `known`, and bounds."""
         counts = np.bincount(numbers, minlength=MOST_NUMBERS + 1)
         best = bests(numbers, priorities, ranks, MOST_NUMBERS + 1)
         for number, tuple_ in self._by_number.items():

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from errno import E2BIG
 
 from ...lang.contract.manifest.manifest import RuleKind
 from ...lang.text.diagnostics import Diagnostic
 from ..base.errors import of_kernel
-from ..kernel.libbpf import BpfError
 from .directory import DirectoryFull
 from .images import TooLong
 from .pools import NoRoom
 
-#: Characters of a map's name that the kernel keeps.
-_NAME = 15
-
 
 def table_full(kind: RuleKind) -> Diagnostic:
     return Diagnostic(
-        "H0730", f"the lookup table of {kind.name} is full: {kind.entries} keys", (),
+        "H0730", f"the lookup table of {kind.name} is full: {kind.most_keys} keys", (),
         f"a range takes a key for each prefix that it comes to: use fewer or rounder ranges, or "
         f"give {kind.name} a larger capacity; nothing was changed",
     )  # fmt: skip
@@ -56,14 +51,10 @@ def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
     if isinstance(error, DirectoryFull):
         return too_many_masks(kinds[error.args[0]])
     if isinstance(error, NoRoom):
-        return no_slots(kinds[error.kind], error.what)
+        kind = kinds[error.kind]
+        return table_full(kind) if error.what == "keys" else no_slots(kind, error.what)
     if isinstance(error, TooLong):
         return name_too_long(str(error))
     if isinstance(error, LookupError):
         return dangling(*error.args)
-    if isinstance(error, BpfError) and error.errno == E2BIG and error.map:
-        # The kernel cuts names of maps.
-        of_map = [k for k in kinds.values() if error.map.startswith(f"{k.prefix}_"[:_NAME])]
-        if of_map:
-            return table_full(max(of_map, key=lambda kind: len(kind.prefix)))
     return of_kernel(error, "change a table")

@@ -17,7 +17,7 @@ from ...lang.contract.rules.ie_values import fold
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Reference, Rule
 from .images import HEAD, NAME_SIZE, ImageCodec, of_heads
-from .tables import EPOCHS, SLOT
+from .stored import EPOCHS, SLOT
 
 Array = npt.NDArray[Any]
 

@@ -19,7 +19,8 @@ from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Reference, Rule
 from .bulk import rows
 from .images import LIVE, ImageCodec, head_slice, of_heads
-from .tables import SLOT, Table
+from .stored import SLOT
+from .tables import Table
 from .transaction import Writer
 
 ByteArray = npt.NDArray[np.uint8]

@@ -10,7 +10,8 @@ import numpy as np
 from ...lang.contract.rules.interleaving import NONE, paced
 from ...lang.contract.rules.rules import Rule
 from .bulk import Staging, rows
-from .tables import SLOT, Table, record_numbers
+from .stored import SLOT
+from .tables import Table, record_numbers
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...lang.contract.rules.column_dict import joined
-from .bloom import hashes_of
 from .images import HEAD
-from .tables import ENTRIES, EPOCHS, SLOT, Table
+from .key_hash import hashes_of
+from .stored import EPOCHS, SLOT
+from .tables import Table
 from .transaction import Writer
 
 Words = npt.NDArray[np.uint64]
@@ -78,17 +79,17 @@ def _read(table: Table, died: bool) -> None:
         if table.counters is not None:
             table.counters.clear(dead[table.counters.sums(dead).any(axis=1)])
         cells[dead[1:]] = 0
-    _read_keys(table, heads, live)
+    _read_keys(table, heads, live, died)
 
 
-def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.intp]) -> None:
+def _read_keys(
+    table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.intp], died: bool
+) -> None:
     """Keep the keys of live rules, take out all others."""
     if table.entries is None or table.directory is None:
         return
     directory = table.directory
-    data, values = table.entries.read_all()
-    keys = np.frombuffer(data, np.uint8).reshape(-1, table.kind.key_size)
-    entries = np.frombuffer(values, ENTRIES)
+    keys, entries = table.entries.adopt(died)
     sequence_of = np.zeros(table.kind.cells, dtype=np.uint64)
     sequence_of[live] = heads["sequence"]
     youngest = np.uint64((1 << 48) - 1)
@@ -97,7 +98,7 @@ def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.i
     kept = (found != 0) & (entries["rank"] & youngest == youngest - found)
     kept &= directory.known(numbers)
     if not kept.all():
-        table.entries.delete_batch(keys[~kept].tobytes())
+        table.entries.remove(key.tobytes() for key in keys[~kept])
         keys, entries, numbers = keys[kept], entries[kept], numbers[kept]
     directory.adopt(numbers, entries["priority"], entries["rank"])
     if table.filter is not None:

@@ -29,7 +29,10 @@ import numpy.typing as npt
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ..kernel.handles import Map
 from .bulk import rows
-from .tables import SLOT, Table, record_numbers
+from .entries import entries_of
+from .key_hash import hashes_of
+from .stored import ENTRIES, SLOT
+from .tables import Table, record_numbers
 from .transaction import Writer
 
 Array = npt.NDArray[Any]
@@ -79,8 +82,8 @@ def _arrays(table: Table) -> Iterator[tuple[str, Array]]:
         yield "root", words[:1]
         keys, entries = table.entries.read_all()
         yield "tuples", np.frombuffer(table.directory.published, np.uint8)
-        yield "keys", np.frombuffer(keys, np.uint8)
-        yield "entries", np.frombuffer(entries, np.uint8)
+        yield "keys", keys.reshape(-1)
+        yield "entries", entries.view(np.uint8)
 
 
 def _padded(array: Array) -> bytes:
@@ -149,7 +152,10 @@ def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -
         tuples = maps[f"{kind.prefix}_tuples"]
         version = int(found["root"][0]) >> 24 & SLOT
         rows(tuples.mmap(), tuples.spec.stride)[version] = found["tuples"]
-        entries = maps[f"{kind.prefix}_entries"]
-        entries.update_batch(found["keys"].tobytes(), found["entries"].tobytes())
+        keys = found["keys"].reshape(-1, kind.key_size)
+        entries = entries_of(kind, maps)
+        assert entries is not None
+        entries.add_many(keys, hashes_of(keys), found["entries"].view(ENTRIES), None)
+        entries.close()
         cells[0] = found["root"][0]
     cells[found["cells"]] = words

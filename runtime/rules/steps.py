@@ -17,7 +17,8 @@ from ...lang.contract.rules.interleaving import YieldPoint, paced
 from ...lang.contract.rules.rules import Reference, Rule
 from .codec import CellOf, NextHopOf
 from .plans import Changes, Tables
-from .tables import SLOT, Table
+from .stored import SLOT
+from .tables import Table
 
 #: Steps from which on columns are worth it.
 MANY = 256

@@ -6,7 +6,6 @@ grace period or commits; transaction.py does.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Mapping, MutableMapping
 from typing import Any
 
@@ -21,14 +20,11 @@ from .bloom import Filter
 from .codec import KindCodec, NextHopOf
 from .counters import counters_of
 from .directory import Directory
+from .entries import entries_of
 from .images import ImageCodec
 from .matches import MatchCodec, Matches
 from .pools import Halves, Pool
-
-SLOT = 0xFFFFFF
-EPOCHS = 1 << 16
-ENTRY = struct.Struct("<IIQ")
-ENTRIES = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
+from .stored import SLOT
 
 
 def record_numbers(
@@ -53,7 +49,7 @@ class Table:
         self.images = maps[f"{prefix}_images"].mmap()
         self.record_stride = maps[f"{prefix}_records"].spec.stride
         self.image_stride = maps[f"{prefix}_images"].spec.stride
-        self.entries = maps.get(f"{prefix}_entries")
+        self.entries = entries_of(kind, maps)
         self.counters = counters_of(manifest, kind, maps)
         self.directory: Directory | None = None
         self.filter: Filter | None = None
@@ -73,6 +69,8 @@ class Table:
         self.cells.release()
         if self.filter is not None:
             self.filter.close()
+        if self.entries is not None:
+            self.entries.close()
 
     # ---- live rules -------------------------------------------------------------------------
 
@@ -134,9 +132,8 @@ class Table:
         directory = self.directory
         if directory is None or not patterns:
             return
-        entry = ENTRY.pack(cell, *bound)
         for pattern in patterns:
-            directory.insert(pattern, entry, bound, staged)
+            directory.insert(pattern, cell, bound, staged)
 
     def keys_of(self, rule: Rule, cell: int) -> list[bytes]:
         """The keys that `insert` gave the rule."""
@@ -149,7 +146,7 @@ class Table:
         if staged:
             assert self.directory is not None
             there = [key for key in staged if self.directory.leads(key, cell)]
-            self.directory.entries.delete_batch(b"".join(there))
+            self.directory.entries.remove(there)
             for key in staged:
                 self.directory.release(key)
 
@@ -158,6 +155,6 @@ class Table:
         if not keys:
             return
         assert self.directory is not None and self.entries is not None
-        self.entries.delete_batch(b"".join(keys))
+        self.entries.remove(keys)
         for key in keys:
             self.directory.release(key)

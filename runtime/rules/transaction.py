@@ -26,7 +26,8 @@ from .images import TooLong
 from .plans import Changes, Plan, work_of
 from .pools import NoRoom
 from .steps import Step, Steps
-from .tables import EPOCHS, Table
+from .stored import EPOCHS
+from .tables import Table
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
 

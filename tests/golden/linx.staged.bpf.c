@@ -247,7 +247,7 @@ struct overlay_record {
 };
 
 RULE_MAPS(overlay, 513, 513, 136);
-KEY_MAPS(overlay, 2, 16, 1024, 8, 8);
+KEY_MAPS(overlay, 2, 3, 513, 128, 8, 8);
 
 static __always_inline void overlay_count(u32 cell, u64 length)
 {
@@ -266,8 +266,8 @@ static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 	return record ? bpf_map_lookup_elem(&overlay_records, &record) : 0;
 }
 
-KEY_SEARCH(overlay, 2, 8, 0);
-
+KEY_INDEX(overlay, 2, 7, 32);
+KEY_SEARCH(overlay, 2, 0, 8, 0);
 __noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
 	u64 key[] = { k0, k1 }, masked[2];
@@ -278,13 +278,13 @@ __noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
 	if ((key[1] & 0x100000000ULL) == 0x100000000ULL) {
 		masked[0] = key[0];
 		masked[1] = (key[1] & 0x1ffffffffULL) | 0x100000000000000ULL;
-		take_better(&overlay_entries, masked, &best);
+		take_better(&overlay_entries, overlay_number_of(hash_of(masked, 2), masked), 2, &best);
 	}
 	if (best.cell)
 		goto found;
 	masked[0] = key[0] & 0xffffffff00000000ULL;
 	masked[1] = (key[1] & 0xffffffffULL) | 0x200000000000000ULL;
-	take_better(&overlay_entries, masked, &best);
+	take_better(&overlay_entries, overlay_number_of(hash_of(masked, 2), masked), 2, &best);
 	if (!best.cell)
 		return 0;
 found:
@@ -301,7 +301,7 @@ struct pdr_record {
 };
 
 RULE_MAPS(pdr, 131073, 131073, 104);
-KEY_MAPS(pdr, 4, 28, 131072, 256, 8);
+KEY_MAPS(pdr, 4, 6, 262145, 65536, 256, 8);
 FILTER_MAP(pdr, 8192);
 
 static __always_inline void pdr_count(u32 cell, u64 length)
@@ -314,15 +314,16 @@ static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
 	return record_in(&pdr_cells, cell, epoch);
 }
 
-KEY_SEARCH(pdr, 4, 256, 1);
-
+KEY_INDEX(pdr, 4, 16, 32);
+KEY_SEARCH(pdr, 4, 131073, 256, 1);
+KEY_BEST(pdr, 4, 131073, 256, 19, 1);
 __noinline u32 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
-	u64 key[] = { k0, k1, k2, k3 }, masked[4], cell;
+	u64 key[] = { k0, k1, k2, k3 }, masked[4];
+	u32 cell;
 	void *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
 
-	cell = best_cell(&pdr_entries, directory, first_of(&pdr_filter),
-			 key, masked, 4, 256, 19, 1);
+	cell = pdr_best(directory, first_of(&pdr_filter), key, masked);
 	if (!cell)
 		return 0;
 	if (slot_in(&pdr_cells, cell, epoch))
@@ -361,23 +362,24 @@ struct lbr_record {
 };
 
 RULE_MAPS(lbr, 2049, 2049, 168);
-KEY_MAPS(lbr, 1, 8, 4096, 64, 8);
-FILTER_MAP(lbr, 256);
+KEY_MAPS(lbr, 1, 2, 2049, 512, 64, 8);
+FILTER_MAP(lbr, 128);
 
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
 {
 	return record_in(&lbr_cells, cell, epoch);
 }
 
-KEY_SEARCH(lbr, 1, 64, 0);
-
+KEY_INDEX(lbr, 1, 9, 32);
+KEY_SEARCH(lbr, 1, 0, 64, 0);
+KEY_BEST(lbr, 1, 0, 64, 13, 0);
 __noinline u32 lbr_find(u64 epoch, u64 k0)
 {
-	u64 key[] = { k0 }, masked[1], cell;
+	u64 key[] = { k0 }, masked[1];
+	u32 cell;
 	void *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
 
-	cell = best_cell(&lbr_entries, directory, first_of(&lbr_filter),
-			 key, masked, 1, 64, 14, 0);
+	cell = lbr_best(directory, first_of(&lbr_filter), key, masked);
 	if (!cell)
 		return 0;
 	if (slot_in(&lbr_cells, cell, epoch))

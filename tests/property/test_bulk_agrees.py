@@ -123,7 +123,7 @@ class Told:
         table = self.both.kernel.writer.tables["PDR"]
         assert table.entries is not None and table.directory is not None
         tuples = [t for same in table.directory.by_mask.values() for t in same]
-        keys = len(list(table.entries.keys()))
+        keys = len(table.entries.read_all()[0])
         return keys, sum(t.keys for t in tuples)
 
 

@@ -19,6 +19,7 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.install import prepare_object
 from helioc.runtime.rules.plans import Changes, Plan
 from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.tables import Table
 from helioc.runtime.rules.transaction import Writer
 
 HP = Path(__file__).parents[2] / "pipelines" / "linx.hp"
@@ -51,7 +52,7 @@ class Nowhere:
 
 @contextmanager
 def bare_maps(**entries: int) -> Iterator[dict[str, Map]]:
-    """LINX's maps without its programs; `pdr_entries=8` gives that map another size."""
+    """LINX's maps without its programs; `pdr_index=8` gives that map another size."""
     with Object.open(bundle().object, name="linx") as loaded:
         for program in loaded.program_names():
             loaded.skip(program)
@@ -91,12 +92,16 @@ def written(maps: dict[str, Map]) -> Iterator[Rules]:
         writer.close()
 
 
+def keys_in(table: Table) -> set[bytes]:
+    """Those that lead to a kind's rules."""
+    assert table.entries is not None
+    return {key.tobytes() for key in table.entries.read_all()[0]}
+
+
 def hash_keys(writer: Writer) -> dict[str, set[bytes]]:
     """Every key in every lookup table."""
     return {
-        name: set(table.entries.keys())
-        for name, table in writer.tables.items()
-        if table.entries is not None
+        name: keys_in(table) for name, table in writer.tables.items() if table.entries is not None
     }
 
 

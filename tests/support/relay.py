@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tarfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO, cast
 
 from helioc.compiler.bundle import compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
+from helioc.lang.contract.manifest.manifest import from_json
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.source import Source
@@ -49,6 +52,16 @@ def built(text: str) -> Bundle:
         file.write_text(text)
         made = compile_pipeline(check_file(file))
     return Bundle(made.manifest, made.object)
+
+
+def layout1() -> Bundle:
+    """The relay as the compiler of 2863c61e built it: counters lie in a map of each kind."""
+    with tarfile.open(Path(__file__).with_name("relay-layout1.tar.xz")) as recorded:
+        manifest, object_ = (
+            cast("IO[bytes]", recorded.extractfile(name)).read()
+            for name in ("manifest.json", "relay.bpf.o")
+        )
+    return Bundle(from_json(manifest.decode()), object_)
 
 
 def write(text: str, directory: Path) -> Path:

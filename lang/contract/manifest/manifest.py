@@ -33,8 +33,11 @@ LOCAL_ADDRESSES = 1024
 #: Default limit of ICMP errors: a second, and at once. Linux' values (`icmp_msgs_per_sec`,
 #: `icmp_msgs_burst`).
 ICMP_RATE, ICMP_BURST = 1000, 50
-#: Multiplier of the Bloom filter's hash: see `RuleKind`.
-FILTER_FACTOR = 0x9E3779B97F4A7C15
+#: Multiplier of the hash of keys, and how many buckets of an index a key may be in: see `RuleKind`.
+HASH_FACTOR = 0x9E3779B97F4A7C15
+MOST_BUCKETS = 32
+#: Bytes of a bucket, and keys that it holds.
+BUCKET_SIZE, BUCKET_KEYS = 32, 6
 
 
 class Reserved(Frozen):
@@ -152,7 +155,11 @@ class RuleKind(Frozen):
                    else by slot; neither uses 0
     NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by slot; not 0
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
-    NAME_entries   HASH, key_size -> struct entry
+    NAME_entries   ARRAY mmapable: the key's u64 words, the last padded with zeros, u64 rank, and of
+                   kinds with priorities or ranges u32 priority, u32 cell (higher priority, then
+                   higher rank wins). An entry's number is its rule's cell; those from `cells` on
+                   are further keys of rules with ranges, and have their rule's cell
+    NAME_index     ARRAY mmapable of `buckets`: u8 tag[6], u16 past, u32 number[6] (of an entry)
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
 
     A kind that `counts` has elements of the map `counts` (see `Manifest`), by cell, from
@@ -167,10 +174,17 @@ class RuleKind(Frozen):
     their tuples, numbered from 1, are looked under without the directory. While other tuples have
     keys (of equal matches), bits 48 up of cell 0 are not zero.
 
-    Every key in NAME_entries has its bit set in the filter. With w0, w1 … the key's bytes as
-    little-endian u64s, the last padded with zeros, F = FILTER_FACTOR, and all modulo 2^64, let
-    h = w0 F + w1 F^2 + …; then the bit's number is the upper log2(`filter`) bits of
-    (h ^ h >> 32) F."""
+    With w0, w1 … the key's words as little-endian u64s, F = HASH_FACTOR, and all modulo 2^64, let
+    s = w0 F + w1 F^2 + …; then its hash is (s ^ s >> 32) F. Every key has its bit set in the
+    filter: the bit's number is the upper log2(`filter`) bits of the hash.
+
+    A key's tag is bits 8 to 15 of its hash, 1 where these are 0. Let b be the upper log2(`buckets`)
+    bits: it is in the first of the buckets (b + (i & ~1)) ^ (i & 1), modulo `buckets`, i = 0, 1 …
+    up to MOST_BUCKETS, that had a free tag (0) when it came. `past` is how many keys went past a
+    bucket that was full: no key is behind one of which it is 0.
+
+    In layout 1 `buckets` is 0, there is no index, and NAME_entries is a HASH, key_size -> u32 cell,
+    u32 priority, u64 rank."""
 
     name: str
     number: int  # from 1: position in the file
@@ -200,10 +214,25 @@ class RuleKind(Frozen):
     offload: Offload | None = None
     counts_at: int | None = None
     by_cell: bool = False
+    buckets: int = 0
 
     @property
     def prefix(self) -> str:
         return self.name.lower()
+
+    @property
+    def has_ranges(self) -> bool:
+        return any(match.kind == "range" for match in self.match)
+
+    @property
+    def most_keys(self) -> int:
+        """Keys of its rules that there is room for, if it is full."""
+        return self.capacity + self.entries - self.cells if self.buckets else self.entries
+
+    @property
+    def entry_size(self) -> int:
+        """Bytes of an element of NAME_entries, of which the key is the first."""
+        return -(-self.key_size // 8) * 8 + (16 if self.priority or self.has_ranges else 8)
 
     @property
     def records_size(self) -> int:

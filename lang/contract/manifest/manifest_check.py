@@ -135,6 +135,10 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield f"`key_size` is {rule.key_size}, not a multiple of 4, up to {_KEY}"
     if rule.filter and not (looked_up and rule.filter in (1 << n for n in range(7, 33))):
         yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
+    if rule.buckets and not (looked_up and rule.buckets in (1 << n for n in range(1, 28))):
+        yield f"`buckets` is {rule.buckets}, not a power of two that a kind looked up may have"
+    if rule.buckets and rule.entries < rule.cells:
+        yield f"`entries` is {rule.entries}, too few for {rule.cells} cells"
     masks = {m for m in rule.fixed if len(m) == 2 * rule.key_size and re.fullmatch("[0-9a-f]+", m)}
     if len(masks) != len(rule.fixed) or len(masks) > rule.tuples:
         yield f"`fixed` are not different masks of {rule.key_size} bytes, {rule.tuples} at most"

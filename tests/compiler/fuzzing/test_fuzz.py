@@ -252,9 +252,9 @@ def filter_of_an_update(patch: pytest.MonkeyPatch) -> None:
     """Keys that come while others go are not noted in the existence filter."""
     add, attempt, changing = Filter.add, transaction.Writer._attempt, [False]
 
-    def forgetting(self: Filter, key: bytes) -> None:
+    def forgetting(self: Filter, hash_: int) -> None:
         if not changing[0]:
-            add(self, key)
+            add(self, hash_)
 
     def noticing(self: transaction.Writer, work: Changes, *others: Any) -> None:
         changing[0] = bool(work.removed)

@@ -42,6 +42,7 @@ from helioc.runtime.loading.releases import (
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace
 from linx_maps import bundle, write
+from relay import layout1
 from tinybpf import SMALL, build
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -233,22 +234,21 @@ def test_no_pipeline_where_there_is_no_memory(
     assert not (ROOT / name).exists()
 
 
-def test_tables_that_may_not_get_full_are_warned_of(
-    edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Keys of rules take memory when these come."""
-    with Object.open(bundle().object) as opened:
+@pytest.mark.usefixtures("kernel")
+def test_tables_that_may_not_get_full_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In layout 1 keys of rules take memory when these come."""
+    built = layout1()
+    with Object.open(built.object) as opened:
         maps = opened.new_maps()
-        tables = table_memory.memory_of_tables(bundle().manifest, maps, possible_cpus())
+        tables = table_memory.memory_of_tables(built.manifest, maps, possible_cpus())
     full = sum(table.full for table in tables)
     for free, warned in (full, False), (full - 1, True):
         monkeypatch.setattr(table_memory, "available", lambda free=free: free)
-        with edge.inside_thread(lambda: Loaded.load(bundle(), config(), name)) as loaded:
-            found = [each for each in loaded.warnings if each.code == "H0330"]
-        unload(name)
-        assert len(found) == warned
+        with Object.open(built.object) as opened:
+            found = table_memory.load_object(built.manifest, opened)
+        assert [each.code for each in found] == ["H0330"] * warned
     assert found[0].severity == "warning" and "when they are full" in found[0].title
-    assert found[0].help.startswith("PDR [")
+    assert found[0].help.startswith("ROUTE [64]")
 
 
 def test_libxdps_dispatcher_has_commands_of_its_own() -> None:

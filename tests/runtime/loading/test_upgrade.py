@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pytest
-from helioc.lang.contract.manifest.manifest import from_json
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.runtime.kernel.handles import BpfError, Link, Object
 from helioc.runtime.kernel.netlink import Netlink
@@ -23,23 +21,13 @@ from helioc.runtime.loading.releases import releases_of
 from helioc.runtime.loading.schema_change import Answers
 from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from numbered import flow
-from relay import CONFIG, World, built, marked, request
+from relay import CONFIG, World, built, layout1, marked, request
 
 pytestmark = pytest.mark.usefixtures("kernel")
 _Result = TypeVar("_Result")
 
 LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
 ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
-
-
-def layout1() -> Bundle:
-    """The relay as the compiler of 2863c61e built it: counters lie in a map of each kind."""
-    with tarfile.open(Path(__file__).with_name("relay-layout1.tar.xz")) as recorded:
-        manifest, object_ = (
-            cast("IO[bytes]", recorded.extractfile(name)).read()
-            for name in ("manifest.json", "relay.bpf.o")
-        )
-    return Bundle(from_json(manifest.decode()), object_)
 
 
 def to(running: Loaded, bundle: Bundle, answers: Answers | None = None) -> Loaded:

@@ -9,13 +9,14 @@ import pytest
 from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.kernel.handles import BpfError
-from helioc.runtime.rules.bloom import Filter, Hashes, hashes_of
+from helioc.runtime.rules.bloom import Filter
+from helioc.runtime.rules.key_hash import Hashes, KeyHash, hashes_of
+from helioc.runtime.rules.pools import NoRoom
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.steps import Steps
 from helioc.runtime.rules.tables import Table
 from helioc.runtime.rules.transaction import Writer
-from linx_maps import Nowhere, Rules, bare_maps, bundle, written
+from linx_maps import Nowhere, Rules, bare_maps, bundle, keys_in, written
 
 
 def _filter() -> tuple[Filter, bytearray]:
@@ -43,7 +44,7 @@ def test_one_and_many_keys_have_the_same_bits() -> None:
     filter_, memory = _filter()
     assert [filter_.bit(key) for key in keys] == filter_.bits(b"".join(keys)).tolist()
     for key in keys:
-        filter_.add(key)
+        filter_.add(KeyHash(len(key)).of(key))
     other, same = _filter()
     other.add_many(_hashes(keys))
     assert memory == same and len(_set(memory)) > 1900
@@ -78,7 +79,7 @@ def test_addresses_in_a_row_have_bits_of_their_own() -> None:
 
 def _bits_wanted(table: Table) -> set[int]:
     assert table.entries is not None and table.filter is not None
-    return {table.filter.bit(key) for key in table.entries.keys()}  # noqa: SIM118, a map's
+    return {table.filter.bit(key) for key in keys_in(table)}
 
 
 def _check(writer: Writer, exactly: bool = False) -> None:
@@ -117,7 +118,7 @@ def test_it_follows_rules_that_come_and_go() -> None:
 
 @pytest.mark.usefixtures("kernel")
 def test_what_is_undone_leaves_it_as_it_was() -> None:
-    with bare_maps(pdr_entries=16) as maps, written(maps) as rules:
+    with bare_maps(pdr_index=2) as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         _csv(rules, [f",10.{i}.0.0/16,1" for i in range(10)])
         rules.writer.settle()
@@ -160,16 +161,16 @@ def test_the_next_writer_puts_it_right(
 
 
 @pytest.mark.usefixtures("kernel")
-def test_a_key_that_the_hash_refuses_leaves_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_refused_leaves_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
         table = rules.writer.tables["PDR"]
         assert table.entries is not None
 
         def refuse(*_: object) -> None:
-            raise BpfError("update", 12)
+            raise NoRoom("PDR", "keys")
 
         with monkeypatch.context() as patched, pytest.raises(Refused):
-            patched.setattr(type(table.entries), "update", refuse)
+            patched.setattr(type(table.entries), "add", refuse)
             rules.tell("create PDR [(dst_ip, u32, 10.77.0.0/17), FAR 1]")
         _check(rules.writer, exactly=True)

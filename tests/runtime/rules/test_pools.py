@@ -10,7 +10,7 @@ from helioc.runtime.rules.pools import Halves, NoRoom
 
 
 def test_all_rules_can_change_and_be_replaced_at_once() -> None:
-    """With 2n slots for n rules, whatever slots the rules have: those that change take theirs first."""
+    """With 2n slots for n rules, whatever they have: those that change take theirs first."""
     for seed in range(300):
         random = Random(seed)
         n = random.randint(1, 12)
@@ -22,7 +22,7 @@ def test_all_rules_can_change_and_be_replaced_at_once() -> None:
             new = [pool.take() for _ in range(n - len(stay))]
             assert all((old ^ slot) & 1 for old, slot in changed)
             taken = [*live, *(slot for _, slot in changed), *new]
-            assert len(set(taken)) == len(taken) and 0 < min(taken) and max(taken) <= 2 * n
+            assert len(set(taken)) == len(taken) and min(taken) > 0 and max(taken) <= 2 * n
             pool.give_many(live)
             live = [*(slot for _, slot in changed), *new]
 

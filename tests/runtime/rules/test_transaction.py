@@ -10,7 +10,8 @@ from helioc.runtime.rules.counters import FlatCounters
 from helioc.runtime.rules.directory import Tuple
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.steps import Steps
-from helioc.runtime.rules.tables import EPOCHS, SLOT, Table
+from helioc.runtime.rules.stored import EPOCHS, SLOT
+from helioc.runtime.rules.tables import Table
 from helioc.runtime.rules.transaction import FARTHEST, Writer
 from linx_maps import (
     DROP,
@@ -178,9 +179,9 @@ def test_a_refused_request_changes_nothing(text: str, code: str) -> None:
 
 
 def test_a_full_lookup_table_is_said_and_undone() -> None:
-    with bare_maps(pdr_entries=16) as maps, written(maps) as rules:
+    with bare_maps(pdr_index=2) as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
-        for i in range(16):
+        for i in range(12):
             rules.tell(f"create PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]")
         rules.writer.settle()
         before = _everything(rules.writer)
@@ -196,9 +197,9 @@ def test_a_full_lookup_table_is_said_and_undone() -> None:
 
 def test_a_first_request_that_is_refused_takes_nothing() -> None:
     """The maps say revision 0 before it and behind it."""
-    with bare_maps(pdr_entries=4) as maps, written(maps) as rules:
+    with bare_maps(pdr_index=2) as maps, written(maps) as rules:
         before = _everything(rules.writer)
-        pdrs = ", ".join(f"PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]" for i in range(5))
+        pdrs = ", ".join(f"PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]" for i in range(13))
         for _ in range(3):
             with pytest.raises(Refused) as refused:
                 rules.tell(f"create FAR 1 [(action, u8, DROP)], {pdrs}")

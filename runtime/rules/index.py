@@ -1,0 +1,319 @@
+"""The keys of a rule kind in memory that packets read: an index of tags, and the entries.
+
+See `RuleKind` for how they lie there. Each change is one store that packets may see: of a key that
+comes first its entry, then `past` of each bucket that it goes by, its number, its tag; of one that
+goes first its tag. Nothing ever moves. What a packet finds that looks while keys come and go leads
+to cells that are empty for it: the number of a key that went may be taken again at once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...lang.contract.manifest.manifest import BUCKET_KEYS, BUCKET_SIZE, MOST_BUCKETS, RuleKind
+from .key_hash import Hashes, KeyHash, hashes_of
+from .matches import Bound
+from .pools import NoRoom, Pool
+from .stored import ENTRIES
+
+Array = npt.NDArray[Any]
+
+_PAST, _NUMBER = 6, 8  # bytes of a bucket in front of `past` and `number`
+_RANK, _TAIL = struct.Struct("<Q"), struct.Struct("<QII")
+
+
+class Index:
+    """Of one kind, over its maps' memory."""
+
+    def __init__(self, kind: RuleKind, index: memoryview, entries: memoryview, stride: int) -> None:
+        self.kind, self._size = kind, kind.key_size
+        self._index, self._entries, self._stride = index, entries, stride
+        self._pasts, self._numbers = index.cast("H"), index.cast("I")
+        buckets = len(index) // BUCKET_SIZE
+        self._mask, self._shift = buckets - 1, 65 - buckets.bit_length()
+        self._most = min(MOST_BUCKETS, buckets)
+        self._rank_at = -(-kind.key_size // 8) * 8
+        self._pad = bytes(self._rank_at - kind.key_size)
+        self._long = kind.entry_size > self._rank_at + 8
+        #: Of kinds with ranges: which entries of the cells' own numbers are taken, and the others.
+        self._first = bytearray(kind.cells) if kind.has_ranges else None
+        self._hash = KeyHash(kind.key_size).of
+        self._more = Pool(kind.name, "keys", kind.entries - kind.cells + 1)
+
+    def close(self) -> None:
+        self._pasts.release()
+        self._numbers.release()
+
+    # ---- one key ----------------------------------------------------------------------------
+
+    def _way(self, hash_: int) -> Iterator[int]:
+        """The buckets that a key may be in, in their order."""
+        first = hash_ >> self._shift
+        for i in range(self._most):
+            yield (first + (i & ~1) ^ i & 1) & self._mask
+
+    def add(self, key: bytes, hash_: int, cell: int, bound: Bound) -> bool:
+        tag, index, passed, free = _tag(hash_), self._index, [], None
+        behind = True  # there may be keys further on
+        for bucket in self._way(hash_):
+            at = bucket * BUCKET_SIZE
+            tags = bytes(index[at : at + BUCKET_KEYS])
+            if behind:
+                if self._leads_there(bucket, tags, tag, key) is not None:
+                    return False
+                behind = self._pasts[(at + _PAST) // 2] > 0
+            if free is None:
+                n = tags.find(0)
+                if n >= 0:
+                    free = bucket, n
+                else:
+                    passed.append(bucket)
+            if free is not None and not behind:
+                break
+        if free is None:
+            raise NoRoom(self.kind.name, "keys")
+        bucket, n = free
+        number = self._take(cell)
+        self._write(number, key, cell, bound)
+        for each in passed:
+            self._pasts[(each * BUCKET_SIZE + _PAST) // 2] += 1
+        self._numbers[(bucket * BUCKET_SIZE + _NUMBER) // 4 + n] = number
+        index[bucket * BUCKET_SIZE + n] = tag
+        return True
+
+    def cell_of(self, key: bytes) -> int | None:
+        found = self._find(key, self._hash(key))
+        return None if found is None else self._cell(found[2])
+
+    def remove(self, keys: Iterable[bytes]) -> None:
+        for key in keys:
+            hash_ = self._hash(key)
+            found = self._find(key, hash_)
+            if found is None:
+                continue
+            in_, n, number = found
+            self._index[in_ * BUCKET_SIZE + n] = 0
+            for bucket in self._way(hash_):
+                if bucket == in_:
+                    break
+                self._pasts[(bucket * BUCKET_SIZE + _PAST) // 2] -= 1
+            self._give(number)
+
+    def _find(self, key: bytes, hash_: int) -> tuple[int, int, int] | None:
+        """The bucket that leads to the key, where in it, and the number of the entry."""
+        tag = _tag(hash_)
+        for bucket in self._way(hash_):
+            at = bucket * BUCKET_SIZE
+            n = self._leads_there(bucket, bytes(self._index[at : at + BUCKET_KEYS]), tag, key)
+            if n is not None:
+                return bucket, n, self._numbers[(at + _NUMBER) // 4 + n]
+            if not self._pasts[(at + _PAST) // 2]:
+                return None
+        return None
+
+    def _leads_there(self, bucket: int, tags: bytes, tag: int, key: bytes) -> int | None:
+        """Where in a bucket the key is."""
+        n = tags.find(tag)
+        while n >= 0:
+            at = self._numbers[(bucket * BUCKET_SIZE + _NUMBER) // 4 + n] * self._stride
+            if self._entries[at : at + self._size] == key:
+                return n
+            n = tags.find(tag, n + 1)
+        return None
+
+    # ---- entries ----------------------------------------------------------------------------
+
+    def _write(self, number: int, key: bytes, cell: int, bound: Bound) -> None:
+        priority, rank = bound
+        tail = _TAIL.pack(rank, priority, cell) if self._long else _RANK.pack(rank)
+        at = number * self._stride
+        self._entries[at : at + self._rank_at + len(tail)] = key + self._pad + tail
+
+    def _cell(self, number: int) -> int:
+        if number < self.kind.cells:
+            return number
+        found: int = _TAIL.unpack_from(self._entries, number * self._stride + self._rank_at)[2]
+        return found
+
+    def _take(self, cell: int) -> int:
+        """A number for another key of the cell's rule. Raises NoRoom."""
+        if self._first is None:
+            return cell
+        if not self._first[cell]:
+            self._first[cell] = 1
+            return cell
+        return self.kind.cells - 1 + self._more.take()
+
+    def _give(self, number: int) -> None:
+        if self._first is not None and number < self.kind.cells:
+            self._first[number] = 0
+        elif number >= self.kind.cells:
+            self._more.give(number - self.kind.cells + 1)
+
+    # ---- many -------------------------------------------------------------------------------
+
+    def _columns(self) -> tuple[Array, Array, Array]:
+        """Tags, `past` and numbers: [bucket, …]."""
+        tags = np.frombuffer(self._index, np.uint8).reshape(-1, BUCKET_SIZE)
+        words = tags.view("<u4")
+        return tags[:, :BUCKET_KEYS], tags.view("<u2")[:, _PAST // 2], words[:, _NUMBER // 4 :]
+
+    def _rows(self) -> Array:
+        return np.frombuffer(self._entries, np.uint8).reshape(-1, self._stride)
+
+    def _bucket(self, hashes: Hashes, i: int) -> Array:
+        first = (hashes >> np.uint64(self._shift)).astype(np.int64)
+        return (first + (i & ~1) ^ i & 1) & self._mask
+
+    def add_many(
+        self, keys: Array, hashes: Hashes, entries: Array, beside: ThreadPoolExecutor | None = None
+    ) -> list[Future[int]]:
+        if not len(keys):
+            return []
+        number = self._take_many(entries["cell"].astype(np.int64))
+        self._write_many(number, keys, entries)
+        tags, pasts, numbers = self._columns()
+        left, went = np.arange(len(keys)), list[Array]()
+        for i in range(self._most):
+            bucket = self._bucket(hashes[left], i)
+            free = tags[bucket] == 0
+            turn = _turns(bucket)
+            fits = turn < free.sum(axis=1)
+            there, places = bucket[fits], np.argsort(~free[fits], axis=1, kind="stable")
+            n = places[np.arange(len(there)), turn[fits]]
+            rows = left[fits]
+            numbers[there, n] = number[rows]
+            tags[there, n] = _tags(hashes[rows])
+            left, on = left[~fits], bucket[~fits]
+            if not len(left):
+                return []
+            full, counts = np.unique(on, return_counts=True)
+            pasts[full] += counts.astype(np.uint16)
+            went.append(left)
+        for i in range(len(went)):  # as if these had never come
+            full, counts = np.unique(self._bucket(hashes[left], i), return_counts=True)
+            pasts[full] -= counts.astype(np.uint16)
+        for each in number[left].tolist():
+            self._give(each)
+        raise NoRoom(self.kind.name, "keys")
+
+    def _take_many(self, cells: Array) -> Array:
+        """A number for each key of a cell's rule. Raises NoRoom."""
+        if self._first is None:
+            return cells
+        first, further = np.frombuffer(self._first, np.uint8), np.ones(len(cells), np.bool_)
+        further[np.unique(cells, return_index=True)[1]] = False
+        further |= first[cells] > 0
+        more = self._more.take_many(int(further.sum())).astype(np.int64)
+        numbers = cells.copy()
+        numbers[further] = self.kind.cells - 1 + more
+        first[cells] = 1
+        return numbers
+
+    def _write_many(self, numbers: Array, keys: Array, entries: Array) -> None:
+        rows = np.zeros((len(keys), self._stride), np.uint8)
+        rows[:, : self._size] = keys
+        rows[:, self._rank_at : self._rank_at + 8] = _bytes(entries["rank"])
+        if self._long:
+            rows[:, self._rank_at + 8 : self._rank_at + 12] = _bytes(entries["priority"])
+            rows[:, self._rank_at + 12 : self._rank_at + 16] = _bytes(entries["cell"])
+        self._rows()[numbers] = rows
+
+    def has_any(self, keys: Array, hashes: Hashes) -> bool:
+        tags, pasts, numbers = self._columns()
+        rows, left = self._rows()[:, : self._size], np.arange(len(keys))
+        for i in range(self._most):
+            bucket = self._bucket(hashes[left], i)
+            row, n = np.nonzero(tags[bucket] == _tags(hashes[left])[:, None])
+            if (rows[numbers[bucket[row], n]] == keys[left[row]]).all(axis=1).any():
+                return True
+            left = left[pasts[bucket] > 0]
+            if not len(left):
+                return False
+        return False
+
+    def read_all(self) -> tuple[Array, Array]:
+        tags, _, numbers = self._columns()
+        return self._read(numbers[tags > 0])
+
+    def _read(self, numbers: Array) -> tuple[Array, Array]:
+        rows = self._rows()[numbers]
+        entries = np.zeros(len(rows), ENTRIES)
+        entries["cell"] = numbers
+        entries["rank"] = _column(rows, self._rank_at, "<u8")
+        if self._long:
+            entries["priority"] = _column(rows, self._rank_at + 8, "<u4")
+            further = numbers >= self.kind.cells
+            entries["cell"][further] = _column(rows, self._rank_at + 12, "<u4")[further]
+        return np.ascontiguousarray(rows[:, : self._size]), entries
+
+    # ---- what another writer left -----------------------------------------------------------
+
+    def adopt(self, died: bool) -> tuple[Array, Array]:
+        if died:
+            self._repair()
+        tags, _, numbers = self._columns()
+        taken = numbers[tags > 0].astype(np.int64)
+        self._more.all_but(taken[taken >= self.kind.cells] - self.kind.cells + 1)
+        if self._first is not None:
+            np.frombuffer(self._first, np.uint8)[taken[taken < self.kind.cells]] = 1
+        return self._read(taken)
+
+    def _repair(self) -> None:
+        """Let no tag lead to another key than its own, and `past` be as many as went past."""
+        tags, pasts, numbers = self._columns()
+        bucket, n = np.nonzero(tags)
+        number = numbers[bucket, n]
+        inside = number < self.kind.entries
+        tags[bucket[~inside], n[~inside]] = 0
+        bucket, n, number = bucket[inside], n[inside], number[inside]
+        hashes = hashes_of(np.ascontiguousarray(self._rows()[number, : self._size]))
+        left = np.flatnonzero(tags[bucket, n] == _tags(hashes))
+        passed, found = np.zeros(len(pasts), np.int64), np.zeros(len(bucket), np.bool_)
+        ways = list[tuple[Array, Array]]()
+        for i in range(self._most):
+            at = self._bucket(hashes[left], i)
+            here = at == bucket[left]
+            found[left[here]] = True
+            left = left[~here]
+            ways.append((left, at[~here]))
+        for rows, at in ways:
+            np.add.at(passed, at[found[rows]], 1)
+        tags[bucket[~found], n[~found]] = 0
+        pasts[:] = passed
+
+
+def _tag(hash_: int) -> int:
+    return hash_ >> 8 & 0xFF or 1
+
+
+def _tags(hashes: Hashes) -> Array:
+    tags = (hashes >> np.uint64(8)).astype(np.uint8)
+    tags[tags == 0] = 1
+    return tags
+
+
+def _turns(groups: Array) -> Array:
+    """Of each row how many before it are of its group."""
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    sizes = np.diff(starts, append=len(groups))
+    turns = np.empty(len(groups), np.int64)
+    turns[order] = np.arange(len(groups)) - np.repeat(starts, sizes)
+    return turns
+
+
+def _bytes(column: Array) -> Array:
+    return np.ascontiguousarray(column).view(np.uint8).reshape(len(column), column.itemsize)
+
+
+def _column(rows: Array, at: int, type_: str) -> Array:
+    size = np.dtype(type_).itemsize
+    return np.ascontiguousarray(rows[:, at : at + size]).view(type_)[:, 0]
