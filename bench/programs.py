@@ -11,6 +11,7 @@ from helioc.compiler.bundle import Bundle
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.rules.rules import Rule
 from helioc.runtime.kernel.handles import Map, MapType, Object, Program
+from helioc.runtime.loading.install import prepare_object
 from helioc.runtime.rules.transaction import Changes, Writer
 from workload import Workload
 
@@ -32,6 +33,7 @@ def compiled(bundles: Iterable[Bundle], load: Workload, owned: ExitStack) -> lis
     found = []
     for bundle in bundles:
         loaded = owned.enter_context(Object.open(bundle.object, name="linx"))
+        prepare_object(bundle.manifest, loaded)
         for name, spec in loaded.map_specs().items():
             if name in first and name != "scratch" and spec.type != MapType.PROG_ARRAY:
                 loaded.reuse(name, first[name])

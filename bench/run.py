@@ -13,6 +13,7 @@ import agent
 import sizes
 import steering
 import steering_cores
+import tables
 import waits
 from control import bulk, commands, requests
 from helioc.compiler.bundle import Bundle, compile_pipeline
@@ -26,8 +27,8 @@ from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "steering", "commands", "agent",
-         "waits", "sizes")  # fmt: skip
+PARTS = ("packets", "tables", "sessions", "requests", "bulk", "overlays", "steering", "commands",
+         "agent", "waits", "sizes")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -156,6 +157,14 @@ def main() -> None:
     if "packets" in parts:
         path = DataPath(staged, fused, given.loads, given.rounds, given.packets)
         path.print(given.scenario, given.rules)
+        say()
+    if "tables" in parts:
+        with one_cpu(), Dispatcher() as dispatcher:
+            self_test(dispatcher)
+            found = tables.rows(dispatcher, given.loads // 2 or 1, given.rounds, given.packets)
+            plotted = tables.print_rows(found, say)
+        if given.json:
+            given.json.with_suffix(".tables.json").write_text(tables.as_json(plotted))
         say()
     if "sessions" in parts:
         Sessions(given.loads // 2 or 1, given.rounds, given.packets).print()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ...lang.contract.manifest.manifest import Element, Manifest, Match, RuleKind, State
-from .map_reuse import drop_dependants, elements_of, maps_reusable
+from .map_reuse import elements_of, fate_of, write_dependants
 from .schema_change import ALWAYS, NAMED, Answers, Concern, Difference, KindChange, SchemaChange
 
 _NONE = "-"
@@ -35,7 +35,7 @@ def compare(old: Manifest, new: Manifest, answers: Answers | None = None) -> Sch
     mapped = {change.new.name for change in kinds.values() if change.new}
     found += [Difference(k.name, _NONE, _size(k)) for k in new.rules if k.name not in mapped]
     found += _states(old, new, answers, states)
-    return SchemaChange(old, new, answers, drop_dependants(kinds), states, roles, tuple(found))
+    return SchemaChange(old, new, answers, write_dependants(kinds), states, roles, tuple(found))
 
 
 def _pipelines(old: Manifest, new: Manifest, answers: Answers) -> Differences:
@@ -110,8 +110,8 @@ def _kind(old: Manifest, kind: RuleKind, new: Manifest, answers: Answers) -> Kin
     target = answers.kind(kind.name)
     other = next((r for r in new.rules if r.name == target), None)
     elements = {name: answers.element(kind.name, name) for name in elements_of(kind)}
-    change = KindChange(kind, other, elements, False)
-    return replace(change, kept=maps_reusable(old, change, new, answers))
+    change = KindChange(kind, other, elements, "written")
+    return replace(change, fate=fate_of(old, change, new, answers))
 
 
 class _KindDifferences:
@@ -134,7 +134,7 @@ class _KindDifferences:
         sizes = _size(self.kind), _size(other)
         if self.name != other.name:
             sizes = sizes[0], f"{other.name}, {sizes[1]}"
-        if found or not self.change.kept or sizes[0] != sizes[1]:
+        if found or not self.change.stays or sizes[0] != sizes[1]:
             yield _pair(self.name, sizes, self.all, other.capacity)
         yield from found
 

@@ -38,7 +38,7 @@ def convert_rules(
     kinds = {
         name: _KindConverter(change, of, ports)
         for name, of in change.kinds.items()
-        if of.new and not of.kept
+        if of.new and not of.stays
     }
     for rule in sorted(rules, key=lambda rule: rule.sequence):
         if converter := kinds.get(rule.kind):

@@ -1,5 +1,5 @@
-"""Decides which rule kinds keep their maps at an upgrade: those whose stored bytes mean the
-same."""
+"""Decides what becomes of rule kinds at an upgrade: they keep their maps where stored bytes mean
+the same and lie where they lay, are moved where only the place differs, or are written again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...lang.contract.manifest.manifest import Element, Manifest, Member, RuleKind
-from .schema_change import Answers, KindChange
+from .schema_change import Answers, Fate, KindChange
 
 
 def elements_of(kind: RuleKind) -> list[str]:
@@ -18,34 +18,35 @@ def elements_of(kind: RuleKind) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def maps_reusable(old: Manifest, change: KindChange, new: Manifest, answers: Answers) -> bool:
-    """Whether the kind's maps but for its counters, and every rule in them, are exactly as the new
-    build would write them; the kinds that its records point at are not looked at."""
+def fate_of(old: Manifest, change: KindChange, new: Manifest, answers: Answers) -> Fate:
+    """Of the kind's rules and their maps but for counters; the kinds that its records point at are
+    not looked at."""
     kind, other = change.old, change.new
     if other is None or None in change.elements.values() or other.capacity < kind.capacity:
-        return False
+        return "written"
     if None in map(answers.kind, _pointed(kind)):
-        return False
+        return "written"
     if any(place.startswith(f"{other.name}.") for place in answers.defaults):
-        return False
+        return "written"
     renamed = _Renaming(change, answers)
-    if renamed.kind(kind, other) != _plain(other, other):
-        return False
-    if not set(other.requires) <= set(renamed.requires(kind)):
-        return False
+    was, now = renamed.kind(kind, other), _plain(other, other)
+    if _unplaced(was) != _unplaced(now) or not set(other.requires) <= set(renamed.requires(kind)):
+        return "written"
     pairs = [(old.element(a), new.element(b)) for a, b in change.elements.items() if b]
-    return all(renamed.same(one, now) for one, now in pairs)
+    if not all(renamed.same(one, other) for one, other in pairs):
+        return "written"
+    return "kept" if was == now else "moved"
 
 
-def drop_dependants(changes: Mapping[str, KindChange]) -> dict[str, KindChange]:
-    """Kinds whose records point at cells of rewritten kinds are rewritten, too."""
+def write_dependants(changes: Mapping[str, KindChange]) -> dict[str, KindChange]:
+    """Kinds whose records point at cells of kinds that are written again are written again, too."""
     found = dict(changes)
-    while moved := [
+    while more := [
         name
         for name, change in found.items()
-        if change.kept and not all(found[to].kept for to in _pointed(change.old))
+        if change.stays and not all(found[to].stays for to in _pointed(change.old))
     ]:
-        found |= {name: replace(found[name], kept=False) for name in moved}
+        found |= {name: replace(found[name], fate="written") for name in more}
     return found
 
 
@@ -63,6 +64,11 @@ def _plain(kind: RuleKind, other: RuleKind) -> RuleKind:
     return replace(
         kind, name="", doc="", number=0, capacity=0, requires=(), record=record, counts_at=None
     )
+
+
+def _unplaced(kind: RuleKind) -> RuleKind:
+    """The kind without how many places there are, and how they are found."""
+    return replace(kind, cells=0, records=0, entries=0, buckets=0, filter=0, by_cell=False)
 
 
 class _Renaming:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
 
@@ -13,6 +14,7 @@ Concern = tuple[str, str]
 Usage = Mapping[Concern, int]
 
 NAMED = "its names"
+Fate = Literal["kept", "moved", "written"]
 #: Of which there is always one.
 ALWAYS: Concern = ("", "")
 
@@ -57,14 +59,23 @@ class Difference:
 
 @dataclass(frozen=True)
 class KindChange:
-    """What happens to a kind's rules. `new` None: they are dropped; `kept`: their maps are reused
-    (for counters see `SchemaChange.counters_kept`). `elements` by their names in the running
-    build."""
+    """What happens to a kind's rules. `new` None: they are dropped. Kept: their maps are reused
+    (for counters see `SchemaChange.counters_kept`); moved: the same bytes go to new maps; written:
+    each is made again. `elements` by their names in the running build."""
 
     old: RuleKind
     new: RuleKind | None
     elements: Mapping[str, str | None]
-    kept: bool
+    fate: Fate
+
+    @property
+    def kept(self) -> bool:
+        return self.fate == "kept"
+
+    @property
+    def stays(self) -> bool:
+        """Whether the rules, and the numbers of their cells, stay as they are."""
+        return self.fate != "written"
 
 
 Row = tuple[str, str, str, str]
@@ -123,7 +134,7 @@ class SchemaChange:
             lost, change = each.lost(usage), self.kinds.get(each.place)
             effect = f"{lost:,} cannot be kept" if lost else ""
             if change and not lost and (count := usage.get((each.place, ""), 0)):
-                how = "kept" if change.kept else "written anew" if change.new else "given up"
+                how = "kept" if change.stays else "written anew" if change.new else "given up"
                 effect = f"{count:,} {how}"
             rows.append((each.place, each.running, each.becomes, effect))
         return rows

@@ -13,10 +13,11 @@ the same rules, and those of kinds and states that are kept in the same maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from errno import ENOENT, ENOLINK
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..kernel.handles import BpfError, Link, Map, Pin, Program
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
 from ..ports.ports import PortConfig
+from ..rules import snapshot
 from ..rules.counters import before_of
 from ..rules.plans import Changes
 from . import attach
@@ -76,8 +78,8 @@ def plan_upgrade(
     usage = dict(_usage(running, change))
     if change.obstacles(usage):
         raise runtime_errors.refused(errors.incompatible(change, usage))
-    moved = (rule for k in change.kinds.values() if not k.kept for rule in _rules(running, k))
-    made = convert_rules(change, moved, running.port_numbers)
+    again = (rule for k in change.kinds.values() if not k.stays for rule in _rules(running, k))
+    made = convert_rules(change, again, running.port_numbers)
     if made.faults:
         raise Refused(errors.untranslatable(made.faults))
     if bundle.manifest.forwards and not running.manifest.forwards and running.mode == "native":
@@ -177,7 +179,8 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
     with released_on_failure() as owned:
         lock = owned.enter_context(closing(running.lock.duplicate()))
         netlink = owned.enter_context(Netlink())
-        upgraded = Loaded.opened(running.name, about, owned, lock, netlink, running.grace)
+        prepare = partial(_move, running, change)
+        upgraded = Loaded.opened(running.name, about, owned, lock, netlink, running.grace, prepare)
         upgraded.write_host_state()
         if plan.rules:
             upgraded.writer.absent = running.writer.absent
@@ -188,6 +191,13 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
         write_about(folder, upgraded.about)
         _carry(running.name, running.release, about)
     return upgraded
+
+
+def _move(running: Loaded, change: SchemaChange, maps: Mapping[str, Map]) -> None:
+    """Fill the maps of kinds that only lie elsewhere."""
+    for kind in change.kinds.values():
+        if kind.new is not None and kind.fate == "moved":
+            snapshot.move(running.writer.tables[kind.old.name], kind.new, maps)
 
 
 def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:

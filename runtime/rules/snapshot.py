@@ -95,7 +95,17 @@ def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
     """Fill fresh maps, before a writer opens them. Next hops are unresolved: `refresh` them.
     Raises Misfit, BpfError."""
     for kind, found in decode(content, manifest):
-        _fill(kind, found, maps)
+        records = found["records"].reshape(-1, kind.record_size).copy()
+        for member in kind.record:
+            if member.kind == "next_hop":
+                records[:, member.offset + _RESOLVED] = 0
+        _fill(kind, found | {"records": records}, maps)
+
+
+def move(table: Table, kind: RuleKind, maps: Mapping[str, Map]) -> None:
+    """Fill the fresh maps of a kind with the rules of a table that differs from it in where they
+    lie, and perhaps in its name. The table's writer is settled. Raises NoRoom, BpfError."""
+    _fill(kind, dict(_arrays(table)), maps)
 
 
 def decode(content: bytes, manifest: Manifest) -> Iterator[tuple[RuleKind, dict[str, Array]]]:
@@ -142,11 +152,8 @@ def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -
         rows(table.mmap(), table.spec.stride)
         for table in (maps[f"{kind.prefix}_records"], maps[f"{kind.prefix}_images"])
     )
-    fresh = found["records"].reshape(len(words), kind.record_size).copy()
-    for member in kind.record:
-        if member.kind == "next_hop":
-            fresh[:, member.offset + _RESOLVED] = 0
-    records[record_numbers(kind, found["cells"], slots), : kind.record_size] = fresh
+    at = record_numbers(kind, found["cells"], slots)
+    records[at, : kind.record_size] = found["records"].reshape(len(words), kind.record_size)
     images[slots, : kind.image_size] = found["images"].reshape(len(words), kind.image_size)
     if "tuples" in found:
         tuples = maps[f"{kind.prefix}_tuples"]

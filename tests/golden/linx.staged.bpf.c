@@ -251,7 +251,7 @@ KEY_MAPS(overlay, 2, 3, 513, 128, 8, 8);
 
 static __always_inline void overlay_count(u32 cell, u64 length)
 {
-	count_rule(0 + cell, length);
+	count_rule(cell, length);
 }
 
 static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
@@ -268,6 +268,8 @@ static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 
 KEY_INDEX(overlay, 2, 7, 32);
 KEY_SEARCH(overlay, 2, 0, 8, 0);
+
+
 __noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
 	u64 key[] = { k0, k1 }, masked[2];
@@ -278,13 +280,13 @@ __noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
 	if ((key[1] & 0x100000000ULL) == 0x100000000ULL) {
 		masked[0] = key[0];
 		masked[1] = (key[1] & 0x1ffffffffULL) | 0x100000000000000ULL;
-		take_better(&overlay_entries, overlay_number_of(hash_of(masked, 2), masked), 2, &best);
+		take_better(&overlay_entries, overlay_number_here(hash_of(masked, 2), masked), 2, &best);
 	}
 	if (best.cell)
 		goto found;
 	masked[0] = key[0] & 0xffffffff00000000ULL;
 	masked[1] = (key[1] & 0xffffffffULL) | 0x200000000000000ULL;
-	take_better(&overlay_entries, overlay_number_of(hash_of(masked, 2), masked), 2, &best);
+	take_better(&overlay_entries, overlay_number_here(hash_of(masked, 2), masked), 2, &best);
 	if (!best.cell)
 		return 0;
 found:
@@ -317,6 +319,8 @@ static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
 KEY_INDEX(pdr, 4, 16, 32);
 KEY_SEARCH(pdr, 4, 131073, 256, 1);
 KEY_BEST(pdr, 4, 131073, 256, 19, 1);
+
+
 __noinline u32 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u64 key[] = { k0, k1, k2, k3 }, masked[4];
@@ -373,6 +377,8 @@ static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
 KEY_INDEX(lbr, 1, 9, 32);
 KEY_SEARCH(lbr, 1, 0, 64, 0);
 KEY_BEST(lbr, 1, 0, 64, 13, 0);
+
+
 __noinline u32 lbr_find(u64 epoch, u64 k0)
 {
 	u64 key[] = { k0 }, masked[1];

@@ -45,7 +45,8 @@ rules: |
   {relay.RULES}
 """
 LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
-ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
+NOTES = (("  rule", "  ie note = 9, u64\n\n  rule"), ("gives  way,", "gives  note, way,"))
+ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER, *NOTES)), built(marked(3))
 NARROW = built(marked(2, ("rule ROUTE [64]", "rule ROUTE [1]")))
 OTHER_NUMBERS = built(marked(2, ("dst_ip    = 1", "dst_ip    = 17")))
 ROUTE = "create ROUTE [(dst_ip, u32, 10.9.0.0/16), (way, u8, BACK)]"
@@ -88,7 +89,7 @@ def test_rules_keys_and_revisions_outlive_it(here: World, end: signal.Signals) -
         assert again.repeated and again.revision == first.revision
         late = refused(lambda: client.upgrade(THREE, if_revision=first.revision))
         assert late.status is Code.ABORTED and late.revision == done.status.revision
-        assert client.upgrade(built(marked(4, LARGER))).rewritten == 0
+        assert client.upgrade(built(marked(4, LARGER, *NOTES))).rewritten == 0
         last = client.upgrade(TWO)
         client.apply("create ROUTE [(dst_ip, u32, 10.8.0.0/16), (way, u8, BACK)]", key="two")
         before = texts(client)

@@ -7,7 +7,7 @@ from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.runtime.loading.compare_builds import compare
 from helioc.runtime.loading.schema_change import NAMED, Answers, SchemaChange
 from helioc.runtime.loading.upgrade_errors import incompatible
-from relay import RELAY
+from relay import RELAY, layout1
 from schemas import LINX, manifest
 
 
@@ -24,7 +24,11 @@ def relay(*changes: tuple[str, str], answers: Answers | None = None) -> SchemaCh
 
 
 def kept(change: SchemaChange) -> set[str]:
-    return {name for name, kind in change.kinds.items() if kind.kept}
+    return of(change, "kept")
+
+
+def of(change: SchemaChange, fate: str) -> set[str]:
+    return {name for name, kind in change.kinds.items() if kind.fate == fate}
 
 
 def places(change: SchemaChange, **usage: int) -> list[str]:
@@ -46,11 +50,27 @@ def test_other_stages_leave_all_maps() -> None:
     assert kept(change) == {"ROUTE"} and change.states == {"HEARD": "HEARD"}
 
 
-def test_what_points_at_a_kind_that_moves_moves_too() -> None:
-    larger = changed(LINX, ("rule FAR [4k]", "rule FAR [8k]"))
-    assert kept(compare(manifest(LINX), larger)) == {"OVERLAY"}
-    larger = changed(LINX, ("rule PDR [64k]", "rule PDR [128k]"))
-    assert kept(compare(manifest(LINX), larger)) == {"OVERLAY", "FAR", "LBR"}
+def test_a_larger_kind_moves() -> None:
+    """What points at it stays: the numbers of its cells are the same."""
+    for kind, was, now in ("FAR", "4k", "8k"), ("PDR", "64k", "128k"):
+        larger = changed(LINX, (f"rule {kind} [{was}]", f"rule {kind} [{now}]"))
+        change = compare(manifest(LINX), larger)
+        assert of(change, "moved") == {kind} and kept(change) == {*change.kinds} - {kind}
+
+
+def test_a_kind_of_the_layout_before_moves() -> None:
+    before = layout1().manifest
+    change = compare(before, manifest(RELAY))
+    assert of(change, "moved") == {"ROUTE"} and not change.differences
+
+
+def test_what_points_at_a_kind_that_is_written_again_is_written_again() -> None:
+    more = changed(
+        LINX,
+        ("gives  action, ", "gives  action, more, "),
+        ("  rule FAR", "  ie more = 99, u8\n\n  rule FAR"),
+    )
+    assert of(compare(manifest(LINX), more), "written") == {"FAR", "PDR", "LBR"}
 
 
 def test_a_renamed_kind_keeps_its_maps() -> None:

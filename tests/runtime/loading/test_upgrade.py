@@ -27,7 +27,9 @@ pytestmark = pytest.mark.usefixtures("kernel")
 _Result = TypeVar("_Result")
 
 LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
-ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
+NOTES = (("  rule", "  ie note = 9, u64\n\n  rule"), ("gives  way,", "gives  note, way,"))
+#: TWO's rules are written again, those of one that is only LARGER are moved.
+ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER, *NOTES)), built(marked(3))
 
 
 def to(running: Loaded, bundle: Bundle, answers: Answers | None = None) -> Loaded:
@@ -99,10 +101,10 @@ def test_rules_counters_and_states_stay(world: World, name: str, sender: Path, p
     asks = ("ipv4.tos = 4", "if ipv4.ttl = 9 { find ROUTE else { pass } }\n    ipv4.tos = 4")
     extra = ("  stage second", "  stage extra { if not ipv4 { pass } }\n\n  stage second")
     run = ("parser -> first", "parser -> extra -> first")
-    more = built(marked(4, LARGER, asks, run, extra))
+    more, larger = built(marked(4, LARGER, asks, run, extra)), built(marked(5, LARGER))
     with running(world, name) as within:
         sent, before = 0, within(texts)
-        for number, bundle in enumerate((TWO, TWO, more, THREE, ONE), 2):
+        for number, bundle in enumerate((TWO, TWO, more, THREE, larger, ONE), 2):
             sent += send(world, sender, pins)
             was, heard = events(name), entries(name)
             within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
