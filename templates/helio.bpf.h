@@ -533,8 +533,8 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 #define MASKED_4 MASKED_3, masked[3]
 
 /* KIND_number: the number of a key's entry by the key's hash; 0 if there is none. KIND_number_here is the
- * same inlined. Most keys are in the first bucket; KIND_further looks into the others. `log`: log2 of the
- * buckets; `most`: in how many of them a key may be. */
+ * same with the first bucket, where most keys are, inlined. `log`: log2 of the buckets; `most`: in how
+ * many of them a key may be. */
 #define KEY_INDEX(kind, words, log, most)                                                           \
 	__noinline u32 kind##_in_bucket(u64 place PARAMETERS_##words)                               \
 	{                                                                                           \
@@ -543,9 +543,14 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 		return in_bucket(&kind##_index, &kind##_entries, place, key + 1, words);            \
 	}                                                                                           \
                                                                                                     \
-	__noinline u32 kind##_further(u64 hash PARAMETERS_##words)                                  \
+	__noinline u32 kind##_number(u64 hash PARAMETERS_##words)                                   \
 	{                                                                                           \
-		FURTHER_BUCKETS(log, most, kind##_in_bucket(place WORDS_##words));                  \
+		IN_BUCKETS(log, most, kind##_in_bucket(place WORDS_##words));                       \
+	}                                                                                           \
+                                                                                                    \
+	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
+	{                                                                                           \
+		return kind##_number(hash MASKED_##words);                                          \
 	}                                                                                           \
                                                                                                     \
 	static __always_inline u32 kind##_number_here(u64 hash, const u64 *masked)                  \
@@ -553,19 +558,7 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 		u32 number = in_bucket(&kind##_index, &kind##_entries, place_of(hash, 0, log),      \
 				       masked, words);                                              \
                                                                                                     \
-		return number == GO_ON ? kind##_further(hash MASKED_##words) : number;              \
-	}                                                                                           \
-                                                                                                    \
-	__noinline u32 kind##_number(u64 hash PARAMETERS_##words)                                   \
-	{                                                                                           \
-		u64 key[] = { 0 WORDS_##words };                                                    \
-                                                                                                    \
-		return kind##_number_here(hash, key + 1);                                           \
-	}                                                                                           \
-                                                                                                    \
-	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
-	{                                                                                           \
-		return kind##_number(hash MASKED_##words);                                          \
+		return number == GO_ON ? kind##_number_of(hash, masked) : number;                   \
 	}                                                                                           \
 	struct kind##_indexed /* takes the semicolon */
 
@@ -578,9 +571,14 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 		return s ? in_bucket(&kind##_index, &kind##_entries, place, s->masked, words) : 0;  \
 	}                                                                                           \
                                                                                                     \
-	__noinline u32 kind##_further(u64 hash)                                                     \
+	__noinline u32 kind##_number(u64 hash)                                                      \
 	{                                                                                           \
-		FURTHER_BUCKETS(log, most, kind##_in_bucket(place));                                \
+		IN_BUCKETS(log, most, kind##_in_bucket(place));                                     \
+	}                                                                                           \
+                                                                                                    \
+	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
+	{                                                                                           \
+		return kind##_number(hash);                                                         \
 	}                                                                                           \
                                                                                                     \
 	static __always_inline u32 kind##_number_here(u64 hash, const u64 *masked)                  \
@@ -588,25 +586,13 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 		u32 number = in_bucket(&kind##_index, &kind##_entries, place_of(hash, 0, log),      \
 				       masked, words);                                              \
                                                                                                     \
-		return number == GO_ON ? kind##_further(hash) : number;                             \
-	}                                                                                           \
-                                                                                                    \
-	__noinline u32 kind##_number(u64 hash)                                                      \
-	{                                                                                           \
-		struct scratch *s = scratch_of();                                                   \
-                                                                                                    \
-		return s ? kind##_number_here(hash, s->masked) : 0;                                 \
-	}                                                                                           \
-                                                                                                    \
-	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
-	{                                                                                           \
-		return kind##_number(hash);                                                         \
+		return number == GO_ON ? kind##_number_of(hash, masked) : number;                   \
 	}                                                                                           \
 	struct kind##_indexed /* takes the semicolon */
 
-#define FURTHER_BUCKETS(log, most, looked_in)                                                       \
+#define IN_BUCKETS(log, most, looked_in)                                                            \
 	_Pragma("clang loop unroll(disable)")                                                       \
-	for (u32 i = 1; i < most; i++) {                                                            \
+	for (u32 i = 0; i < most; i++) {                                                            \
 		u64 place = place_of(hash, i, log);                                                 \
 		u32 number = looked_in;                                                             \
                                                                                                     \
