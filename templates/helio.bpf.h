@@ -613,10 +613,13 @@ static __always_inline u32 priority_in(const u64 *entry, u32 words)
 }
 
 /* The cell of an entry: its number, but of the further keys of a rule with ranges. `cells`: 0 of a kind
- * without these. */
+ * without these. The verifier learns nothing of the number: it would follow small and large ones apart. */
 static __always_inline u32 cell_in(const u64 *entry, u32 number, u32 words, u32 cells)
 {
-	if (!cells || number < cells)
+	u64 beyond = (u64)number - cells;
+
+	barrier_var(beyond);
+	if (!cells || (long)beyond < 0)
 		return number;
 	return entry[words + 1] >> 32;
 }
@@ -657,8 +660,8 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
  * comes behind does not wait for the entries.
  *
  * KIND_search: the best of the rules that are there at this epoch, for the key in the scratch record.
- * Global functions, what was found so far in memory, and one branch in the loop: so the verifier walks
- * the loop once, not once for each way that leads to it. */
+ * What it does under a mask is a global function, and what was found so far is in memory: so the verifier
+ * walks it once. The directory's version stays that of the beginning. */
 #define KEY_BEST(kind, words, cells_, tuples, bits, by_priority)                                    \
 	static __always_inline u32 kind##_best(const struct directory *directory,                   \
 					       const u64 *filter, const u64 *key, u64 *masked)      \
@@ -695,34 +698,36 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 	struct kind##_searched /* takes the semicolon */
 
 #define KEY_SEARCH(kind, words, cells_, tuples, by_priority)                                        \
-	__noinline int kind##_consider(u32 number, u64 epoch)                                       \
+	__noinline int kind##_search_under(u32 i, u32 version, u64 epoch)                           \
 	{                                                                                           \
-		u64 *entry = bpf_map_lookup_elem(&kind##_entries, &number);                         \
 		struct scratch *s = scratch_of();                                                   \
+		const void *directory = bpf_map_lookup_elem(&kind##_tuples, &version);              \
+		u64 *entry;                                                                         \
+		u32 number;                                                                         \
                                                                                                     \
-		if (!s || !entry)                                                                   \
+		if (!s || !directory || i >= tuples ||                                              \
+		    !may_beat(directory, i, words, &s->best, by_priority))                          \
 			return 0;                                                                   \
-		return consider(&s->best, &kind##_cells, cell_in(entry, number, words, cells_),     \
-				by_priority ? priority_in(entry, words) : 0,                        \
-				rank_in(entry, words), epoch, by_priority);                         \
+		mask_key(s->masked, s->key, directory, i, words);                                   \
+		number = kind##_number_of(hash_of(s->masked, words), s->masked);                    \
+		entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;                 \
+		if (entry)                                                                          \
+			consider(&s->best, &kind##_cells, cell_in(entry, number, words, cells_),    \
+				 by_priority ? priority_in(entry, words) : 0,                       \
+				 rank_in(entry, words), epoch, by_priority);                        \
+		return 1;                                                                           \
 	}                                                                                           \
                                                                                                     \
 	__noinline u32 kind##_search(u64 epoch)                                                     \
 	{                                                                                           \
 		struct scratch *s = begin_search();                                                 \
-		void *directory = directory_at(&kind##_cells, &kind##_tuples, epoch);               \
-		u32 number;                                                                         \
+		u32 version = slot_in(&kind##_cells, 0, epoch);                                     \
                                                                                                     \
-		if (!s || !directory)                                                               \
+		if (!s)                                                                             \
 			return 0;                                                                   \
 		_Pragma("clang loop unroll(disable)")                                               \
-		for (u32 i = 0;                                                                     \
-		     i < tuples && may_beat(directory, i, words, &s->best, by_priority); i++) {     \
-			mask_key(s->masked, s->key, directory, i, words);                           \
-			number = kind##_number_of(hash_of(s->masked, words), s->masked);            \
-			if (number)                                                                 \
-				kind##_consider(number, epoch);                                     \
-		}                                                                                   \
+		for (u32 i = 0; i < tuples && kind##_search_under(i, version, epoch); i++)          \
+			;                                                                           \
 		return s->best.slot ? s->best.cell : 0;                                             \
 	}                                                                                           \
 	struct kind##_found /* takes the semicolon */

@@ -20,6 +20,7 @@ from .fixed import fixed_masks
 MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
 SEQUENCE_BITS = 48
+SPARE = 128  # slots of each parity: for rules that change again while others read the first ones
 PAGE = 4096
 
 
@@ -326,7 +327,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         record_size=record_size,
         image_size=_image_size(rule),
         cells=2 * rule.capacity + 1,
-        records=2 * rule.capacity + 1,
+        records=2 * (rule.capacity + min(rule.capacity, SPARE)) + 1,
         tuples=_tuples(rule) if key else 0,
         versions=VERSIONS if key else 0,
         entries=keys + 1 if key else 0,

@@ -190,6 +190,14 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
     return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.fix)
 
 
+def too_many_counters(pipeline: str, count: int) -> Diagnostic:
+    return Diagnostic(
+        "H0330", f"the rules of `{pipeline}` need {count:,} counters on this machine, of "
+        f"{(1 << 32) - 1:,} that one map can have", (),
+        "a rule has one for each CPU: declare fewer rules",
+    )  # fmt: skip
+
+
 def mebibytes(size: int) -> str:
     """A number of bytes as people read it."""
     return f"{size / (1 << 20):,.1f} MiB"

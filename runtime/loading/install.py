@@ -57,7 +57,10 @@ def prepare_object(manifest: Manifest, found: Object) -> None:
     if manifest.scratch.steered is not None:
         found.set_max_entries("cpus", possible_cpus())
     if manifest.counts:
-        found.set_max_entries("counts", (1 + cpu_numbers()) * manifest.counts)
+        counts = (1 + cpu_numbers()) * manifest.counts
+        if counts >= 1 << 32:
+            raise errors.refused(errors.too_many_counters(manifest.pipeline, counts))
+        found.set_max_entries("counts", counts)
 
 
 def check_object(manifest: Manifest, found: Object) -> None:

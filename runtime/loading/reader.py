@@ -180,7 +180,7 @@ class Reader:
         if "sizes" not in kind.counts:
             return words
         above = words[:, :1] - words[:, 2:].sum(axis=1, keepdims=True, dtype=np.uint64)
-        return np.hstack((words, above))
+        return np.hstack((words[:, :-1], above))
 
     def counters(self, kind: RuleKind) -> Counters:
         """Of a kind that counts."""

@@ -118,7 +118,7 @@ class Staging:
         table = self.table
         if self._keys is not None:
             yield from self._keys.undo()
-        table.free_cells.put_back(self.cells)
+        table.gone += self.cells.tolist()
         table.free_slots.put_back(self.slots)
 
     def remember(self) -> int:
@@ -230,10 +230,15 @@ class Keys:
             yield
         for part in self._placed:
             for at in range(part.start, part.stop, _FEW):
-                keys = self._keys[at : min(at + _FEW, part.stop)]
-                gone = [key.tobytes() for key in keys]
-                self.directory.entries.remove(gone)
-                for key in gone:
+                some = slice(at, min(at + _FEW, part.stop))
+                keys = [key.tobytes() for key in self._keys[some]]
+                # of others, perhaps, by now: of those that were not added before there was no room
+                cells = self._entries["cell"][some].tolist()
+                pairs = zip(keys, cells, strict=True)
+                self.directory.entries.remove(
+                    k for k, cell in pairs if self.directory.leads(k, cell)
+                )
+                for key in keys:
                     self.directory.release(key)
                 yield
 

@@ -15,6 +15,7 @@ from ..kernel.system import ENOTSUPP
 
 _ENOENT = -2  # of a batch: that was the end
 _FEW = 32  # elements that are better read one by one
+_UNKNOWN = 8  # the word of packets whose sizes are not known
 
 Words = npt.NDArray[np.uint64]
 Cells = npt.NDArray[np.integer]
@@ -24,11 +25,11 @@ class Counters(Protocol):
     """Of a kind's rules, by cell."""
 
     def sums(self, cells: Cells) -> Words:
-        """[cell, word]: packets, bytes, packets by size if the kind counts these; with what builds
-        before this one counted."""
+        """[cell, word]: packets, bytes; if the kind counts sizes packets by size, and those of
+        which none is known. With what builds before this one counted."""
 
     def carry(self, cells: Cells, sums: Words) -> None:
-        """These are what builds before this one counted."""
+        """These are what builds before this one counted, whether by size or not."""
 
     def clear(self, cells: Cells) -> None:
         """Let them begin at 0. No packet counts by these cells."""
@@ -50,6 +51,7 @@ class FlatCounters:
     def __init__(self, counts: Map, row: int, kind: RuleKind) -> None:
         assert kind.counts_at is not None
         each = COUNTS_SIZE * kind.counts_each
+        self._width = _UNKNOWN + 1 if "sizes" in kind.counts else 2
         #: [row, cell, word], in the map itself.
         self.words = np.ndarray(
             (counts.spec.max_entries // row, kind.cells, each // 8), np.dtype("<u8"), counts.mmap(),
@@ -60,10 +62,13 @@ class FlatCounters:
         total: Words = self.words[0][cells]
         for row in self.words[1:]:
             total += row[cells]
-        return total
+        return total[:, : self._width]
 
     def carry(self, cells: Cells, sums: Words) -> None:
-        self.words[0][cells, : sums.shape[1]] = sums
+        some = min(sums.shape[1], self._width)
+        self.words[0][cells, :some] = sums[:, :some]
+        if self._width > some:
+            self.words[0][cells, _UNKNOWN] = sums[:, 0]
 
     def clear(self, cells: Cells) -> None:
         self.words[:, cells] = 0
@@ -81,8 +86,11 @@ class PerCpuCounters:
 
     def sums(self, cells: Cells) -> Words:
         total = self._of_this_build(cells)
+        if self._width > 2:
+            total = np.hstack((total, np.zeros((len(cells), 1), np.uint64)))
         if self._before is not None:
             total[:, :2] += self._before[cells]
+            total[:, _UNKNOWN:] += self._before[cells, :1]
         return total
 
     def carry(self, cells: Cells, sums: Words) -> None:

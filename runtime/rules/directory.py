@@ -19,18 +19,17 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import EEXIST
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import RuleKind
-from ..kernel.libbpf import BpfError
 from .bloom import Filter
 from .entries import Entries
 from .key_hash import Hashes, KeyHash
 from .matches import Bound, Pattern
+from .pools import NoPlace, NoRoom
 
 Array = npt.NDArray[Any]
 
@@ -110,20 +109,23 @@ class Directory:
         else:
             tuple_ = self._new(mask)
             if not self._put(tuple_, key, cell, bound, staged):
-                raise BpfError(f"add a key of {self.kind.name}", EEXIST)
+                raise NoRoom(self.kind.name, "keys")
         if bound > tuple_.best:
             self.raise_bound(tuple_, bound)
 
     def _put(self, tuple_: Tuple, key: int, cell: int, bound: Bound, staged: list[bytes]) -> bool:
-        """Whether the key was free under the tuple, and is among the entries now."""
+        """Whether the key was free under the tuple and had a place, and is an entry now."""
         raw = (key | tuple_.number).to_bytes(self._size, "big")
         hash_ = self._hash(raw)
         if self.filter is not None:
             self.filter.add(hash_)
         tuple_.keys += 1
         staged.append(raw)
-        if self.entries.add(raw, hash_, cell, bound):
-            return True
+        try:
+            if self.entries.add(raw, hash_, cell, bound):
+                return True
+        except NoPlace:
+            pass  # with another tuple's number it has another hash
         staged.pop()
         self.release(raw)
         return False

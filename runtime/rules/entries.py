@@ -40,11 +40,20 @@ class Entries(Protocol):
         """Keys that are free and differ. Returns what is to be waited for. Raises NoRoom, BpfError;
         some are there then."""
 
+    def reclaim(self) -> None:
+        """After a grace period: what keys took that went before it can be used again."""
+
     def has_any(self, keys: Array, hashes: Hashes) -> bool:
         """Whether one of the keys is taken."""
 
     def read_all(self) -> tuple[Array, Array]:
         """All keys, and their entries."""
+
+    def saved(self) -> dict[str, Array]:
+        """What `restore` makes the same of: by name, see snapshot.py."""
+
+    def restore(self, found: Mapping[str, Array]) -> None:
+        """Fill empty maps of the same build. Raises BpfError."""
 
     def adopt(self, died: bool) -> tuple[Array, Array]:
         """As `read_all`, once before all else; `died`: a writer did, in whatever it was doing."""
@@ -89,7 +98,7 @@ class HashEntries:
     def add_many(
         self, keys: Array, hashes: Hashes, entries: Array, beside: ThreadPoolExecutor | None
     ) -> list[Future[int]]:
-        values = entries.view(np.uint8).reshape(len(keys), -1)
+        values = entries.view(np.uint8).reshape(len(keys), ENTRIES.itemsize)
         if beside is None:
             self._update(keys.data, values.data)
             return []
@@ -107,6 +116,9 @@ class HashEntries:
                 raise NoRoom(self._kind.name, "keys") from None
             raise
 
+    def reclaim(self) -> None:
+        """Nothing: the kernel waits by itself."""
+
     def has_any(self, keys: Array, hashes: Hashes) -> bool:
         return any(self._map.lookup(key.tobytes()) is not None for key in keys)
 
@@ -114,6 +126,13 @@ class HashEntries:
         data, values = self._map.read_all()
         keys = np.frombuffer(data, np.uint8).reshape(-1, self._kind.key_size)
         return keys, np.frombuffer(values, ENTRIES)
+
+    def saved(self) -> dict[str, Array]:
+        keys, entries = self.read_all()
+        return {"keys": keys.reshape(-1), "entries": entries.view(np.uint8)}
+
+    def restore(self, found: Mapping[str, Array]) -> None:
+        self._map.update_batch(found["keys"].data, found["entries"].data)
 
     def adopt(self, died: bool) -> tuple[Array, Array]:
         return self.read_all()

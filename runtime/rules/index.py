@@ -3,13 +3,14 @@
 See `RuleKind` for how they lie there. Each change is one store that packets may see: of a key that
 comes first its entry, then `past` of each bucket that it goes by, its number, its tag; of one that
 goes first its tag. Nothing ever moves. What a packet finds that looks while keys come and go leads
-to cells that are empty for it: the number of a key that went may be taken again at once.
+to cells that are empty for it. A number whose key went is taken again after a grace period, or a
+packet might compare a key of which half is another's.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from ...lang.contract.manifest.manifest import BUCKET_KEYS, BUCKET_SIZE, MOST_BUCKETS, RuleKind
 from .key_hash import Hashes, KeyHash, hashes_of
 from .matches import Bound
-from .pools import NoRoom, Pool
+from .pools import NoPlace, Pool
 from .stored import ENTRIES
 
 Array = npt.NDArray[Any]
@@ -45,6 +46,7 @@ class Index:
         self._first = bytearray(kind.cells) if kind.has_ranges else None
         self._hash = KeyHash(kind.key_size).of
         self._more = Pool(kind.name, "keys", kind.entries - kind.cells + 1)
+        self._gone: list[int] = []  # of the others, since the last grace period
 
     def close(self) -> None:
         self._pasts.release()
@@ -77,7 +79,7 @@ class Index:
             if free is not None and not behind:
                 break
         if free is None:
-            raise NoRoom(self.kind.name, "keys")
+            raise NoPlace(self.kind.name, "keys")
         bucket, n = free
         number = self._take(cell)
         self._write(number, key, cell, bound)
@@ -151,10 +153,15 @@ class Index:
         return self.kind.cells - 1 + self._more.take()
 
     def _give(self, number: int) -> None:
+        """A packet may be comparing its key: it is taken again after a grace period."""
         if self._first is not None and number < self.kind.cells:
             self._first[number] = 0
         elif number >= self.kind.cells:
-            self._more.give(number - self.kind.cells + 1)
+            self._gone.append(number - self.kind.cells + 1)
+
+    def reclaim(self) -> None:
+        self._more.give_many(self._gone)
+        self._gone = []
 
     # ---- many -------------------------------------------------------------------------------
 
@@ -201,7 +208,7 @@ class Index:
             pasts[full] -= counts.astype(np.uint16)
         for each in number[left].tolist():
             self._give(each)
-        raise NoRoom(self.kind.name, "keys")
+        raise NoPlace(self.kind.name, "keys")
 
     def _take_many(self, cells: Array) -> Array:
         """A number for each key of a cell's rule. Raises NoRoom."""
@@ -237,6 +244,18 @@ class Index:
             if not len(left):
                 return False
         return False
+
+    def saved(self) -> dict[str, Array]:
+        tags, _, numbers = self._columns()
+        taken = numbers[tags > 0]
+        rows = self._rows()[taken, : self.kind.entry_size]
+        index = np.frombuffer(self._index, np.uint8).copy()
+        return {"index": index, "numbers": taken, "taken": rows}
+
+    def restore(self, found: Mapping[str, Array]) -> None:
+        taken = found["taken"].reshape(-1, self.kind.entry_size)
+        self._rows()[found["numbers"], : self.kind.entry_size] = taken
+        np.frombuffer(self._index, np.uint8)[:] = found["index"]
 
     def read_all(self) -> tuple[Array, Array]:
         tags, _, numbers = self._columns()

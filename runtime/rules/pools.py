@@ -19,6 +19,10 @@ class NoRoom(Exception):
         self.kind, self.what = kind, what
 
 
+class NoPlace(NoRoom):
+    """All the buckets of an index that a key may be in are full."""
+
+
 class Pool:
     """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
 
@@ -120,8 +124,9 @@ class Halves:
 
     def take_beside(self, slot: int) -> int:
         """One for a rule that has `slot` so far. Raises NoRoom."""
-        even, odd = self._pools
-        return 2 * even.take() if slot & 1 else 2 * odd.take() - 1
+        odd = ~slot & 1
+        pool = self._pools[odd]
+        return 2 * (pool.back.pop() if pool.back else pool.take()) - odd
 
     def take_many(self, count: int) -> Array:
         """For new rules. Raises NoRoom."""
@@ -131,7 +136,8 @@ class Halves:
         return np.concatenate([2 * even.take_many(first), 2 * rest - 1])
 
     def give(self, slot: int) -> None:
-        self._pools[slot & 1].give(slot + 1 >> 1)
+        pool = self._pools[slot & 1]
+        (pool.held if pool.holds else pool.back).append(slot + 1 >> 1)
 
     def give_many(self, slots: Iterable[int]) -> None:
         for slot in slots:

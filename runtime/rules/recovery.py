@@ -31,6 +31,10 @@ def recover(writer: Writer) -> None:
             _settle(table)
     for table in writer.tables.values():
         _read(table, died)
+    if died:
+        writer.wait()  # for packets that compare keys which were taken out
+    for table in writer.tables.values():
+        table.reclaim()
     writer.control[2] = 0
 
 

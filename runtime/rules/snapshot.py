@@ -11,7 +11,10 @@ build. A few copies by the column, however many rules there are.
     and for a kind that is looked up
                         root     cell 0, which leads to the directory in force
                         tuples   that directory
-                        keys     of the hash, and its
+                        index    as it is, the
+                        numbers  of the entries that it leads to, u32, and these:
+                        taken    entry_size each
+    or, in layout 1,    keys     of the hash, and its
                         entries
 
 Of a pipeline on a card: cells and images (loading/card_snapshot.py).
@@ -27,11 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
+from ..base.errors import refused
 from ..kernel.handles import Map
 from .bulk import rows
 from .entries import entries_of
+from .errors import of_tables
 from .key_hash import hashes_of
-from .stored import ENTRIES, SLOT
+from .pools import NoRoom
+from .stored import SLOT
 from .tables import Table, record_numbers
 from .transaction import Writer
 
@@ -80,10 +86,8 @@ def _arrays(table: Table) -> Iterator[tuple[str, Array]]:
     yield "images", rows(table.images, table.image_stride)[slots, : kind.image_size]
     if table.directory is not None and table.entries is not None:
         yield "root", words[:1]
-        keys, entries = table.entries.read_all()
         yield "tuples", np.frombuffer(table.directory.published, np.uint8)
-        yield "keys", keys.reshape(-1)
-        yield "entries", entries.view(np.uint8)
+        yield from table.entries.saved().items()
 
 
 def _padded(array: Array) -> bytes:
@@ -100,12 +104,23 @@ def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
             if member.kind == "next_hop":
                 records[:, member.offset + _RESOLVED] = 0
         _fill(kind, found | {"records": records}, maps)
+        if (entries := entries_of(kind, maps)) is not None:
+            entries.restore(found)
+            entries.close()
 
 
 def move(table: Table, kind: RuleKind, maps: Mapping[str, Map]) -> None:
     """Fill the fresh maps of a kind with the rules of a table that differs from it in where they
-    lie, and perhaps in its name. The table's writer is settled. Raises NoRoom, BpfError."""
+    lie, and perhaps in its name. The table's writer is settled. Raises `Refused`, BpfError."""
     _fill(kind, dict(_arrays(table)), maps)
+    if table.entries is None or (entries := entries_of(kind, maps)) is None:
+        return
+    keys, leading = table.entries.read_all()
+    try:
+        entries.add_many(keys, hashes_of(keys), leading, None)
+    except NoRoom as error:
+        raise refused(of_tables(error, {kind.name: kind})) from error
+    entries.close()
 
 
 def decode(content: bytes, manifest: Manifest) -> Iterator[tuple[RuleKind, dict[str, Array]]]:
@@ -139,8 +154,8 @@ def _header(content: bytes) -> tuple[dict[str, Any], int]:
 
 def _shape(name: str, kind: RuleKind) -> tuple[str, int]:
     """Type, and how many of it to an element."""
-    widths = {"records": kind.record_size, "images": kind.image_size}
-    types = {"cells": "<u4", "words": "<u8", "root": "<u8"}
+    widths = {"records": kind.record_size, "images": kind.image_size, "taken": kind.entry_size}
+    types = {"cells": "<u4", "words": "<u8", "root": "<u8", "numbers": "<u4"}
     return types.get(name, "u1"), widths.get(name, 1)
 
 
@@ -159,10 +174,5 @@ def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -
         tuples = maps[f"{kind.prefix}_tuples"]
         version = int(found["root"][0]) >> 24 & SLOT
         rows(tuples.mmap(), tuples.spec.stride)[version] = found["tuples"]
-        keys = found["keys"].reshape(-1, kind.key_size)
-        entries = entries_of(kind, maps)
-        assert entries is not None
-        entries.add_many(keys, hashes_of(keys), found["entries"].view(ENTRIES), None)
-        entries.close()
         cells[0] = found["root"][0]
     cells[found["cells"]] = words

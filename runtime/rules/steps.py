@@ -73,7 +73,8 @@ class Steps:
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = step.slot or table.free_slots.take()
             seen = table.without(rule, absent) if absent and rule.members else rule
-            at = table.record_at(cell, slot)
+            # `record_at`, without the call
+            at = cell * table.cell_stride + (slot & table.slot_bits) * table.record_stride
             table.codec.record(table.records, at, seen, new_cell_of, next_hop_of)
             matches = table.matches.of(rule)
             at = slot * table.image_stride
@@ -111,7 +112,7 @@ class Steps:
             if step.slot:
                 table.free_slots.give(step.slot)
             if not step.word:
-                table.free_cells.give(step.cell)
+                table.gone.append(step.cell)
             yield
 
     def remember(self) -> int:

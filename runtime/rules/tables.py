@@ -48,6 +48,10 @@ class Table:
         self.records = maps[f"{prefix}_records"].mmap()
         self.images = maps[f"{prefix}_images"].mmap()
         self.record_stride = maps[f"{prefix}_records"].spec.stride
+        #: Of a cell's records; which bits of the slot say which of them it is.
+        self.cell_stride, self.slot_bits = (
+            (2 * self.record_stride, 1) if kind.by_cell else (0, SLOT)
+        )
         self.image_stride = maps[f"{prefix}_images"].spec.stride
         self.entries = entries_of(kind, maps)
         self.counters = counters_of(manifest, kind, maps)
@@ -62,8 +66,16 @@ class Table:
         self.sequences: MutableMapping[int, int] = {}
         self.ids: MutableMapping[int, int] = {}
         self.free_cells = Pool(kind.name, "cells", kind.cells)
+        self.gone: list[int] = []  # cells whose keys went since the last grace period
         slots = Halves if kind.by_cell else Pool
         self.free_slots: Halves | Pool = slots(kind.name, "records", kind.records)
+
+    def reclaim(self) -> None:
+        """After a grace period: cells and numbers whose keys went before it can be taken again."""
+        if self.entries is not None:
+            self.entries.reclaim()
+        self.free_cells.give_many(self.gone)
+        self.gone = []
 
     def close(self) -> None:
         self.cells.release()
@@ -83,7 +95,7 @@ class Table:
 
     def record_at(self, cell: int, slot: int) -> int:
         """The byte of `records` at which the record of a cell's slot starts."""
-        return (2 * cell + (slot & 1) if self.kind.by_cell else slot) * self.record_stride
+        return cell * self.cell_stride + (slot & self.slot_bits) * self.record_stride
 
     def settled(self, cell: int) -> bool:
         """The cell did not change since the last grace period."""

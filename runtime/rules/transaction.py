@@ -142,7 +142,7 @@ class Writer:
             self._attempt(work, pause, ready)
         except (NoRoom, DirectoryFull, NoVersion, BpfError):
             # What is owed may be just what is missing.
-            if not self._owed and not self._retired:
+            if not self._owed and not self._retired and not self._gone:
                 raise
             self.settle()
             self._attempt(work, pause, ready)
@@ -282,11 +282,23 @@ class Writer:
         while self._retired:
             self._reap(_REAP_BATCH)
             pause.rest()
+        if self._gone:
+            self.wait()
+            self._reclaim_gone()
         self._cleaned()
+
+    @property
+    def _gone(self) -> bool:
+        """There are cells that the next grace period frees."""
+        return any(table.gone for table in self.tables.values())
+
+    def _reclaim_gone(self) -> None:
+        for table in self.tables.values():
+            table.reclaim()
 
     def _cleaned(self) -> None:
         """Who finds the maps so has nothing to put right, if that is so."""
-        if not self._staging and not self._retired:
+        if not self._staging and not self._retired and not self._owed:
             self.control[_DIRTY] = 0
 
     def _settle(self) -> None:
@@ -295,6 +307,7 @@ class Writer:
         if owed:
             self.wait()
             self._broken = True
+            self._reclaim_gone()
             self._reclaim(owed)
             self._owed = _Owed()
             self._broken = False
@@ -308,8 +321,8 @@ class Writer:
             directory.reclaim(retired)
 
     def _reap(self, most: int) -> None:
-        """Take out the keys of up to `most` rules that went, and give their cells back, counted to
-        zero."""
+        """Take out the keys of up to `most` rules that went, and set their counters to zero; their
+        cells are free after another grace period."""
         gone = self._retired[-most:] if most else []
         if not gone:
             return
@@ -320,6 +333,6 @@ class Writer:
             cells = [step.cell for step in mine]
             if table.counters is not None:
                 table.counters.clear(np.array(cells))
-            table.free_cells.give_many(cells)
+            table.gone += cells
         del self._retired[-most:]
         self._broken = False

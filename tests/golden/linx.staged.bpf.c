@@ -246,7 +246,7 @@ struct overlay_record {
 	u8 pad[6];
 };
 
-RULE_MAPS(overlay, 513, 513, 136);
+RULE_MAPS(overlay, 513, 769, 136);
 KEY_MAPS(overlay, 2, 3, 513, 128, 8, 8);
 
 static __always_inline void overlay_count(u32 cell, u64 length)
@@ -302,7 +302,7 @@ struct pdr_record {
 	u8 pad[3];
 };
 
-RULE_MAPS(pdr, 131073, 131073, 104);
+RULE_MAPS(pdr, 131073, 131329, 104);
 KEY_MAPS(pdr, 4, 6, 262145, 65536, 256, 8);
 FILTER_MAP(pdr, 8192);
 
@@ -342,7 +342,7 @@ struct far_record {
 	u8 pad[2];
 };
 
-RULE_MAPS(far, 8193, 8193, 56);
+RULE_MAPS(far, 8193, 8449, 56);
 
 static __always_inline void far_count(u32 cell, u64 length)
 {
@@ -365,7 +365,7 @@ struct lbr_record {
 	u32 slots[256];
 };
 
-RULE_MAPS(lbr, 2049, 2049, 168);
+RULE_MAPS(lbr, 2049, 2305, 168);
 KEY_MAPS(lbr, 1, 2, 2049, 512, 64, 8);
 FILTER_MAP(lbr, 128);
 

@@ -163,8 +163,9 @@ class RuleKind(Frozen):
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
 
     A kind that `counts` has elements of the map `counts` (see `Manifest`), by cell, from
-    `counts_at` of each row on: one, or four if it counts `sizes`, of which the last three are
-    u64[6] packets by size. In layout 1 it has a map of its own: NAME_counts, PERCPU_ARRAY by cell.
+    `counts_at` of each row on: one, or five if it counts `sizes`: then three with u64[6] packets by
+    size, and one with u64 packets of builds before, of which no sizes are known. In layout 1 it has
+    a map of its own: NAME_counts, PERCPU_ARRAY by cell, without the latter.
 
     `records` and `cells` count all slots and cells, the zeroth too. The tuple maps are absent
     (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
@@ -242,7 +243,7 @@ class RuleKind(Frozen):
     @property
     def counts_each(self) -> int:
         """Elements of the map `counts` for a cell."""
-        return 4 if "sizes" in self.counts else 1
+        return 5 if "sizes" in self.counts else 1
 
 
 class Slot(Frozen):

@@ -118,7 +118,7 @@ def test_look_ups_that_the_verifier_would_follow_too_long(tmp_path: Path) -> Non
     found = refused(tmp_path, written)
     assert (found.code, found.labels[0].text) == (
         "H0335",
-        "some 1,034,240 instructions; at most 800,000 of a million are for look-ups",
+        "some 1,372,160 instructions; at most 800,000 of a million are for look-ups",
     )
 
 

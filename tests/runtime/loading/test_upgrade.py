@@ -27,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("kernel")
 _Result = TypeVar("_Result")
 
 LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
+BY_SIZE = ("counts packets, bytes", "counts packets, bytes, sizes")
 NOTES = (("  rule", "  ie note = 9, u64\n\n  rule"), ("gives  way,", "gives  note, way,"))
 #: TWO's rules are written again, those of one that is only LARGER are moved.
 ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER, *NOTES)), built(marked(3))
@@ -145,6 +146,32 @@ def test_counters_stay_where_they_lie_elsewhere(
             within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
         sent += send(world, sender, pins)
         assert counts(name)[1] == (sent, 64 * sent)
+
+
+def test_packets_that_were_not_counted_by_size_are_in_no_size(
+    world: World, name: str, sender: Path, pins: Path
+) -> None:
+    """Through builds that count by size and that do not, of both layouts."""
+    by_size = built(marked(4, BY_SIZE))
+
+    def sizes() -> tuple[int | None, int]:
+        """Of rule 1: packets, and how many of these have a size."""
+        with Reader(name) as reader:
+            (one, _) = reader.rules()
+        assert not any((one.sizes[0], *one.sizes[2:]))  # all are of 68 bytes with the FCS
+        return one.packets, sum(one.sizes)
+
+    with running(world, name) as within:
+        sent = send(world, sender, pins)
+        within(lambda loaded: to(loaded, by_size).close())
+        assert sizes() == (sent, 0)
+        sized = send(world, sender, pins)
+        assert sizes() == (sent + sized, sized)
+        within(lambda loaded: to(loaded, built(marked(5, BY_SIZE, LARGER))).close())
+        assert sizes() == (sent + sized, sized)
+        within(lambda loaded: to(loaded, layout1()).close())
+        within(lambda loaded: to(loaded, by_size).close())
+        assert sizes() == (sent + sized, 0)
 
 
 def entries(name: str) -> list[tuple[str, ...]]:

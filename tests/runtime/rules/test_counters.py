@@ -13,9 +13,9 @@ from helioc.runtime.kernel.map_spec import BPF_F_MMAPABLE
 from helioc.runtime.rules.counters import Counters, counters_of
 from linx_manifest import kind, linx
 
-ROW, ROWS = 24, 4
+ROW, ROWS = 32, 4
 PLAIN = kind("PLAIN", 1, 4, counts_at=0)  # 5 cells
-SIZED = kind("SIZED", 2, 3, counts_at=5, counts=("packets", "sizes"))  # 4 cells of 4 elements
+SIZED = kind("SIZED", 2, 3, counts_at=5, counts=("packets", "sizes"))  # 4 cells of 5 elements
 
 
 @pytest.fixture
@@ -53,8 +53,9 @@ def test_sums_are_over_all_rows(counts: Map) -> None:
     found = of(counts, PLAIN).sums(np.array([3, 1])).tolist()
     assert found == [[rows + ROWS * 30, rows + ROWS * 31], [rows + ROWS * 10, rows + ROWS * 11]]
     (found,) = of(counts, SIZED).sums(np.array([2])).tolist()
-    first = 5 + 2 * 4
-    assert found == [rows + ROWS * (10 * at + i) for at in range(first, first + 4) for i in (0, 1)]
+    first = 5 + 2 * 5
+    words = [rows + ROWS * (10 * at + i) for at in range(first, first + 5) for i in (0, 1)]
+    assert found == words[:-1]
 
 
 @pytest.mark.parametrize("rule", [PLAIN, SIZED])
@@ -69,11 +70,23 @@ def test_only_the_cells_that_are_named_change(counts: Map, rule: RuleKind) -> No
     for (row, at), was in before.items():
         assert element(counts, row, at) == ((0, 0) if at in mine else was)
 
-    counters.carry(np.array([2]), np.arange(1, 1 + 2 * each, dtype=np.uint64).reshape(1, -1))
+    width = counters.sums(np.array([2])).shape[1]
+    counters.carry(np.array([2]), np.arange(1, 1 + width, dtype=np.uint64).reshape(1, -1))
     for (row, at), was in before.items():
         n = 2 * (at - mine.start) + 1
-        now = ((n, n + 1) if row == 0 else (0, 0)) if at in mine else was
-        assert element(counts, row, at) == now
+        carried = tuple(x if x <= width else 0 for x in (n, n + 1))
+        assert element(counts, row, at) == (
+            (carried if row == 0 else (0, 0)) if at in mine else was
+        )
+
+
+def test_packets_whose_sizes_nobody_knows_are_told(counts: Map) -> None:
+    """Carried from a kind that did not count sizes, and to one that does not."""
+    cells, sized, plain = np.array([1, 2]), of(counts, SIZED), of(counts, PLAIN)
+    sized.carry(cells, np.array([[7, 700], [9, 900]], np.uint64))
+    assert sized.sums(cells).tolist() == [[7, 700, *[0] * 6, 7], [9, 900, *[0] * 6, 9]]
+    plain.carry(cells, sized.sums(cells))
+    assert plain.sums(cells).tolist() == [[7, 700], [9, 900]]
 
 
 def test_a_kind_that_does_not_count(counts: Map) -> None:

@@ -337,7 +337,7 @@ def test_a_writer_that_died_at_any_step_is_waited_for(
             rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), FAR 1]")
         after = Writer(bundle().manifest, maps, Nowhere())
         recover(after)
-        assert after.graces == 1
+        assert after.graces == 2
         assert [rule.kind for rule in after.rules()] == ["FAR"]
         assert not any(hash_keys(after).values())
         after.close()
