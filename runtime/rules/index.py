@@ -246,16 +246,18 @@ class Index:
         return False
 
     def saved(self) -> dict[str, Array]:
-        tags, _, numbers = self._columns()
+        tags, pasts, numbers = self._columns()
         taken = numbers[tags > 0]
         rows = self._rows()[taken, : self.kind.entry_size]
-        index = np.frombuffer(self._index, np.uint8).copy()
-        return {"index": index, "numbers": taken, "taken": rows}
+        buckets = np.frombuffer(self._index, np.uint8).reshape(-1, BUCKET_SIZE)
+        filled = np.flatnonzero(tags.any(axis=1) | (pasts > 0)).astype("<u4")
+        return {"filled": filled, "buckets": buckets[filled], "numbers": taken, "taken": rows}
 
     def restore(self, found: Mapping[str, Array]) -> None:
         taken = found["taken"].reshape(-1, self.kind.entry_size)
         self._rows()[found["numbers"], : self.kind.entry_size] = taken
-        np.frombuffer(self._index, np.uint8)[:] = found["index"]
+        buckets = np.frombuffer(self._index, np.uint8).reshape(-1, BUCKET_SIZE)
+        buckets[found["filled"]] = found["buckets"].reshape(-1, BUCKET_SIZE)
 
     def read_all(self) -> tuple[Array, Array]:
         tags, _, numbers = self._columns()

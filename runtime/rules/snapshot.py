@@ -11,8 +11,9 @@ build. A few copies by the column, however many rules there are.
     and for a kind that is looked up
                         root     cell 0, which leads to the directory in force
                         tuples   that directory
-                        index    as it is, the
-                        numbers  of the entries that it leads to, u32, and these:
+                        filled   numbers of the index's buckets that have any, u32, and these:
+                        buckets  BUCKET_SIZE each
+                        numbers  of the entries that they lead to, u32, and these:
                         taken    entry_size each
     or, in layout 1,    keys     of the hash, and its
                         entries
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.manifest.manifest import Manifest, RuleKind
+from ...lang.contract.manifest.manifest import BUCKET_SIZE, Manifest, RuleKind
 from ..base.errors import refused
 from ..kernel.handles import Map
 from .bulk import rows
@@ -154,8 +155,10 @@ def _header(content: bytes) -> tuple[dict[str, Any], int]:
 
 def _shape(name: str, kind: RuleKind) -> tuple[str, int]:
     """Type, and how many of it to an element."""
-    widths = {"records": kind.record_size, "images": kind.image_size, "taken": kind.entry_size}
-    types = {"cells": "<u4", "words": "<u8", "root": "<u8", "numbers": "<u4"}
+    widths = {"records": kind.record_size, "images": kind.image_size, "taken": kind.entry_size,
+              "buckets": BUCKET_SIZE}  # fmt: skip
+    types = {"cells": "<u4", "words": "<u8", "root": "<u8", "numbers": "<u4",
+             "filled": "<u4"}  # fmt: skip
     return types.get(name, "u1"), widths.get(name, 1)
 
 
