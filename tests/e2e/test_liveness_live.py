@@ -256,7 +256,7 @@ def test_an_upgrade_keeps_the_dead_out(sites: Sites, tmp_path: Path) -> None:
         after = sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "nobody takes it")
     shutil.copytree(PIPELINES, tmp_path / "larger")
     source = tmp_path / "larger" / "linx.hp"
-    source.write_text(source.read_text().replace("rule LBR [1k]", "rule LBR [2k]"))
+    source.write_text(source.read_text().replace("FAR[1..16]", "FAR[1..17]"))
     made = compile_pipeline(check_file(source))
 
     def go() -> int:
