@@ -48,6 +48,8 @@ _Result = TypeVar("_Result")
 
 @pytest.fixture(scope="module")
 def world(kernel: None) -> Iterator[World]:
+    for text in BUILDS:
+        built(text)  # not while packets are sent, of which there is an end
     with Lab(f"{PREFIX}up-") as lab:
         yield relay.build(lab)
 
