@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
     parser.add_argument("--requests", type=int, default=5000, help="to the agent, for each row")
     parser.add_argument("--cdf", type=Path, help="a CSV of the agent's distributions, to plot")
-    parser.add_argument("--json", type=Path, help="steering's CPU by load and queues, to plot")
+    parser.add_argument("--json", type=Path, help="steering and tables, to plot")
     given = parser.parse_args()
     parts = given.parts or PARTS
     if unknown := set(parts) - set(PARTS):

@@ -555,13 +555,7 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 		return kind##_number(hash MASKED_##words);                                          \
 	}                                                                                           \
                                                                                                     \
-	static __always_inline u32 kind##_number_here(u64 hash, const u64 *masked)                  \
-	{                                                                                           \
-		u32 number = in_bucket(&kind##_index, &kind##_entries, place_of(hash, 0, log),      \
-				       masked, words);                                              \
-                                                                                                    \
-		return number == GO_ON ? kind##_number_of(hash, masked) : number;                   \
-	}                                                                                           \
+	NUMBER_HERE(kind, words, log)                                                               \
 	struct kind##_indexed /* takes the semicolon */
 
 /* Of a key that registers do not hold: it is in the scratch record. */
@@ -583,14 +577,17 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 		return kind##_number(hash);                                                         \
 	}                                                                                           \
                                                                                                     \
+	NUMBER_HERE(kind, words, log)                                                               \
+	struct kind##_indexed /* takes the semicolon */
+
+#define NUMBER_HERE(kind, words, log)                                                               \
 	static __always_inline u32 kind##_number_here(u64 hash, const u64 *masked)                  \
 	{                                                                                           \
 		u32 number = in_bucket(&kind##_index, &kind##_entries, place_of(hash, 0, log),      \
 				       masked, words);                                              \
                                                                                                     \
 		return number == GO_ON ? kind##_number_of(hash, masked) : number;                   \
-	}                                                                                           \
-	struct kind##_indexed /* takes the semicolon */
+	}
 
 #define IN_BUCKETS(log, most, looked_in)                                                            \
 	_Pragma("clang loop unroll(disable)")                                                       \

@@ -33,7 +33,7 @@ def fate_of(old: Manifest, change: KindChange, new: Manifest, answers: Answers) 
     if _unplaced(was) != _unplaced(now) or not set(other.requires) <= set(renamed.requires(kind)):
         return "written"
     pairs = [(old.element(a), new.element(b)) for a, b in change.elements.items() if b]
-    if not all(renamed.same(one, other) for one, other in pairs):
+    if not all(renamed.same(one, its) for one, its in pairs):
         return "written"
     return "kept" if was == now else "moved"
 

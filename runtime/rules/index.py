@@ -186,7 +186,7 @@ class Index:
         number = self._take_many(entries["cell"].astype(np.int64))
         self._write_many(number, keys, entries)
         tags, pasts, numbers = self._columns()
-        left, went = np.arange(len(keys)), list[Array]()
+        left = np.arange(len(keys))
         for i in range(self._most):
             bucket = self._bucket(hashes[left], i)
             free = tags[bucket] == 0
@@ -202,8 +202,7 @@ class Index:
                 return []
             full, counts = np.unique(on, return_counts=True)
             pasts[full] += counts.astype(np.uint16)
-            went.append(left)
-        for i in range(len(went)):  # as if these had never come
+        for i in range(self._most):  # as if these had never come
             full, counts = np.unique(self._bucket(hashes[left], i), return_counts=True)
             pasts[full] -= counts.astype(np.uint16)
         for each in number[left].tolist():

@@ -3,7 +3,7 @@ all the same, in small tables, while rules come and go without a grace period.""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
@@ -18,7 +18,7 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.lang.text.diagnostics import Refused
-from helioc.lang.text.source import Source
+from helioc.lang.text.source import Source, Span
 from helioc.runtime.rules import key_hash
 from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
@@ -36,8 +36,8 @@ def hashed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         compiled = clang.compile_c
 
-        def worse(text: str, *others: object) -> bytes:
-            return compiled(f"#define HASH_FACTOR {WORST}ULL\n{text}", *others)  # type: ignore[arg-type]
+        def worse(text: str, name: str, span: Span, more: Sequence[str] = ()) -> bytes:
+            return compiled(f"#define HASH_FACTOR {WORST}ULL\n{text}", name, span, more)
 
         compile_by(worse, patch)
         patch.setattr(key_hash, "HASH_FACTOR", WORST)

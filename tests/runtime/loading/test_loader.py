@@ -22,7 +22,7 @@ from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
 from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.netlink import Netlink
-from helioc.runtime.loading import attach, loader, releases, table_memory
+from helioc.runtime.loading import attach, install, loader, releases, table_memory
 from helioc.runtime.loading.attach import DISPATCHER, another_program
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
@@ -249,6 +249,12 @@ def test_tables_that_may_not_get_full_are_warned_of(monkeypatch: pytest.MonkeyPa
         assert [each.code for each in found] == ["H0330"] * warned
     assert found[0].severity == "warning" and "when they are full" in found[0].title
     assert found[0].help.startswith("ROUTE [64]")
+
+
+def test_more_counters_than_a_map_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "cpu_numbers", lambda: 1 << 20)
+    with Object.open(bundle().object) as opened, pytest.raises(Refused, match="counters on this"):
+        install.prepare_object(bundle().manifest, opened)
 
 
 def test_libxdps_dispatcher_has_commands_of_its_own() -> None:

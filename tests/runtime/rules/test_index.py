@@ -128,7 +128,7 @@ def add_many(
     try:
         index.add_many(data, hashes_of(data), entries)
     except NoRoom:
-        index.remove(keys)  # as whoever undoes it
+        index.remove(keys)  # as its undo does
         assert len(wanted) + len(keys) > 6 * index.kind.buckets or index.kind.has_ranges
     else:
         meant = ((int(e["cell"]), (0, int(e["rank"]))) for e in entries)
@@ -147,22 +147,22 @@ def agrees(index: Index, wanted: Wanted, known: list[bytes]) -> None:
 
 
 class Stores:
-    """A memoryview whose every store is told."""
+    """A memoryview that calls a function after every store."""
 
-    def __init__(self, view: memoryview, told: Any) -> None:
-        self._view, self._told = view, told
+    def __init__(self, view: memoryview, after: Any) -> None:
+        self._view, self._after = view, after
 
     def __getitem__(self, at: Any) -> Any:
         return self._view[at]
 
     def __setitem__(self, at: Any, value: Any) -> None:
         self._view[at] = value
-        self._told()
+        self._after()
 
 
-def watched(index: Index, told: Any) -> None:
+def watched(index: Index, after: Any) -> None:
     for name in ("_index", "_entries", "_pasts", "_numbers"):
-        setattr(index, name, Stores(getattr(index, name), told))
+        setattr(index, name, Stores(getattr(index, name), after))
 
 
 def changes(rule: RuleKind) -> Iterator[tuple[list[bytes], bytes, bytes]]:
@@ -183,11 +183,11 @@ def test_packets_find_all_others_at_every_moment(rule: RuleKind) -> None:
             add(index, wanted, key, cell, Random(cell))
         stores = count(1)
 
-        def told() -> None:
+        def after_store() -> None:
             next(stores)  # noqa: B023
             check(memory, others, set())  # noqa: B023
 
-        watched(index, told)
+        watched(index, after_store)
         others = wanted
         index.add(comes, KeyHash(len(comes)).of(comes), len(there) + 1, (0, 7))
         others = {key: meant for key, meant in wanted.items() if key != goes}
@@ -204,12 +204,12 @@ def test_killed_at_any_store_the_next_writer_repairs_it(rule: RuleKind) -> None:
             for cell, key in enumerate(there, start=1):
                 add(index, wanted, key, cell, Random(cell))
 
-            def told() -> None:
+            def after_store() -> None:
                 left[0] -= 1  # noqa: B023
                 if left[0] < 0:  # noqa: B023
                     raise Killed
 
-            watched(index, told)
+            watched(index, after_store)
             with suppress(Killed):
                 index.add(comes, KeyHash(len(comes)).of(comes), len(there) + 1, (0, 7))
                 index.remove([goes])
