@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base.errors import refused
+from ..base.file_lock import lock_file
 from . import errors
 
 #: Permissions of a directory that let others write.
@@ -44,17 +44,15 @@ def hold(directory: Path) -> Iterator[None]:
                 file = os.open(directory / "lock", how, 0o600)
                 held.callback(os.close, file)
                 _lock(file, directory)
+            _lock(locked, directory)
         except OSError as error:
             raise refused(errors.cannot_write(str(directory), error)) from None
-        _lock(locked, directory)
         yield
 
 
 def _lock(descriptor: int, directory: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise refused(_in_use(str(directory))) from None
+    if not lock_file(descriptor):
+        raise refused(_in_use(str(directory)))
 
 
 # ---- errors ---------------------------------------------------------------------------------

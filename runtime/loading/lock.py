@@ -1,25 +1,17 @@
-"""Allows one writer of a pipeline: a lock that ends with its process, however that ends.
-
-A second writer waits a while: writers are done in milliseconds, so that commands that a script
-starts side by side all succeed. Linux's flock takes no timeout; asking again every few
-milliseconds costs next to nothing, and works in threads, where an alarm would not.
-"""
+"""Allows one writer of a pipeline: a lock that ends with its process, however that ends."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
+from ..base.file_lock import lock_file
 from ..base.paths import RUN
 from ..kernel.system import give_to_owner
-
-#: Seconds: how long a second writer waits, and between two of its attempts.
-PATIENCE, PAUSE = 5.0, 0.01
 
 
 class Exclusive:
@@ -78,12 +70,11 @@ def holder(name: str) -> int:
 
 class Lock:
     """Held from construction to `close`. Raises `Refused` where another process holds it, and does
-    not let go of it within `PATIENCE`."""
+    not let go of it soon."""
 
     def __init__(self, name: str) -> None:
         self.path = RUN / f"{name}.lock"
         self._fd = -1
-        self._until = time.monotonic() + PATIENCE
         while not self._taken(name):
             self.close()  # its last holder removed the file just now: take the new one
         with suppress(OSError):  # /run is full: nobody learns which process it is
@@ -97,21 +88,11 @@ class Lock:
         except OSError as error:
             what = f"lock the pipeline `{name}` by `{self.path}`: {error.strerror}"
             raise errors.refused(errors.no_privilege(what)) from None
-        if not self._locked():
+        if not lock_file(self._fd):
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
             raise errors.refused(_busy(name, holder)) from None
         return is_at(self._fd, self.path)
-
-    def _locked(self) -> bool:
-        while True:
-            try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except OSError:
-                if time.monotonic() >= self._until:
-                    return False
-                time.sleep(PAUSE)
 
     def duplicate(self) -> Lock:
         """A second holder: the lock is let go of when both are closed."""

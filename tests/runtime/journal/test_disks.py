@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base import file_lock
 from helioc.runtime.journal.errors import cannot_write
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
@@ -134,7 +135,10 @@ def test_a_damaged_list_is_kept_once(small_disk: Path) -> None:
     assert [path.read_bytes() for path in (store.directory / "aside").iterdir()] == [b"damaged"]
 
 
-def test_a_read_only_disk_is_read_and_recovers(small_disk: Path) -> None:
+def test_a_read_only_disk_is_read_and_recovers(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_lock, "PATIENCE", 0.0)
     on_a_small_disk(small_disk).close()
     remount(small_disk, "ro")
     store = Store(small_disk / "state")

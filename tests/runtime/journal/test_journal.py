@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from contextlib import closing
 from errno import ENOSPC
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base import file_lock
 from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.records import IES, NOTE
@@ -111,6 +113,13 @@ def test_answers_may_come_first(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes second does not wait."""
+    monkeypatch.setattr(file_lock, "PATIENCE", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
 def test_two_agents_do_not_share_it(store: Store) -> None:
     for _ in range(2):
         with pytest.raises(Refused, match="H0782"):
@@ -120,6 +129,15 @@ def test_two_agents_do_not_share_it(store: Store) -> None:
         Store(store.directory)
 
 
+def test_an_agent_waits_for_one_that_is_ending(store: Store) -> None:
+    """The kernel lets go of a killed process' locks once it has taken its memory back."""
+    ending = threading.Timer(0.1, store.close)
+    ending.start()
+    Store(store.directory).close()
+    ending.join()
+
+
+@pytest.mark.usefixtures("impatient")
 def test_an_agent_of_a_release_before_does_not_share_it(tmp_path: Path) -> None:
     """It locks the file."""
     with open(tmp_path / "lock", "w") as other:

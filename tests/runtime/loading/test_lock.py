@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base import file_lock
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.loading import lock as locking
 from helioc.runtime.loading.lock import Exclusive, Lock
@@ -59,7 +60,7 @@ def test_a_pipeline_is_locked_where_run_is_full(
         with suppress(OSError):
             (tmp_path / "filler").write_bytes(bytes(1 << 17))
         monkeypatch.setattr(locking, "RUN", tmp_path)
-        monkeypatch.setattr(locking, "PATIENCE", 0.0)
+        monkeypatch.setattr(file_lock, "PATIENCE", 0.0)
         for _ in range(2):
             with closing(Lock(NAME)), pytest.raises(Refused, match="H0709: another program is"):
                 Lock(NAME)
