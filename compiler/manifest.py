@@ -7,7 +7,7 @@ from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
 from .model import Bridge, Forward, Pipeline
-from .tables.layout import MAX_PORTS, row_of_counts
+from .tables.layout import MAX_PORTS, flow_size, row_of_counts
 
 
 def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
@@ -49,4 +49,5 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         anatomy=anatomy_of(pipeline),
         layout=m.LAYOUT,
         counts=row_of_counts(t.manifest for t in unit.tables),
+        flows=flow_size(t.manifest for t in unit.tables) if unit.target != "nfp" else 0,
     )

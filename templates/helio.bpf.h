@@ -26,6 +26,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 /* For conditions that few packets meet: clang moves their code out of the common path. */
 #ifndef unlikely
 #define unlikely(c) __builtin_expect(!!(c), 0)
+#define likely(c) __builtin_expect(!!(c), 1)
 #endif
 /* A goto whose operands clang must not compute in front of the test, where every packet would run them.
  * Each is different: clang would merge equal ones, and make `p & -c` of a pointer that is null on one way. */
@@ -308,19 +309,20 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 
 /* And of a kind that is looked up by a key. A directory has tuples in falling order of their best
  * priority and rank. */
-#define KEY_MAPS(kind, words, entry_words, entries_, buckets, tuples_, versions)                   \
+#define KEY_MAPS(kind, words, entry_words, entries_, buckets, tuples_, versions, any_)             \
 	struct kind##_entry {                                                                      \
 		u64 word[entry_words]; /* the key, the rank, and of some kinds priority, cell */   \
 	};                                                                                         \
 	struct kind##_directory {                                                                  \
 		u32 count;                                                                         \
-		u32 reserved;                                                                      \
+		u32 cached;                                                                        \
 		struct {                                                                           \
 			u64 priority;                                                              \
 			u64 rank;                                                                  \
 			u64 mask[words];                                                           \
 			u64 tag; /* the tuple's number, where it stands in the key's last word */ \
 		} tuple[tuples_];                                                                  \
+		u64 any[any_]; /* of cached kinds the bits that any of the masks has */            \
 	};                                                                                         \
 	ARRAY_MAP(kind##_tuples, struct kind##_directory, versions, BPF_F_MMAPABLE);               \
 	ARRAY_MAP(kind##_entries, struct kind##_entry, entries_, BPF_F_MMAPABLE);                  \
@@ -335,7 +337,7 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 /* What all directories have in common, and each tuple in one. */
 struct directory {
 	u32 count;
-	u32 reserved;
+	u32 cached;
 	u64 tuple[];
 };
 
@@ -344,6 +346,26 @@ struct tuple {
 	u64 rank;
 	u64 mask[]; /* of each word, and then the tag */
 };
+
+/* A line of the flow cache: to which cell a kind's key led by that epoch; to 0 if to none. */
+struct flow {
+	u64 epoch;
+	u32 kind;
+	u32 cell;
+	u64 key[];
+};
+
+/* What a CPU knows of how much of a kind's traffic repeats itself: the credit of hits, and whose turn it
+ * is where there is none. */
+struct flow_use {
+	u16 credit;
+	u16 turn;
+};
+
+#define MOST_CREDIT 256
+#ifndef TURNS
+#define TURNS 32
+#endif
 
 /* The best entry so far; in a search its rule is there. */
 struct best {
@@ -518,6 +540,70 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 			return number;
 	}
 	return tags >> 48 ? GO_ON : 0;
+}
+
+/* The epoch from which on a kind's keys are what they are: the first of its directories has it, where the
+ * writer puts it before it puts the epoch into force. */
+static __always_inline u64 keys_since(void *tuples)
+{
+	u64 *since = first_of(tuples);
+
+	return since ? *(volatile u64 *)since : ~0ULL;
+}
+
+/* All of the number of a packet's epoch, while that is the last; else 0. */
+static __always_inline u64 whole_epoch(u64 epoch)
+{
+	struct control *c = first_of(&control);
+	u64 last = c ? *(volatile u64 *)&c->epoch : 0;
+
+	return epoch_of(last) == epoch ? last : 0;
+}
+
+/* Whether this packet is to ask the cache: where that seldom helps, one of TURNS. */
+static __always_inline int worth_asking(struct flow_use *use)
+{
+	use->turn += 1;
+	return use->credit || !(use->turn % TURNS);
+}
+
+/* A line that did not help costs about what one that did gains. */
+static __always_inline void learn(struct flow_use *use, int helped)
+{
+	if (helped)
+		use->credit += use->credit < MOST_CREDIT;
+	else
+		use->credit -= use->credit > 0;
+}
+
+/* The bits of a key that any rule asks for; a directory has `tuples`. */
+static __always_inline void mask_flow(u64 *masked, const u64 *key, const struct directory *directory,
+				      u32 tuples, u32 words)
+{
+	const u64 *any = &directory->tuple[tuples * (words + 3)];
+
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < words; i++)
+		masked[i] = key[i] & any[i];
+}
+
+/* Whether what the line says holds for the key, masked; else it is the key's from now on. */
+static __always_inline int leads(struct flow *flow, u32 kind, void *tuples, const u64 *masked, u32 words)
+{
+	if (flow->kind == kind && flow->epoch >= keys_since(tuples) && same_key(flow->key, masked, words))
+		return 1;
+	flow->kind = 0;
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < words; i++)
+		flow->key[i] = masked[i];
+	return 0;
+}
+
+static __always_inline void keep_flow(struct flow *flow, u64 epoch, u32 kind, u32 cell)
+{
+	flow->epoch = epoch;
+	flow->kind = kind;
+	flow->cell = cell;
 }
 
 /* The words of a key as registers hold them, with a comma in front. */

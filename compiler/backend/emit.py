@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...lang.contract.manifest.manifest import (
+    FLOWS,
     ICMP_BURST,
     ICMP_RATE,
     LOCAL_ADDRESSES,
@@ -26,7 +27,7 @@ from ..ir.unit import Member, Program, Unit
 from ..ir.walk import counted_in, ends, expressions, looked_up_in, may_end, tables_of
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.fixed import FixedTuple, fixed_tuples
-from ..tables.layout import member_name, row_of_counts
+from ..tables.layout import flow_size, member_name, row_of_counts
 from ..targets.targets import TARGETS
 from .c import asks, folded, lines_of, prototype, shared
 from .c_lines import comment
@@ -73,7 +74,10 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             asked=asked_of(unit),
             counted={name for f in unit.functions for name in counted_in(f)},
             counts_row=row_of_counts(t.manifest for t in unit.tables),
+            flow_words=flow_size(t.manifest for t in unit.tables) // 8,
+            flows=FLOWS,
             key_words=key_words,
+            given=given,
             most_buckets=MOST_BUCKETS,
             log2=lambda number: number.bit_length() - 1,
             arguments_most=ARGUMENTS_MOST,
@@ -195,6 +199,11 @@ def arguments(words: int) -> str:
 def key_words(words: int) -> str:
     """The same as they are given."""
     return ", ".join(f"k{i}" for i in range(words))
+
+
+def given(words: int) -> str:
+    """The same behind the epoch."""
+    return "".join(f", k{i}" for i in range(words)) if words <= ARGUMENTS_MOST else ""
 
 
 def asked_of(unit: Unit) -> set[tuple[str, str]]:

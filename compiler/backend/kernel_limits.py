@@ -112,6 +112,7 @@ def _beside(pipeline: Pipeline, unit: Unit) -> int:
         + 2 * (unit.replies + unit.steers)
         + bool(unit.probe_words)
         + any(rule.counts for rule in pipeline.rules)
+        + any(table.manifest.cached for table in unit.tables)
     )
 
 

@@ -21,7 +21,8 @@ MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
 SEQUENCE_BITS = 48
 SPARE = 128  # slots of each parity: for rules that change again while others read the first ones
-PAGE = 4096
+PAGE, HALF_LINE = 4096, 32
+FLOW_HEAD = 16  # of a line of the flow cache: see helio.bpf.h
 
 
 #: What a member of a record or an entry cannot be called: words of C, macros, and what such a
@@ -97,6 +98,13 @@ def row_of_counts(kinds: Iterable[m.RuleKind]) -> int:
         (k.counts_at + k.counts_each * k.cells for k in kinds if k.counts_at is not None), default=0
     )
     return -(-most * m.COUNTS_SIZE // PAGE) * PAGE // m.COUNTS_SIZE
+
+
+def flow_size(kinds: Iterable[m.RuleKind]) -> int:
+    """Bytes of a line of the flow cache: halves of cache lines, with the longest key of those that
+    use it; 0 if none does."""
+    most = max((k.key_size for k in kinds if k.cached), default=0)
+    return -(-(FLOW_HEAD + most) // HALF_LINE) * HALF_LINE if most else 0
 
 
 # ---- what the data path reads ---------------------------------------------------------------
@@ -334,6 +342,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         buckets=_buckets(keys) if key else 0,
         fixed=fixed,
         by_cell=True,
+        cached=key is not None and not fixed,
         filter=_filter(more or keys) if key and not fixed else 0,
         doc=rule.doc,
     )

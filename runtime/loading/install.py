@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import BUCKET_SIZE, COUNTS_SIZE, Manifest
+from ...lang.contract.manifest.manifest import BUCKET_SIZE, COUNTS_SIZE, FLOWS, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.grace import cpu_numbers
@@ -61,6 +61,8 @@ def prepare_object(manifest: Manifest, found: Object) -> None:
         if counts >= 1 << 32:
             raise errors.refused(errors.too_many_counters(manifest.pipeline, counts))
         found.set_max_entries("counts", counts)
+    if manifest.flows:
+        found.set_max_entries("flows", FLOWS * cpu_numbers())
 
 
 def check_object(manifest: Manifest, found: Object) -> None:
@@ -84,6 +86,10 @@ def check_object(manifest: Manifest, found: Object) -> None:
         spec = specs.get("counts")
         if spec is None or (spec.value_size, spec.max_entries) != (COUNTS_SIZE, manifest.counts):
             missing.append("counts")
+    if manifest.flows:
+        spec = specs.get("flows")
+        if spec is None or (spec.value_size, spec.max_entries) != (manifest.flows, FLOWS):
+            missing.append("flows")
     if missing:
         path = Path(f"{manifest.pipeline}.bpf.o")
         raise errors.refused(errors.foreign_object(path, f"no {', '.join(missing)}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...lang.contract.manifest.manifest import COUNTS_SIZE, Manifest
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, FLOWS, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.handles import MapSpec, Object
@@ -37,6 +37,8 @@ def memory_of_tables(
 ) -> list[TableMemory]:
     """In order of declaration; last, all maps that do not grow with a capacity. `cpus`: possible
     CPUs of the machine."""
+    if flows := specs.get("flows"):
+        specs = {**specs, "flows": replace(flows, max_entries=FLOWS * cpus)}
     maps = {name: map_memory(spec, cpus) for name, spec in specs.items()}
     counted, found = maps.pop("counts", None) is not None, []
     for kind in manifest.rules:

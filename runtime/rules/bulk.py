@@ -20,7 +20,7 @@ from .directory import Tuple, bests, unique
 from .images import HEAD, LIVE, NAME_SIZE
 from .key_hash import hashes_of
 from .matches import SEQUENCE_BITS
-from .stored import ENTRIES
+from .stored import ENTRIES, EPOCHS
 from .tables import Table, record_numbers
 
 if TYPE_CHECKING:
@@ -106,8 +106,10 @@ class Staging:
     # ---- the transaction's steps ------------------------------------------------------------
 
     def write_cells(self, epoch: int) -> None:
+        self.table.keys_change(epoch)
         cells = np.frombuffer(self.table.cells, "<u8")
-        cells[self.cells] = self.slots.astype(np.uint64) << np.uint64(24) | np.uint64(epoch << 48)
+        high = np.uint64((epoch & (EPOCHS - 1)) << 48)
+        cells[self.cells] = self.slots.astype(np.uint64) << np.uint64(24) | high
 
     def unwrite(self) -> None:
         """The cells lead nowhere, as before."""

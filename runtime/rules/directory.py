@@ -36,6 +36,8 @@ Array = npt.NDArray[Any]
 _HEAD = struct.Struct("<II")
 _BOUND = struct.Struct("<QQ")
 MOST_NUMBERS = 0xFFFF
+#: Under so many masks packets look without asking the flow cache first: that is faster.
+UNCACHED = 4
 
 
 class DirectoryFull(Exception):
@@ -83,6 +85,7 @@ class Directory:
         self.words = (kind.key_size + 7) // 8
         self._hash = KeyHash(kind.key_size).of
         self._size = kind.key_size
+        self._since = versions[:8].cast("Q")
         self.slot = slot
         self.by_mask: dict[int, list[Tuple]] = {}
         self.dirty = False
@@ -93,8 +96,11 @@ class Directory:
         self._by_number: dict[int, Tuple] = {}
         for mask in kind.fixed:
             self._new(int(mask, 16))
-        self._read()
         self.dirty = False
+        self._read()
+
+    def close(self) -> None:
+        self._since.release()
 
     # ---- keys -------------------------------------------------------------------------------
 
@@ -213,6 +219,16 @@ class Directory:
     # ---- versions ---------------------------------------------------------------------------
 
     @property
+    def since(self) -> int:
+        """The epoch from which on the keys are what they are, for packets that remember what a key
+        led to. It is written before that epoch comes into force."""
+        return self._since[0]
+
+    @since.setter
+    def since(self, epoch: int) -> None:
+        self._since[0] = epoch
+
+    @property
     def cell(self) -> int:
         """What cell 0 must say: the version, and in its upper bits whether packets must read it."""
         crowded = len(self._by_number) > len(self.kind.fixed)
@@ -264,21 +280,27 @@ class Directory:
                 self.dirty = True
 
     def _packed(self, order: list[Tuple]) -> bytes:
-        parts = [_HEAD.pack(len(order), 0)]
+        cached = self.kind.cached and len(order) > UNCACHED
+        parts, any_ = [_HEAD.pack(len(order), cached)], 0
         pad = bytes(self.words * 8 - self._size)
         for tuple_ in order:
             parts.append(_BOUND.pack(*tuple_.best))
             parts.append(tuple_.mask.to_bytes(self._size, "big") + pad)
             parts.append((tuple_.number.to_bytes(self._size, "big") + pad)[-8:])
-        data = b"".join(parts)
-        return data + bytes(self._stride - len(data))
+            any_ |= tuple_.mask
+        room = self.kind.tuples - len(order)
+        parts.append(bytes(room * (_BOUND.size + self.words * 8 + 8)))
+        parts.append(any_.to_bytes(self._size, "big") + pad if self.kind.cached else b"")
+        return b"".join(parts)
 
     def _read(self) -> None:
         """The tuples of the published version, without keys yet."""
         if not self.slot:
             return
         at = self.slot * self._stride
-        count, _ = _HEAD.unpack_from(self._memory, at)
+        count, cached = _HEAD.unpack_from(self._memory, at)
+        # a build without the cache wrote it
+        self.dirty = self.kind.cached and count > UNCACHED and not cached
         at += _HEAD.size
         for _ in range(count):
             bound = _BOUND.unpack_from(self._memory, at)

@@ -22,6 +22,7 @@ def recover(writer: Writer) -> None:
     """Bring the maps to the last committed state, and the writer's memory to the maps."""
     epoch = writer.epoch & (EPOCHS - 1)
     died = bool(writer.control[2])
+    writer.forget_changes()
     unsettled = [_revert(table, epoch) for table in writer.tables.values()]
     if died or any(unsettled):
         # The last transaction may be just made: packets of the one before may still run. Or no cell

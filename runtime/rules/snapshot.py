@@ -176,6 +176,7 @@ def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -
     if "tuples" in found:
         tuples = maps[f"{kind.prefix}_tuples"]
         version = int(found["root"][0]) >> 24 & SLOT
-        rows(tuples.mmap(), tuples.spec.stride)[version] = found["tuples"]
+        written = found["tuples"][: tuples.spec.stride]  # not each layout has the same behind them
+        rows(tuples.mmap(), tuples.spec.stride)[version, : len(written)] = written
         cells[0] = found["root"][0]
     cells[found["cells"]] = words

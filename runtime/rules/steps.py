@@ -17,7 +17,7 @@ from ...lang.contract.rules.interleaving import YieldPoint, paced
 from ...lang.contract.rules.rules import Reference, Rule
 from .codec import CellOf, NextHopOf
 from .plans import Changes, Tables
-from .stored import SLOT
+from .stored import EPOCHS, SLOT
 from .tables import Table
 
 #: Steps from which on columns are worth it.
@@ -95,8 +95,10 @@ class Steps:
         for columns in self._columns:
             columns.write_cells(epoch)
         if not self._columns:
-            high = epoch << 48
+            high = (epoch & (EPOCHS - 1)) << 48
             for step in self.steps:
+                if not (step.word and step.slot):
+                    step.table.keys_change(epoch)
                 step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
 
     def unwrite(self) -> None:
@@ -184,7 +186,10 @@ class _Columns:
                 self._ids.setdefault(rule.id, None)
 
     def write_cells(self, epoch: int) -> None:
-        words = self._before | self._slots << np.uint64(24) | np.uint64(epoch << 48)
+        if self._sequences:
+            self.table.keys_change(epoch)
+        high = np.uint64((epoch & (EPOCHS - 1)) << 48)
+        words = self._before | self._slots << np.uint64(24) | high
         np.frombuffer(self.table.cells, "<u8")[self._cells] = words
 
     def remember(self) -> None:

@@ -79,6 +79,8 @@ class Table:
 
     def close(self) -> None:
         self.cells.release()
+        if self.directory is not None:
+            self.directory.close()
         if self.filter is not None:
             self.filter.close()
         if self.entries is not None:
@@ -135,6 +137,11 @@ class Table:
         kind = self.kind.spread.kind
         present = tuple(member for member in rule.members if (kind, member.id) not in absent)
         return rule._replace(members=present) if present else rule
+
+    def keys_change(self, epoch: int) -> None:
+        """Keys come or go at this epoch, which is not in force yet."""
+        if self.directory is not None:
+            self.directory.since = epoch
 
     def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:
         """Insert a rule's keys, leading to a cell that is still empty. Appends each to `staged`

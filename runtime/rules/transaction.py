@@ -26,7 +26,6 @@ from .images import TooLong
 from .plans import Changes, Plan, work_of
 from .pools import NoRoom
 from .steps import Step, Steps
-from .stored import EPOCHS
 from .tables import Table
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
@@ -175,7 +174,7 @@ class Writer:
             ready()
             epoch, written = self.control[_EPOCH] + 1, True
             for part in parts:
-                part.write_cells(epoch & (EPOCHS - 1))
+                part.write_cells(epoch)
             # x86 keeps stores in order, so that whoever reads this epoch finds all of the above;
             # on arm64 a barrier would have to stand here.
             self.control[_EPOCH] = epoch
@@ -231,6 +230,7 @@ class Writer:
         self._broken = True
         for part in parts if written else ():
             part.unwrite()
+        self.forget_changes()
         for part in reversed(parts):
             pieces, left = part.undo(), True
             while left:
@@ -238,6 +238,11 @@ class Writer:
                 left = next(pieces, pieces) is not pieces
                 self._broken = False
                 pause.rest()
+
+    def forget_changes(self) -> None:
+        """No keys come or go at an epoch that is not in force."""
+        for _, directory in self._directories:
+            directory.since = min(directory.since, self.epoch)
 
     # ---- after the store --------------------------------------------------------------------
 

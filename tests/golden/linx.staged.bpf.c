@@ -180,6 +180,8 @@ struct scratch {
 	u32 overlay_slot;
 	u32 pdr_slot;
 	u32 far_slot;
+	struct flow_use pdr_flows; /* which stays for the next packet */
+	struct flow_use lbr_flows; /* which stays for the next packet */
 };
 
 PERCPU_MAP(scratch, struct scratch, 1);
@@ -204,6 +206,16 @@ static __always_inline u32 forgotten(struct scratch *s, u32 at)
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
+
+/* The flow cache: as many lines for each CPU, once it is loaded. */
+ARRAY_MAP(flows, u64[8], 16384, BPF_F_MMAPABLE);
+
+static __always_inline struct flow *flow_at(u64 hash)
+{
+	u32 at = bpf_get_smp_processor_id() * 16384 + (hash >> 50);
+
+	return bpf_map_lookup_elem(&flows, &at);
+}
 
 /* Of a kind that is looked up by a key: KIND_find gives the cell of the best rule for a key; 0 if none
  * matches. Its caller asks for the slot: the rule's counter does not wait for what is in the cell. Where
@@ -247,7 +259,7 @@ struct overlay_record {
 };
 
 RULE_MAPS(overlay, 513, 769, 136);
-KEY_MAPS(overlay, 2, 3, 513, 128, 8, 8);
+KEY_MAPS(overlay, 2, 3, 513, 128, 8, 8, 0);
 
 static __always_inline void overlay_count(u32 cell, u64 length)
 {
@@ -295,7 +307,6 @@ found:
 search:
 	return keep_key(key, 2) ? overlay_search(epoch) : 0;
 }
-
 struct pdr_record {
 	u32 target;
 	u8 target_tag;
@@ -303,7 +314,7 @@ struct pdr_record {
 };
 
 RULE_MAPS(pdr, 131073, 131329, 104);
-KEY_MAPS(pdr, 4, 6, 262145, 65536, 256, 8);
+KEY_MAPS(pdr, 4, 6, 262145, 65536, 256, 8, 4);
 FILTER_MAP(pdr, 8192);
 
 static __always_inline void pdr_count(u32 cell, u64 length)
@@ -320,21 +331,57 @@ KEY_INDEX(pdr, 4, 16, 32);
 KEY_SEARCH(pdr, 4, 131073, 256, 1);
 KEY_BEST(pdr, 4, 131073, 256, 19, 1);
 
-
-__noinline u32 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+/* The cell of the best entry, whether or not a rule is there. */
+__noinline u32 pdr_by_masks(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
+	const struct directory *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
 	u64 key[] = { k0, k1, k2, k3 }, masked[4];
-	u32 cell;
-	void *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
-
-	cell = pdr_best(directory, first_of(&pdr_filter), key, masked);
-	if (!cell)
-		return 0;
-	if (slot_in(&pdr_cells, cell, epoch))
-		return cell;
-	return keep_key(key, 4) ? pdr_search(epoch) : 0;
+	return pdr_best(directory, first_of(&pdr_filter), key, masked);
 }
 
+/* The same by what the flow cache says, where there are so many masks that this is faster. */
+__noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+{
+	u64 key[] = { k0, k1, k2, k3 };
+	const struct directory *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
+	u64 whole = whole_epoch(epoch);
+	struct scratch *s = scratch_of();
+	struct flow *flow;
+	u32 cell;
+
+	if (!s || !whole || !directory || !directory->cached)
+		return pdr_by_masks(epoch, k0, k1, k2, k3);
+	mask_flow(s->masked, key, directory, 256, 4);
+	flow = flow_at(hash_of(s->masked, 4));
+	if (!flow)
+		return pdr_by_masks(epoch, k0, k1, k2, k3);
+	if (leads(flow, 2, &pdr_tuples, s->masked, 4)) {
+		learn(&s->pdr_flows, 1);
+		return flow->cell;
+	}
+	learn(&s->pdr_flows, 0);
+	cell = pdr_by_masks(epoch, k0, k1, k2, k3);
+	if (!cell || slot_in(&pdr_cells, cell, epoch))
+		keep_flow(flow, whole, 2, cell);
+	return cell;
+}
+
+static __always_inline u32 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+{
+	u32 cell = worth_asking(&s->pdr_flows) ? pdr_by_flow(epoch, k0, k1, k2, k3) :
+						     pdr_by_masks(epoch, k0, k1, k2, k3);
+
+	if (!cell || likely(slot_in(&pdr_cells, cell, epoch)))
+		return cell;
+	s->key[0] = k0;
+	s->key[1] = k1;
+	s->key[2] = k2;
+	s->key[3] = k3;
+	return pdr_search(epoch);
+}
+
+/* Whoever looks has the scratch record. */
+#define pdr_find(...) pdr_found(st->scratch, __VA_ARGS__)
 struct far_record {
 	u32 interface;
 	u8 action;
@@ -366,7 +413,7 @@ struct lbr_record {
 };
 
 RULE_MAPS(lbr, 2049, 2305, 168);
-KEY_MAPS(lbr, 1, 2, 2049, 512, 64, 8);
+KEY_MAPS(lbr, 1, 2, 2049, 512, 64, 8, 1);
 FILTER_MAP(lbr, 128);
 
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
@@ -378,21 +425,54 @@ KEY_INDEX(lbr, 1, 9, 32);
 KEY_SEARCH(lbr, 1, 0, 64, 0);
 KEY_BEST(lbr, 1, 0, 64, 13, 0);
 
-
-__noinline u32 lbr_find(u64 epoch, u64 k0)
+/* The cell of the best entry, whether or not a rule is there. */
+__noinline u32 lbr_by_masks(u64 epoch, u64 k0)
 {
+	const struct directory *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
 	u64 key[] = { k0 }, masked[1];
-	u32 cell;
-	void *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
-
-	cell = lbr_best(directory, first_of(&lbr_filter), key, masked);
-	if (!cell)
-		return 0;
-	if (slot_in(&lbr_cells, cell, epoch))
-		return cell;
-	return keep_key(key, 1) ? lbr_search(epoch) : 0;
+	return lbr_best(directory, first_of(&lbr_filter), key, masked);
 }
 
+/* The same by what the flow cache says, where there are so many masks that this is faster. */
+__noinline u32 lbr_by_flow(u64 epoch, u64 k0)
+{
+	u64 key[] = { k0 };
+	const struct directory *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
+	u64 whole = whole_epoch(epoch);
+	struct scratch *s = scratch_of();
+	struct flow *flow;
+	u32 cell;
+
+	if (!s || !whole || !directory || !directory->cached)
+		return lbr_by_masks(epoch, k0);
+	mask_flow(s->masked, key, directory, 64, 1);
+	flow = flow_at(hash_of(s->masked, 1));
+	if (!flow)
+		return lbr_by_masks(epoch, k0);
+	if (leads(flow, 4, &lbr_tuples, s->masked, 1)) {
+		learn(&s->lbr_flows, 1);
+		return flow->cell;
+	}
+	learn(&s->lbr_flows, 0);
+	cell = lbr_by_masks(epoch, k0);
+	if (!cell || slot_in(&lbr_cells, cell, epoch))
+		keep_flow(flow, whole, 4, cell);
+	return cell;
+}
+
+static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
+{
+	u32 cell = worth_asking(&s->lbr_flows) ? lbr_by_flow(epoch, k0) :
+						     lbr_by_masks(epoch, k0);
+
+	if (!cell || likely(slot_in(&lbr_cells, cell, epoch)))
+		return cell;
+	s->key[0] = k0;
+	return lbr_search(epoch);
+}
+
+/* Whoever looks has the scratch record. */
+#define lbr_find(...) lbr_found(st->scratch, __VA_ARGS__)
 /* ---- a packet's state ------------------------------------------------------------------------ */
 
 /* Pointers are made where a way needs them; the numbers are those of programs without memory. */

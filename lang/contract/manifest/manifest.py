@@ -16,7 +16,7 @@ from .parse_graph import ParseGraph
 
 FORMAT = 1
 #: How rules lie in the maps, as this release writes it, and all that it reads: see `RuleKind`.
-LAYOUT, LAYOUTS = 2, (1, 2)
+LAYOUT, LAYOUTS = 3, (1, 2, 3)
 
 #: Bytes of `struct next_hop` in a record: see `helio.bpf.h`.
 NEXT_HOP_SIZE = 24
@@ -24,6 +24,8 @@ NEXT_HOP_SIZE = 24
 SEEN = 8
 #: Bytes of an element of the map `counts`: packets, bytes.
 COUNTS_SIZE = 16
+#: Lines that the flow cache has for each CPU.
+FLOWS = 1 << 14
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
 #: Receive queues that a packet can be sent to.
@@ -154,7 +156,8 @@ class RuleKind(Frozen):
     NAME_records   ARRAY mmapable, record_size: by 2 * cell + the slot's lowest bit if `by_cell`,
                    else by slot; neither uses 0
     NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by slot; not 0
-    NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
+    NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 begins with a u64, the
+                   epoch from which on the keys are what they are
     NAME_entries   ARRAY mmapable: the key's u64 words, the last padded with zeros, u64 rank, and of
                    kinds with priorities or ranges u32 priority, u32 cell (higher priority, then
                    higher rank wins). An entry's number is its rule's cell; those from `cells` on
@@ -170,6 +173,10 @@ class RuleKind(Frozen):
     `records` and `cells` count all slots and cells, the zeroth too. The tuple maps are absent
     (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
     last two bytes are the tuple's number.
+
+    A `cached` kind has lines of the flow cache (see `Manifest`), which packets ask where the
+    directory says so. Behind its last tuple is one mask more then: the bits that any of them has.
+    Before an epoch at which keys come or go comes into force, NAME_tuples says that it is the one.
 
     `fixed` are the masks (hex, `key_size` bytes) that all keys lie under, most specific first:
     their tuples, numbered from 1, are looked under without the directory. While other tuples have
@@ -216,6 +223,7 @@ class RuleKind(Frozen):
     counts_at: int | None = None
     by_cell: bool = False
     buckets: int = 0
+    cached: bool = False
 
     @property
     def prefix(self) -> str:
@@ -313,7 +321,11 @@ class Manifest(Frozen):
 
     `counts`, if it is not 0, is the length of a row of the ARRAY `counts`, mmapable, of u64
     packets, u64 bytes. Row 0 has what builds before this one counted; CPU n adds to row n + 1. As
-    the object has it, the map has one row. `layout`: of LAYOUTS."""
+    the object has it, the map has one row. `layout`: of LAYOUTS.
+
+    If `flows`, there is an ARRAY `flows`, mmapable, of so many bytes: the flow cache of the
+    programs that are loaded with it, FLOWS for each CPU; zero at first. As the object has it, it is
+    for one CPU."""
 
     format: int
     pipeline: str
@@ -337,6 +349,7 @@ class Manifest(Frozen):
     anatomy: ParseGraph | None = None
     layout: int = 1
     counts: int = 0
+    flows: int = 0
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

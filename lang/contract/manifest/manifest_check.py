@@ -56,6 +56,8 @@ def _counters(manifest: Manifest) -> Iterator[str]:
         end = (rule.counts_at or 0) + rule.counts_each * rule.cells
     if not end <= manifest.counts <= _U32:
         yield f"`counts` is {manifest.counts}, not {end} to {_U32}"
+    if manifest.flows not in range(0, _RECORD + 1, 32):
+        yield f"`flows` is {manifest.flows}, not a multiple of 32 up to {_RECORD}"
 
 
 def _elements(manifest: Manifest) -> Iterator[str]:

@@ -130,7 +130,11 @@ def test_counters_stay_where_they_lie_elsewhere(
     asks = ("    find ROUTE", "    if ipv4.ttl = 9 { find TOS else { pass } }\n    find ROUTE")
     moved, before = built(marked(4, element, kind, asks)), layout1()
     with running(world, name) as within:
-        sent, last, cells = 0, 2, within(lambda loaded: loaded.maps["route_cells"].id)
+        sent, last, cells = (
+            0,
+            ONE.manifest.layout,
+            within(lambda loaded: loaded.maps["route_cells"].id),
+        )
         for bundle in (moved, ONE, before, before, moved, ONE):
             sent += send(world, sender, pins)
             within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]

@@ -15,6 +15,7 @@ from helioc.lang.contract.rules.rules import Reference, Rule
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.grace import online_cpus_grace
 from helioc.runtime.kernel.handles import Map
+from helioc.runtime.rules import directory
 from helioc.runtime.rules.plans import Changes
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
@@ -38,6 +39,12 @@ pytestmark = pytest.mark.usefixtures("kernel")
 WORLD = Environment((Port(1, "LAN", "lan", 11, 1500, bytes(6), 0x0A000001),), default="pass")
 FRAME = udp("10.1.0.10", "10.2.3.4")
 NET, SUBNET = 0x0A020000, 0x0A020300
+
+
+@pytest.fixture(autouse=True, params=["by masks", "by the flow cache"])
+def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param != "by masks":
+        monkeypatch.setattr(directory, "UNCACHED", 0)
 
 
 @contextmanager
