@@ -348,7 +348,7 @@ struct tuple {
 };
 
 /* A line of the flow cache: to which cell a kind's key led by that epoch; to 0 if to none. */
-struct flow {
+struct flow_line {
 	u64 epoch;
 	u32 kind;
 	u32 cell;
@@ -588,7 +588,7 @@ static __always_inline void mask_flow(u64 *masked, const u64 *key, const struct 
 }
 
 /* Whether what the line says holds for the key, masked; else it is the key's from now on. */
-static __always_inline int leads(struct flow *flow, u32 kind, void *tuples, const u64 *masked, u32 words)
+static __always_inline int leads(struct flow_line *flow, u32 kind, void *tuples, const u64 *masked, u32 words)
 {
 	if (flow->kind == kind && flow->epoch >= keys_since(tuples) && same_key(flow->key, masked, words))
 		return 1;
@@ -599,7 +599,7 @@ static __always_inline int leads(struct flow *flow, u32 kind, void *tuples, cons
 	return 0;
 }
 
-static __always_inline void keep_flow(struct flow *flow, u64 epoch, u32 kind, u32 cell)
+static __always_inline void keep_flow(struct flow_line *flow, u64 epoch, u32 kind, u32 cell)
 {
 	flow->epoch = epoch;
 	flow->kind = kind;

@@ -210,7 +210,7 @@ static __always_inline u32 forgotten(struct scratch *s, u32 at)
 /* The flow cache: as many lines for each CPU, once it is loaded. */
 ARRAY_MAP(flows, u64[8], 16384, BPF_F_MMAPABLE);
 
-static __always_inline struct flow *flow_at(u64 hash)
+static __always_inline struct flow_line *flow_at(u64 hash)
 {
 	u32 at = bpf_get_smp_processor_id() * 16384 + (hash >> 50);
 
@@ -220,7 +220,7 @@ static __always_inline struct flow *flow_at(u64 hash)
 /* Of a kind that is looked up by a key: KIND_find gives the cell of the best rule for a key; 0 if none
  * matches. Its caller asks for the slot: the rule's counter does not wait for what is in the cell. Where
  * that rule is not there yet, or not any more, KIND_find asks KIND_search for the best of those that
- * are: the slow way. */
+ * are: the slow way. Each way is a function of its own, so that none lies on the other's stack. */
 
 /* Where a search takes the key from. 0: there is no scratch record. */
 static __always_inline int keep_key(const u64 *key, u32 words)
@@ -346,7 +346,7 @@ __noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 	const struct directory *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
 	u64 whole = whole_epoch(epoch);
 	struct scratch *s = scratch_of();
-	struct flow *flow;
+	struct flow_line *flow;
 	u32 cell;
 
 	if (!s || !whole || !directory || !directory->cached)
@@ -440,7 +440,7 @@ __noinline u32 lbr_by_flow(u64 epoch, u64 k0)
 	const struct directory *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
 	u64 whole = whole_epoch(epoch);
 	struct scratch *s = scratch_of();
-	struct flow *flow;
+	struct flow_line *flow;
 	u32 cell;
 
 	if (!s || !whole || !directory || !directory->cached)
