@@ -44,7 +44,7 @@ def build(source: Path, *defines: str) -> bytes:
     clang = find_clang()
     if clang is None:
         raise Wrong("clang is not to be found: apt-get install clang-16")
-    command = [clang, *flags(), *(f"-D{d}" for d in defines), str(source), "-o", "/dev/stdout"]
+    command = [clang, *flags(), *(f"-D{d}" for d in defines), str(source), "-o", "-"]
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
