@@ -99,7 +99,7 @@ def _follow(site: EditContext, node: str, part: str, change: Expr, total: Expr) 
             w.add(total, site.call(called, Call("folded", (change,))))
         elif node in site.known or not site.head.scratch:
             call = "udp_checksum_follow" if udp else "checksum_follow"
-            pointer = site.pointer(node)
+            pointer = site.found(node)
             with nullcontext() if node in site.known else w.when(pointer):
                 w.add(total, Call(call, (pointer + at, change), U64))
         else:

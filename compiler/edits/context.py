@@ -67,6 +67,10 @@ class EditContext(Context):
         self.make_once(name, pointer)
         return pointer
 
+    def found(self, name: str) -> StatePointer:
+        """The pointer to a node's header: a present node's where a test has shown that it is."""
+        return self.node(name) if name in self.known else self.pointer(name)
+
     def removed(self, name: str) -> Expr:
         """The pointer to the header of a node that a pop removed from this packet."""
         if name not in self._perhaps_gone(self.shape):

@@ -82,7 +82,7 @@ def _innermost(site: EditContext, node: str, said: dict[str, Callable[[Expr], Ex
         name = each.name
         if each.header.protocol not in said or name not in site.reachable:
             continue
-        pointer = site.pointer(name)
+        pointer = site.found(name)
         own = said[each.header.protocol](pointer)
         # Two versions say the same of it: clang would ask for both pointers at once.
         found.append((None if name in site.known else NotNull(pointer), own))
