@@ -26,7 +26,7 @@ from ..ir.expr import (
 )
 from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
-from ..ir.nodes import CountRule
+from ..ir.nodes import CountRule, Do
 from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
 from ..model import Arrival, Choose, Find, IfGives
 from ..model import Expr as Expr_
@@ -90,6 +90,7 @@ def bind(
     site.bindings[name or rule] = Binding(record, rule)
     trace.rule(site, rule, name or rule, cell)
     table = site.tables[rule]
+    _fetch_given(site, table, record, cell)
     if counts := table.rule.counts:
         length, sized = site.state("length"), "sizes" in counts
         site.writer.put(CountRule(table.manifest.prefix, cell, length, sized))
@@ -240,6 +241,14 @@ def _group(
 
 
 # ---- references -----------------------------------------------------------------------------
+
+
+def _fetch_given(site: LoweringContext, table: Table, record: Expr, cell: Expr) -> None:
+    """Fetch the one rule that this one may give beside it, where both have one number."""
+    given = [site.tables[name] for name in table.rule.alternatives]
+    if len(given) == 1 and not given[0].rule.grouped and not site.card:
+        target = Member(record, "target")
+        site.writer.put(Do(TableCall(given[0].manifest.prefix, "fetch", (target, cell), U32)))
 
 
 def dereference(site: LoweringContext, rule: str, cell: Expr) -> Name:

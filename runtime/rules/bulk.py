@@ -68,10 +68,11 @@ class Staging:
     def stage(self, block: Block, cell_of: CellOf, pause: YieldPoint = NONE) -> None:
         """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
         table, count = self.table, len(block)
-        self.cells = table.free_cells.take_many(count)
-        self.slots = table.free_slots.take_many(count)
         numbers = (_number(table, to, cell_of) for to in paced(block.meant, pause))
         meant = np.fromiter(numbers, np.uint32, len(block.meant))
+        pool, given = table.free_cells, block.targets
+        self.cells = pool.take_many(count) if given is None else pool.take_all_like(meant[given])
+        self.slots = table.free_slots.take_many(count)
         with self._keyed(block, pause) as keyed, _beside(count) as beside:
             packed = _image_type(table)
             records = rows(table.records, table.record_stride)

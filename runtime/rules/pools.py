@@ -11,6 +11,10 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
+#: How many numbers are left out at most for the sake of one; among how many one is looked for.
+_AHEAD, _LATELY = 1024, 16
+
+
 class NoRoom(Exception):
     """No free slot of a kind's `what` ("cells", "records"): a grace period may free some."""
 
@@ -59,6 +63,30 @@ class Pool:
     def take_beside(self, _: int) -> int:
         """A free number for what takes the place of another. Raises NoRoom."""
         return self.take()
+
+    def take_like(self, number: int) -> int:
+        """This number if it came back lately, or comes next or soon; else any. Raises NoRoom."""
+        lately = self.back[-_LATELY:]
+        if number in lately:
+            del self.back[lately.index(number) - len(lately)]
+            return number
+        if self.top <= number < min(self.size, self.top + _AHEAD):
+            self.back += range(number - 1, self.top - 1, -1)
+            self.top = number + 1
+            return number
+        return self.take()
+
+    def take_all_like(self, numbers: Array) -> Array:
+        """These numbers where they rise from the next to come on, else any. Raises NoRoom."""
+        first, last = int(numbers[0]), int(numbers[-1])
+        spread = last - first < 2 * len(numbers) and bool((numbers[1:] > numbers[:-1]).all())
+        if not (spread and self.top <= first < self.top + _AHEAD and last < self.size):
+            return self.take_many(len(numbers))
+        left = np.ones(last + 1 - self.top, np.bool_)
+        left[numbers - self.top] = False
+        self.back += (np.flatnonzero(left)[::-1] + self.top).tolist()
+        self.top = last + 1
+        return numbers.astype(np.uint32)
 
     def take_many(self, count: int) -> Array:
         """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""

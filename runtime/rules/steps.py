@@ -8,7 +8,7 @@ the moment in which nobody else is let in takes no longer than that of packed ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -55,7 +55,9 @@ class Steps:
         steps, ids = self.steps, dict[tuple[str, int], int]()
         for rule in paced(work.created, pause) if work.created else ():
             table = tables[rule.kind]
-            step = Step(table, rule, table.free_cells.take(), 0)
+            like = _cell_given(rule, ids, tables)
+            cell = table.free_cells.take_like(like) if like else table.free_cells.take()
+            step = Step(table, rule, cell, 0)
             steps.append(step)
             if not table.kind.grouped:
                 ids[rule.kind, rule.id] = step.cell
@@ -147,6 +149,14 @@ class Steps:
         if self._columns:
             return [step for columns in self._columns for step in columns.gone]
         return [step for step in self.steps if not step.slot]
+
+
+def _cell_given(rule: Rule, ids: Mapping[tuple[str, int], int], tables: Tables) -> int:
+    """The cell of what the rule gives: if it has the same number, packets fetch both at once."""
+    to = rule.target
+    if to is None:
+        return 0
+    return ids.get((to.kind, to.id)) or tables[to.kind].ids.get(to.id, 0)
 
 
 class _Columns:

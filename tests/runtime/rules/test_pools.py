@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from helioc.runtime.rules.pools import Halves, NoRoom
+from helioc.runtime.rules.pools import Halves, NoRoom, Pool
 
 
 def test_all_rules_can_change_and_be_replaced_at_once() -> None:
@@ -37,3 +37,32 @@ def test_many_are_taken_and_put_back() -> None:
         pool.take()
     pool.put_back(found)
     assert len(pool) == 6 and sorted(pool.take_many(6).tolist()) == sorted(found.tolist())
+
+
+def test_numbers_like_those_of_others() -> None:
+    """What is left out on the way is taken later; each number is given out once."""
+    pool = Pool("K", "cells", 12)
+    assert [pool.take_like(number) for number in (2, 4, 1, 4, 11, 7)] == [2, 4, 1, 3, 11, 7]
+    assert pool.take_like(99) == 5 and len(pool) == 4
+    assert sorted(pool.take_many(4).tolist()) == [6, 8, 9, 10]
+    with pytest.raises(NoRoom):
+        pool.take_like(3)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ([3, 4, 6], [3, 4, 6]),
+        ([3, 4, 4], [2, 3, 4]),  # two rules that give one
+        ([1, 2, 3], [2, 3, 4]),  # of which one is taken
+        ([0, 2, 3], [2, 3, 4]),  # of which one gives none
+        ([3, 90], [2, 3]),
+        ([8, 9, 10], [2, 3, 4]),  # which there are not
+    ],
+)
+def test_many_numbers_like_those_of_others(wanted: list[int], found: list[int]) -> None:
+    pool = Pool("K", "cells", 10)
+    assert pool.take() == 1
+    assert pool.take_all_like(np.array(wanted, np.uint32)).tolist() == found
+    rest = [pool.take() for _ in range(len(pool))]
+    assert sorted([1, *found, *rest]) == list(range(1, 10))

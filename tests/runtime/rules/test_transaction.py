@@ -72,6 +72,22 @@ def test_every_cell_is_settled_after_grace_and_nothing_dead_is_left() -> None:
         assert keys == wanted_keys(rules.writer)
 
 
+def test_a_rule_takes_the_number_of_the_one_that_it_gives() -> None:
+    """So that packets fetch both at once; of two that give the same the first does."""
+    with bare_maps() as maps, written(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
+        rules.tell("create FAR 3 [(action, u8, DROP)]")
+        for number, to in (1, "FAR 3"), (2, "FAR 2"), (3, "FAR 2"):
+            rules.tell(f"create PDR {number} [(dst_ip, u32, 10.{number}.0.0/16), {to}]")
+        own = "FAR 5 [(action, u8, PASS)]"
+        rules.tell(f"create PDR 4 [(dst_ip, u32, 10.4.0.0/16), {own}]")
+        tables = rules.writer.tables
+        fars, pdrs = tables["FAR"].ids, tables["PDR"].ids
+        assert pdrs[1] == fars[3] and pdrs[2] == fars[2] and pdrs[4] == fars[5]
+        assert len(set(pdrs.values())) == 4
+        rules.agree()
+
+
 def test_cells_are_reused_and_their_counters_begin_at_zero() -> None:
     with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
