@@ -170,7 +170,7 @@ def test_a_next_hop_is_resolved_into_the_rule_and_refreshed(edge: Namespace, nam
 
 
 def test_one_writer_at_a_time(edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helioc.runtime.loading.lock.PATIENCE", 0.1)
+    monkeypatch.setattr("helioc.runtime.base.file_lock.PATIENCE", 0.1)
     loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(), name))
     try:
         found = edge.inside_thread(lambda: refused(lambda: Loaded.open(name)))
