@@ -12,6 +12,7 @@ from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.rules.rules import Rule
 from helioc.runtime.kernel.handles import Map, MapType, Object, Program
 from helioc.runtime.loading.install import prepare_object
+from helioc.runtime.ports.ports import write_local
 from helioc.runtime.rules.transaction import Changes, Writer
 from workload import Workload
 
@@ -58,6 +59,7 @@ def _fill(manifest: Manifest, maps: dict[str, Map], load: Workload, owned: ExitS
         stride = maps["ports"].spec.stride
         ports[number * stride : number * stride + len(data)] = data
     _surroundings(maps, load)
+    write_local(maps, {w.LOCAL.to_bytes(4, "big")})
     apply(manifest, maps, (*load.overlays(), *load.fars(), *load.pdrs()), owned)
 
 

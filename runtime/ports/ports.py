@@ -24,6 +24,8 @@ _BUDGET = struct.Struct("<QQQ")
 _AGES = 1 << 62  # ns
 _WAITING = 2048  # packets that may wait for a CPU
 _EMPTY = bytes(_PORT.size)
+_STRANGERS = 8  # which word of `control` is the first
+_FACTOR = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,27 @@ def write_icmp_limit(maps: Mapping[str, Map], limit: Limit | None) -> None:
 
 
 def write_local(maps: Mapping[str, Map], addresses: Collection[bytes]) -> None:
-    """Fill `local` and `local6`."""
-    for size, suffix in _NAMES.items():
-        sync_map(maps[f"local{suffix}"], {a: b"\1" for a in addresses if len(a) == size})
+    """Fill `local` and `local6`, and what `control` says of who is surely none of these; a bundle
+    of an earlier release asks no such word."""
+    control = maps["control"]
+    strangers = _strangers(addresses) if control.spec.value_size > 8 * _STRANGERS else []
+    with control.mmap().cast("Q") as words:
+        for at, word in enumerate(strangers, _STRANGERS):
+            words[at] &= word  # what is about to come is a stranger no more
+        for size, suffix in _NAMES.items():
+            sync_map(maps[f"local{suffix}"], {a: b"\1" for a in addresses if len(a) == size})
+        for at, word in enumerate(strangers, _STRANGERS):
+            words[at] = word
+
+
+def _strangers(addresses: Iterable[bytes]) -> list[int]:
+    """A bit for each hash that none of the addresses has: see `is_stranger` in helio.bpf.h."""
+    words = [(1 << 64) - 1] * 64
+    for address in addresses:
+        low, high = (int.from_bytes(half, "little") for half in (address[:8], address[8:]))
+        hashed = (low ^ high) * _FACTOR % (1 << 64) >> 52
+        words[hashed >> 6] &= ~(1 << (hashed & 63))
+    return words
 
 
 def write_neighbours(
