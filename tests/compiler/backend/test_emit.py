@@ -41,6 +41,15 @@ def test_every_line_of_a_stage_names_its_source(linx: Pipeline) -> None:
         assert all(s.span is not None for s in made if function.stage)
 
 
+def test_of_what_ages_packets_read_the_clock_once_a_tick() -> None:
+    """Where nothing ages, none does."""
+    for name, read, asked in ("vxlan_gateway", 2, 2), ("srv6_edge", 0, 0):
+        source = emit(lower_pipeline(check_file(LINX.with_name(f"{name}.hp"))), lines=False)
+        source, *_ = source.partition("static __noinline int take_answer(void)")
+        assert source.count("bpf_ktime_get_ns()") == read, "without a scratch record, and in it"
+        assert source.count("recent_time()") == asked
+
+
 @pytest.mark.parametrize("clang", CLANGS)
 def test_generated_c_compiles_without_a_warning(linx: Pipeline, clang: str, tmp_path: Path) -> None:
     """With every clang that is installed; the text that people see, without `#line`."""
