@@ -10,10 +10,10 @@ from pathlib import Path
 # the laboratory is the examples'
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
+import gates
 import sizes
 import steering
 import steering_cores
-import tables
 import waits
 from control import bulk, commands, requests
 from helioc.compiler.bundle import Bundle, compile_pipeline
@@ -22,12 +22,14 @@ from helioc.compiler.lower.unit import Join
 from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
 from overlays import overlays
 from programs import by_hand, compiled
+from reference import exact, upf
 from sessions import ROWS, SESSIONS, Row
 from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "tables", "sessions", "requests", "bulk", "overlays", "steering", "commands",
+GATES = {gate.name: gate for gate in (*exact.GATES, *upf.GATES)}
+PARTS = ("packets", "gates", "sessions", "requests", "bulk", "overlays", "steering", "commands",
          "agent", "waits", "sizes")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
@@ -144,10 +146,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=31, help="for each load")
     parser.add_argument("--packets", type=int, default=10_000, help="for each round")
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
+    parser.add_argument("--gate", nargs="+", choices=GATES, default=list(GATES))
+    parser.add_argument("--rules", nargs="+", type=int, help="of packets, and of gates: how many")
     parser.add_argument("--requests", type=int, default=5000, help="to the agent, for each row")
     parser.add_argument("--cdf", type=Path, help="a CSV of the agent's distributions, to plot")
-    parser.add_argument("--json", type=Path, help="steering and tables, to plot")
+    parser.add_argument("--json", type=Path, help="steering and gates, to plot")
     given = parser.parse_args()
     parts = given.parts or PARTS
     if unknown := set(parts) - set(PARTS):
@@ -156,15 +159,16 @@ def main() -> None:
     staged, fused = (compile_pipeline(pipeline, join) for join in ("staged", "fused"))
     if "packets" in parts:
         path = DataPath(staged, fused, given.loads, given.rounds, given.packets)
-        path.print(given.scenario, given.rules)
+        path.print(given.scenario, given.rules or list(RULES))
         say()
-    if "tables" in parts:
+    if "gates" in parts:
         with one_cpu(), Dispatcher() as dispatcher:
             self_test(dispatcher)
-            found = tables.rows(dispatcher, given.loads // 2 or 1, given.rounds, given.packets)
-            plotted = tables.print_rows(found, say)
+            asked, loads = [GATES[name] for name in given.gate], given.loads // 2 or 1
+            found = gates.rows(dispatcher, asked, given.rules, loads, given.rounds, given.packets)
+            plotted = gates.print_rows(found, say)
         if given.json:
-            given.json.with_suffix(".tables.json").write_text(tables.as_json(plotted))
+            given.json.with_suffix(".gates.json").write_text(gates.as_json(plotted))
         say()
     if "sessions" in parts:
         Sessions(given.loads // 2 or 1, given.rounds, given.packets).print()

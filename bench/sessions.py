@@ -32,14 +32,17 @@ OURS, PEER = int(IPv4Address("192.0.2.1")), int(IPv4Address("192.0.2.2"))
 OURS6, PEER6 = int(IPv6Address("fc00:a::")), int(IPv6Address("fe80::2"))
 SID = int(IPv6Address("fc00:b::46"))
 ACCESS, CORE = 1, 2
+AT_ACCESS = int(IPv4Address("203.0.113.1"))
+LOCAL = frozenset((OURS, AT_ACCESS))
+MAC = bytes.fromhex("02000000000a")
+PEER_MAC = bytes.fromhex("02000000000c")
 POLICIES = 4000
 
 
 def ports(access: str, core: str) -> tuple[Port, ...]:
-    mac = bytes.fromhex("02000000000a")
     return (
-        Port(ACCESS, "ACCESS", access, 11, 1500, mac, int(IPv4Address("203.0.113.1"))),
-        Port(CORE, "CORE", core, 12, 1500, mac, OURS),
+        Port(ACCESS, "ACCESS", access, 11, 1500, MAC, AT_ACCESS),
+        Port(CORE, "CORE", core, 12, 1500, MAC, OURS),
     )
 
 
@@ -65,10 +68,9 @@ class Row:
     def program(self, bundle: Bundle, sessions: int, owned: ExitStack) -> Program:
         """The compiled pipeline, loaded and with its rules."""
         run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
-        peer = bytes.fromhex("02000000000c")
-        to = {(port, address): peer for port in (ACCESS, CORE) for address in (FIRST, PEER)}
-        to6 = {(port, PEER6): peer for port in (ACCESS, CORE)}
-        run.set_environment(Environment(self.ports, neighbours=to, neighbours6=to6))
+        to = {(port, address): PEER_MAC for port in (ACCESS, CORE) for address in (FIRST, PEER)}
+        to6 = {(port, PEER6): PEER_MAC for port in (ACCESS, CORE)}
+        run.set_environment(Environment(self.ports, LOCAL, to, neighbours6=to6))
         run.apply(Changes(created=tuple(self.rules(sessions))))
         return run.entry(self.arrival)
 
@@ -179,3 +181,7 @@ ROWS = (
     Row("srv6_edge", "End.DT4", _SRV6, CORE, _srv6(2, 0), ETHERNET / _OUTER / _SRH / USER, _IN,
         ((110, FIRST),)),
 )  # fmt: skip
+
+
+def row(pipeline: str, direction: str) -> Row:
+    return next(r for r in ROWS if (r.pipeline, r.direction) == (pipeline, direction))
