@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gates import Entry
+from helioc.compiler.bundle import Bundle
+from helioc.lang.contract.rules.rules import Rule
+from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.handles import Map, Object
 from helioc.runtime.kernel.libbpf import possible_cpus
+from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.rules.key_hash import hashes_of
+from helioc.runtime.rules.plans import Changes
+from helioc.runtime.testrun.private_run import PrivateRun
 from measure import HERE, build
 from sessions import MAC, PEER_MAC
 
@@ -103,3 +110,11 @@ def way(
         total = (total & 0xFFFF) + (total >> 16)
     found["sum"] = int.from_bytes(total.to_bytes(2, "big"), "little")
     return found
+
+
+def alone(bundle: Bundle, rules: Iterable[Rule], owned: ExitStack) -> Entry:
+    """A pipeline of one port, with these rules."""
+    run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
+    run.set_environment(Environment((Port(1, "LAN", "lan", 11, 1500, bytes(6)),)))
+    run.apply(Changes(created=tuple(rules)))
+    return Entry(run.entry(1))

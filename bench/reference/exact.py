@@ -9,15 +9,11 @@ from ipaddress import IPv4Address
 import numpy as np
 from gates import HELIO, Entry, Gate, fused
 from helioc.lang.contract.rules.rules import Matcher, Rule
-from helioc.lang.contract.world.environment import Environment, Port
-from helioc.runtime.loading import bundle as loadable
-from helioc.runtime.rules.plans import Changes
-from helioc.runtime.testrun.private_run import PrivateRun
 from measure import HERE, Load, Vary
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from .by_hand import Reference, Rows, opened, place
+from .by_hand import Reference, Rows, alone, opened, place
 
 KERNEL, FLAT = "kernel hash by hand", "flat array by hand"
 _FIRST, _STEP = int(IPv4Address("10.0.0.1")), 2654435761  # odd: all addresses differ
@@ -41,15 +37,11 @@ def _load(hit: bool, count: int) -> Load:
 
 
 def _programs(count: int, owned: ExitStack) -> dict[str, Entry]:
-    bundle = fused(HERE / "reference" / "exact.hp")
-    run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
-    run.set_environment(Environment((Port(1, "LAN", "lan", 11, 1500, bytes(6)),)))
-    given = (("queue", _QUEUE),)
-    run.apply(Changes(created=tuple(
-        Rule("ROUTE", i, i, match=(("dst", Matcher("value", address)),), values=given)
-        for i, address in enumerate(_addresses(count).tolist(), start=1)
-    )))  # fmt: skip
-    found = {HELIO: Entry(run.entry(1))}
+    rules = (
+        Rule("ROUTE", i, i, match=(("dst", Matcher("value", dst)),), values=(("queue", _QUEUE),))
+        for i, dst in enumerate(_addresses(count).tolist(), start=1)
+    )
+    found = {HELIO: alone(fused(HERE / "reference" / "exact.hp"), rules, owned)}
     log = max(4, (2 * count - 1).bit_length())  # at most half full
     for name, defines in (KERNEL, ()), (FLAT, ("FLAT",)):
         reference = opened("exact.bpf.c", owned, f"LOG={log}", *defines)
