@@ -3,7 +3,7 @@ sessions as asked, each packet of a random one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
@@ -66,13 +66,19 @@ class Row:
         return Load(bytes(self.frame), vary, "redirect", self.length)
 
     def program(self, bundle: Bundle, sessions: int, owned: ExitStack) -> Program:
-        """The compiled pipeline, loaded and with its rules."""
-        run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
-        to = {(port, address): PEER_MAC for port in (ACCESS, CORE) for address in (FIRST, PEER)}
-        to6 = {(port, PEER6): PEER_MAC for port in (ACCESS, CORE)}
-        run.set_environment(Environment(self.ports, LOCAL, to, neighbours6=to6))
-        run.apply(Changes(created=tuple(self.rules(sessions))))
-        return run.entry(self.arrival)
+        return program(bundle, self.ports, self.arrival, self.rules(sessions), owned)
+
+
+def program(
+    bundle: Bundle, ports: tuple[Port, ...], arrival: int, rules: Iterable[Rule], owned: ExitStack
+) -> Program:
+    """A compiled pipeline, loaded and with its rules: what meets frames that arrive by a port."""
+    run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
+    to = {(port, address): PEER_MAC for port in (ACCESS, CORE) for address in (FIRST, PEER)}
+    to6 = {(port, PEER6): PEER_MAC for port in (ACCESS, CORE)}
+    run.set_environment(Environment(ports, LOCAL, to, neighbours6=to6))
+    run.apply(Changes(created=tuple(rules)))
+    return run.entry(arrival)
 
 
 def _value(**given: int) -> tuple[tuple[str, Matcher], ...]:

@@ -23,6 +23,7 @@ from sessions import MAC, PEER_MAC
 
 Rows = np.ndarray[Any, np.dtype[Any]]
 CPUS = 1 << (possible_cpus() - 1).bit_length()
+BY_HAND = "by hand"
 LOOPBACK = (1).to_bytes(4, "little")  # what is redirected goes to its entry
 _LOCAL = 16  # LOCAL_LOG
 _EVENTS, _LEFT_OUT = 16, [1, 2, 3]  # of enum event
