@@ -37,6 +37,7 @@ LOCAL = frozenset((OURS, AT_ACCESS))
 MAC = bytes.fromhex("02000000000a")
 PEER_MAC = bytes.fromhex("02000000000c")
 POLICIES = 4000
+VNI = 7
 
 
 def ports(access: str, core: str) -> tuple[Port, ...]:
@@ -114,15 +115,15 @@ def _downlink(sessions: int) -> Iterator[Rule]:
 
 def _vxlan(sessions: int) -> Iterator[Rule]:
     """A tenant, and as many named stations: 02:00:00:…; senders, 02:00:01:…, are learnt."""
-    segment = (("vni", 7), ("local_ip", OURS))
+    segment = (("vni", VNI), ("local_ip", OURS))
     match = (("port", Matcher("value", ACCESS)),)
     yield Rule("SEGMENT", 1, 1, match=match, values=segment)
     one = ("local_ip", OURS), ("remote_ip", PEER)
     yield Rule("VTEP", 1, 1, values=one, references=_port(CORE))
     to = (("port", Reference("port", ACCESS)),)
-    yield Rule("TENANT", 1, 1, match=_value(vni=7), references=to)
+    yield Rule("TENANT", 1, 1, match=_value(vni=VNI), references=to)
     for i in range(sessions):
-        match = _value(vni=7, mac=0x020000000000 + i)
+        match = _value(vni=VNI, mac=0x020000000000 + i)
         values = (("remote_ip", PEER),)
         yield Rule("STATION", i + 1, i + 1, match=match, values=values, references=_port(CORE))
 
@@ -162,7 +163,7 @@ _UP = ETHERNET / IP(src="192.0.2.2", dst="192.0.2.1") / UDP(sport=2152, dport=21
 _UP /= GTP_U_Header(teid=0) / GTPPDUSessionContainer(type=1, QFI=9)
 _UP /= IP(src="10.64.0.0", dst="198.51.100.9") / UDP(sport=4000, dport=53) / bytes(40)
 _CARRIED = ETHERNET / IP(src="192.0.2.2", dst="192.0.2.1") / UDP(sport=50000, dport=4789, chksum=0)
-_CARRIED /= VXLAN(vni=7) / Ether(dst="02:00:02:00:00:0a", src="02:00:01:00:00:00") / USER
+_CARRIED /= VXLAN(vni=VNI) / Ether(dst="02:00:02:00:00:0a", src="02:00:01:00:00:00") / USER
 _OUTER = IPv6(src="fc00:b::", dst="fc00:b::46")
 _SRH = IPv6ExtHdrSegmentRouting(addresses=["fc00:b::46", "fc00:c::1"], segleft=0)
 _IN, _KERNEL = len(ETHERNET / USER), "the kernel"

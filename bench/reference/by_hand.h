@@ -18,7 +18,7 @@
 #define LOCAL_LOG 16
 
 /* The first three: what a reference leaves out, by its shape, or as an ICMP error would answer it. */
-enum event { LEFT_OUT = 1, TTL, TOO_BIG, MISSED, DROPPED, MALFORMED, CONFINED, LOCAL, ECN, NO_ROOM, EVENTS = 16 };
+enum event { LEFT_OUT = 1, TTL, TOO_BIG, MISSED, DROPPED, MALFORMED, CONFINED, LOCAL, ECN, NO_ROOM, RESERVED, EVENTS = 16 };
 
 /* Where to and how: what rules share that differ in other things. */
 struct way {
