@@ -22,13 +22,13 @@ from helioc.compiler.lower.unit import Join
 from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
 from overlays import overlays
 from programs import by_hand, compiled
-from reference import exact, gre, prefixes, ternary, upf, vxlan
+from reference import exact, gre, prefixes, srv6, ternary, upf, vxlan
 from sessions import ROWS, SESSIONS, Row
 from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-REFERENCES = exact, ternary, prefixes, gre, upf, vxlan
+REFERENCES = exact, ternary, prefixes, gre, upf, vxlan, srv6
 GATES = {gate.name: gate for each in REFERENCES for gate in each.GATES}
 PARTS = ("packets", "gates", "sessions", "requests", "bulk", "overlays", "steering", "commands",
          "agent", "waits", "sizes")  # fmt: skip

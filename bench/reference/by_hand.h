@@ -85,11 +85,13 @@ static __always_inline int cut_ports(void *ip, void *end, u32 extent)
 	}                                                                                           \
 	return NOWHERE
 
-/* RFC 6040 section 4.2. 0: congestion that the inner packet cannot tell of. */
-static __always_inline int join_ecn(const void *outer, void *ip)
+/* RFC 6040 section 4.2: `met` has the outer header's ECN in its lower bits. 0: congestion that the inner packet
+ * cannot tell of. */
+static __always_inline int join_ecn(u8 met, void *ip)
 {
-	u8 met = load8(outer, 1) & 3, own = load8(ip, 1) & 3;
+	u8 own = load8(ip, 1) & 3;
 
+	met &= 3;
 	if (!(met & 1))
 		return 1;
 	if (met == 3 && !own)

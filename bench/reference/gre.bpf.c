@@ -99,7 +99,7 @@ int gre_wan(struct xdp_md *ctx)
 	if (at == NOWHERE)
 		return done(MISSED, XDP_PASS);
 	count(tunnel_counts, PLACES, at, length);
-	if (unlikely(!join_ecn(data + 14, ip)))
+	if (unlikely(!join_ecn(load8(data, 15), ip)))
 		return done(ECN, XDP_DROP);
 	way = &ways[tunnels[at].way & (WAYS - 1)];
 	if (unlikely(load8(data, 0) & 1 || is_confined(ip)))

@@ -97,7 +97,7 @@ int upf_n3(struct xdp_md *ctx)
 	way = &ways[uplinks[at].way & (WAYS - 1)];
 	if (way->action != CORE)
 		return done(DROPPED, XDP_DROP);
-	if (unlikely(!join_ecn(data + 14, ip)))
+	if (unlikely(!join_ecn(load8(data, 15), ip)))
 		return done(ECN, XDP_DROP);
 	if (unlikely(load8(data, 0) & 1 || is_confined(ip)))
 		return done(CONFINED, XDP_DROP);

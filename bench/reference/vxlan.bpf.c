@@ -214,7 +214,7 @@ int vxlan_underlay(struct xdp_md *ctx)
 		return done(RESERVED, XDP_DROP);
 	way = &ways[networks[at].way & (WAYS - 1)];
 	learn_station(mac_at(inner + 6), vni, load32(data, 26), ctx->ingress_ifindex, length);
-	if (unlikely(!join_ecn(data + 14, inner + 14)))
+	if (unlikely(!join_ecn(load8(data, 15), inner + 14)))
 		return done(ECN, XDP_DROP);
 	key = (struct fdb_key){ vni, { mac, mac >> 32 } };
 	known = bpf_map_lookup_elem(&fdb, &key);
