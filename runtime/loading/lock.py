@@ -85,10 +85,12 @@ class Lock:
         try:
             RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._fd = _opened(self.path)
+            locked = lock_file(self._fd)
         except OSError as error:
+            self.close()
             what = f"lock the pipeline `{name}` by `{self.path}`: {error.strerror}"
             raise errors.refused(errors.no_privilege(what)) from None
-        if not lock_file(self._fd):
+        if not locked:
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
             raise errors.refused(_busy(name, holder)) from None

@@ -96,8 +96,8 @@ class Directory:
         self._by_number: dict[int, Tuple] = {}
         for mask in kind.fixed:
             self._new(int(mask, 16))
-        self.dirty = False
         self._read()
+        self.dirty = False
 
     def close(self) -> None:
         self._since.release()
@@ -280,27 +280,20 @@ class Directory:
                 self.dirty = True
 
     def _packed(self, order: list[Tuple]) -> bytes:
-        cached = self.kind.cached and len(order) > UNCACHED
-        parts, any_ = [_HEAD.pack(len(order), cached)], 0
+        parts = [_HEAD.pack(len(order), 0)]
         pad = bytes(self.words * 8 - self._size)
         for tuple_ in order:
             parts.append(_BOUND.pack(*tuple_.best))
             parts.append(tuple_.mask.to_bytes(self._size, "big") + pad)
             parts.append((tuple_.number.to_bytes(self._size, "big") + pad)[-8:])
-            any_ |= tuple_.mask
-        room = self.kind.tuples - len(order)
-        parts.append(bytes(room * (_BOUND.size + self.words * 8 + 8)))
-        parts.append(any_.to_bytes(self._size, "big") + pad if self.kind.cached else b"")
-        return b"".join(parts)
+        return for_builds_of(self.kind, b"".join(parts), self._stride)
 
     def _read(self) -> None:
         """The tuples of the published version, without keys yet."""
         if not self.slot:
             return
         at = self.slot * self._stride
-        count, cached = _HEAD.unpack_from(self._memory, at)
-        # a build without the cache wrote it
-        self.dirty = self.kind.cached and count > UNCACHED and not cached
+        count, _ = _HEAD.unpack_from(self._memory, at)
         at += _HEAD.size
         for _ in range(count):
             bound = _BOUND.unpack_from(self._memory, at)
@@ -334,6 +327,21 @@ class Directory:
         for number, tuple_ in self._by_number.items():
             tuple_.keys += int(counts[number])
             tuple_.best = max(tuple_.best, best(number))
+
+
+def for_builds_of(kind: RuleKind, directory: bytes, stride: int) -> bytes:
+    """A directory of `stride` bytes with the tuples of another, which may be of a build without the
+    flow cache."""
+    count, _ = _HEAD.unpack_from(directory)
+    width = -(-kind.key_size // 8) * 8
+    tuple_size = _BOUND.size + width + 8
+    tuples = directory[_HEAD.size : _HEAD.size + count * tuple_size]
+    masks = np.frombuffer(tuples, np.uint8).reshape(count, tuple_size)[:, _BOUND.size :][:, :width]
+    made = _HEAD.pack(count, kind.cached and count > UNCACHED) + tuples
+    made = made.ljust(_HEAD.size + kind.tuples * tuple_size, b"\0")
+    if kind.cached:  # the bits that any rule asks for
+        made += np.bitwise_or.reduce(masks, axis=0, initial=0).tobytes()
+    return made.ljust(stride, b"\0")
 
 
 def bests(group: Array, priorities: Array, ranks: Array, count: int) -> Callable[[int], Bound]:

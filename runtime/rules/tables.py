@@ -140,7 +140,7 @@ class Table:
 
     def keys_change(self, epoch: int) -> None:
         """Keys come or go at this epoch, which is not in force yet."""
-        if self.directory is not None:
+        if self.kind.cached and self.directory is not None and self.directory.slot:
             self.directory.since = epoch
 
     def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:

@@ -117,6 +117,27 @@ def test_rules_counters_and_states_stay(world: World, name: str, sender: Path, p
         assert events(name)["verdict", "redirect"] == sent
 
 
+def test_what_the_flow_cache_asks_for_comes_back(world: World, name: str) -> None:
+    """From a build that has no cache: which bits of a packet's key any rule asks for."""
+    lengths = "; ".join(
+        f"create ROUTE [(dst_ip, u32, 10.0.0.0/{n}), (way, u8, BACK)]" for n in range(9, 14)
+    )
+
+    def directory(loaded: Loaded) -> bytes:
+        found = loaded.writer.tables["ROUTE"].directory
+        assert found is not None
+        return found.published
+
+    with running(world, name) as within:
+        within(lambda loaded: loaded.apply(request(lengths)))
+        before = within(directory)
+        assert before[4] and any(before[-8:])
+        for bundle, cached in (layout1(), 0), (ONE, 1):
+            within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
+            assert within(directory)[4] == cached
+        assert within(directory) == before
+
+
 def test_counters_stay_where_they_lie_elsewhere(
     world: World, name: str, sender: Path, pins: Path
 ) -> None:

@@ -88,6 +88,17 @@ def test_a_rule_takes_the_number_of_the_one_that_it_gives() -> None:
         rules.agree()
 
 
+def test_without_a_directory_nothing_is_said_of_keys() -> None:
+    """Packets would take the epoch for the directory's count."""
+    with bare_maps() as maps, written(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        table = rules.writer.tables["PDR"]
+        table.keys_change(7)
+        assert table.directory is not None and table.directory.since == 0
+        rules.tell("create PDR 1 [(dst_ip, u32, 10.0.0.0/8), FAR 1]")
+        assert table.directory.since == rules.writer.epoch
+
+
 def test_cells_are_reused_and_their_counters_begin_at_zero() -> None:
     with bare_maps() as maps, written(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
