@@ -31,9 +31,10 @@ static const struct {
 	{ 17, "miss: OVERLAY" },   { 18, "miss: PDR" },
 };
 
-/* struct control of helio.bpf.h; the control plane keeps its notes in `writer`. */
+/* struct control of helio.bpf.h; the control plane keeps its notes in `writer`, and says in `strangers` what is no
+ * address of the host; zeros say nothing. */
 struct control {
-	__u64 epoch, default_verdict, writer[6];
+	__u64 epoch, default_verdict, writer[6], strangers[64];
 };
 
 static int complain(const char *what, int error)

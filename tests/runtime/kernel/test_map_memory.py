@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from errno import ENOMEM
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
+from helioc.lang.contract.manifest.manifest import FLOWS
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base import errors as faults
 from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Object
@@ -166,7 +168,7 @@ def test_the_verifier_walks_the_same(created: list[int]) -> None:
     with Object.open(bundle().object) as whole:
         whole.load()
         walked = {name: p.info.verified_insns for name, p in whole.programs().items()}
-    assert created[0] < 2 * MIB < created[1]
+    assert created[0] < 3 * MIB < created[1]  # a MiB of it is of the flow cache
     assert {name: found.verified for name, found in measured.programs.items()} == walked
 
 
@@ -200,6 +202,7 @@ def test_each_table_is_told() -> None:
     counting = [kind for kind in manifest.rules if kind.counts]
     counted = sum(16 * kind.cells * 3 for kind in counting)  # two CPUs, and what was before
     assert 0 <= 16 * 3 * counts.max_entries - counted < 3 * 4096
+    specs["flows"] = replace(specs["flows"], max_entries=2 * FLOWS)
     others = sum(map_memory(spec, 2).at_load for spec in specs.values())
     assert sum(table.at_load for table in tables) == others + counted
     assert all(t.at_load <= t.full for t in tables) and all(t.each for t in tables[:-1])
