@@ -150,7 +150,7 @@ struct control {
 	u64 writer[6]; /* the control plane's own notes */
 	/* In front of `local` and `local6`, as a hash costs a tenth of a packet's time: a bit for each hash of
 	 * an address, set if the host has no address of that hash. All 0: nothing is known. */
-	u64 strangers[64];
+	u64 not_local[64];
 };
 
 ARRAY_MAP(control, struct control, 1, BPF_F_MMAPABLE);
@@ -358,8 +358,8 @@ struct flow_line {
 	u64 key[];
 };
 
-/* What a CPU knows of how much of a kind's traffic repeats itself: the credit of hits, and whose turn it
- * is where there is none. */
+/* Of each CPU and kind: the credit that hits in the flow cache gave; without any, one packet of TURNS looks
+ * there. */
 struct flow_use {
 	u16 credit;
 	u16 turn;
@@ -565,8 +565,8 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 	return tags >> 48 ? GO_ON : 0;
 }
 
-/* The epoch from which on a kind's keys are what they are: the first of its directories has it, where the
- * writer puts it before it puts the epoch into force. */
+/* The last epoch at which keys of a kind were added or removed. The writer stores it in slot 0 of the
+ * directories before it commits that epoch. */
 static __always_inline u64 keys_since(void *tuples)
 {
 	u64 *since = first_of(tuples);
@@ -574,7 +574,7 @@ static __always_inline u64 keys_since(void *tuples)
 	return since ? *(volatile u64 *)since : ~0ULL;
 }
 
-/* All of the number of a packet's epoch, while that is the last; else 0. */
+/* The 64 bits of a packet's epoch while that is the current one; else 0. */
 static __always_inline u64 whole_epoch(u64 epoch)
 {
 	struct control *c = first_of(&control);
@@ -583,17 +583,17 @@ static __always_inline u64 whole_epoch(u64 epoch)
 	return epoch_of(last) == epoch ? last : 0;
 }
 
-/* Whether this packet is to ask the cache: where that seldom helps, one of TURNS. */
+/* Whether this packet looks in the flow cache: where hits are rare, one of TURNS. */
 static __always_inline int worth_asking(struct flow_use *use)
 {
 	use->turn += 1;
 	return use->credit || !(use->turn % TURNS);
 }
 
-/* A line that did not help costs about what one that did gains. */
-static __always_inline void learn(struct flow_use *use, int helped)
+/* A miss costs about what a hit gains. */
+static __always_inline void count_flow(struct flow_use *use, int hit)
 {
-	if (helped)
+	if (hit)
 		use->credit += use->credit < MOST_CREDIT;
 	else
 		use->credit -= use->credit > 0;
@@ -610,16 +610,20 @@ static __always_inline void mask_flow(u64 *masked, const u64 *key, const struct 
 		masked[i] = key[i] & any[i];
 }
 
-/* Whether what the line says holds for the key, masked; else it is the key's from now on. */
-static __always_inline int leads(struct flow_line *flow, u32 kind, void *tuples, const u64 *masked, u32 words)
+/* Whether the line is of the masked key, and no key of the kind was added or removed since. */
+static __always_inline int is_flow(const struct flow_line *flow, u32 kind, void *tuples, const u64 *masked,
+				   u32 words)
 {
-	if (flow->kind == kind && flow->epoch >= keys_since(tuples) && same_key(flow->key, masked, words))
-		return 1;
+	return flow->kind == kind && flow->epoch >= keys_since(tuples) && same_key(flow->key, masked, words);
+}
+
+/* Give the line to a key; it is invalid until `keep_flow`. */
+static __always_inline void begin_flow(struct flow_line *flow, const u64 *masked, u32 words)
+{
 	flow->kind = 0;
 #pragma clang loop unroll(full)
 	for (u32 i = 0; i < words; i++)
 		flow->key[i] = masked[i];
-	return 0;
 }
 
 static __always_inline void keep_flow(struct flow_line *flow, u64 epoch, u32 kind, u32 cell)
@@ -1084,18 +1088,18 @@ static __always_inline int is_broadcast(u32 address)
 
 #ifndef HELIO_CARD
 /* Whether the host surely lacks an address; of IPv6 `word` is the halves' difference. */
-static __always_inline int is_stranger(u64 word)
+static __always_inline int is_not_local(u64 word)
 {
 	const struct control *c = first_of(&control);
 	u64 hash = word * 0x9e3779b97f4a7c15ULL;
 
-	return c && c->strangers[hash >> 58] >> (hash >> 52 & 63) & 1;
+	return c && c->not_local[hash >> 58] >> (hash >> 52 & 63) & 1;
 }
 
 static __always_inline int is_local(u32 address)
 {
 	return is_multicast(address) || is_broadcast(address) ||
-	       (!is_stranger(address) && is_not_null(bpf_map_lookup_elem(&local, &address)));
+	       (!is_not_local(address) && is_not_null(bpf_map_lookup_elem(&local, &address)));
 }
 #endif /* HELIO_CARD */
 
@@ -1109,7 +1113,7 @@ static __always_inline int is_multicast6(u128 address)
 static __always_inline int is_local6(u128 address)
 {
 	return is_multicast6(address) ||
-	       (!is_stranger((u64)address ^ (u64)(address >> 64)) &&
+	       (!is_not_local((u64)address ^ (u64)(address >> 64)) &&
 		is_not_null(bpf_map_lookup_elem(&local6, &address)));
 }
 #endif /* HELIO_CARD */

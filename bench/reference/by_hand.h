@@ -2,7 +2,7 @@
 /*
  * What references have in common: plain tables of one rule at a time, whose change packets may see half.
  *
- * A table is a global in a section of its own, which whoever fills it finds as a map of that name. Its size
+ * A table is a global in a section of its own, which user space finds as a map of that name. Its size
  * is a power of two and its index masked, so that there is no bound to check and no address to look up. A
  * rule's counters lie in a flat array by CPU, by the place of the rule's entry: fetched beside it.
  */

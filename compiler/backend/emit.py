@@ -203,7 +203,7 @@ def key_words(words: int) -> str:
 
 def given(words: int) -> str:
     """The same behind the epoch."""
-    return "".join(f", k{i}" for i in range(words)) if words <= ARGUMENTS_MOST else ""
+    return f", {key_words(words)}" if words <= ARGUMENTS_MOST else ""
 
 
 def asked_of(unit: Unit) -> set[tuple[str, str]]:

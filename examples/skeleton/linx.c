@@ -31,10 +31,10 @@ static const struct {
 	{ 17, "miss: OVERLAY" },   { 18, "miss: PDR" },
 };
 
-/* struct control of helio.bpf.h; the control plane keeps its notes in `writer`, and says in `strangers` what is no
+/* struct control of helio.bpf.h; the control plane keeps its notes in `writer`, and says in `not_local` what is no
  * address of the host; zeros say nothing. */
 struct control {
-	__u64 epoch, default_verdict, writer[6], strangers[64];
+	__u64 epoch, default_verdict, writer[6], not_local[64];
 };
 
 static int complain(const char *what, int error)

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...lang.contract.manifest.manifest import QUEUES
+from ...lang.contract.manifest.manifest import HASH_FACTOR, QUEUES
 from ...lang.contract.world.environment import Limit
 from ..kernel.grace import online_cpus_grace
 from ..kernel.maps import Map
@@ -24,8 +24,7 @@ _BUDGET = struct.Struct("<QQQ")
 _AGES = 1 << 62  # ns
 _WAITING = 2048  # packets that may wait for a CPU
 _EMPTY = bytes(_PORT.size)
-_STRANGERS = 8  # which word of `control` is the first
-_FACTOR = 0x9E3779B97F4A7C15
+_NOT_LOCAL = 8  # which word of `control` is the first
 
 
 @dataclass(frozen=True)
@@ -167,25 +166,25 @@ def write_icmp_limit(maps: Mapping[str, Map], limit: Limit | None) -> None:
 
 
 def write_local(maps: Mapping[str, Map], addresses: Collection[bytes]) -> None:
-    """Fill `local` and `local6`, and what `control` says of who is surely none of these; a bundle
-    of an earlier release asks no such word."""
+    """Fill `local` and `local6`, and the words of `control` that say which addresses are surely in
+    neither; bundles of earlier releases have none."""
     control = maps["control"]
-    strangers = _strangers(addresses) if control.spec.value_size > 8 * _STRANGERS else []
+    not_local = _not_local(addresses) if control.spec.value_size > 8 * _NOT_LOCAL else []
     with control.mmap().cast("Q") as words:
-        for at, word in enumerate(strangers, _STRANGERS):
-            words[at] &= word  # what is about to come is a stranger no more
+        for at, word in enumerate(not_local, _NOT_LOCAL):
+            words[at] &= word  # before an address is added
         for size, suffix in _NAMES.items():
             sync_map(maps[f"local{suffix}"], {a: b"\1" for a in addresses if len(a) == size})
-        for at, word in enumerate(strangers, _STRANGERS):
+        for at, word in enumerate(not_local, _NOT_LOCAL):
             words[at] = word
 
 
-def _strangers(addresses: Iterable[bytes]) -> list[int]:
-    """A bit for each hash that none of the addresses has: see `is_stranger` in helio.bpf.h."""
+def _not_local(addresses: Iterable[bytes]) -> list[int]:
+    """A bit for each hash that none of the addresses has: see `is_not_local` in helio.bpf.h."""
     words = [(1 << 64) - 1] * 64
     for address in addresses:
         low, high = (int.from_bytes(half, "little") for half in (address[:8], address[8:]))
-        hashed = (low ^ high) * _FACTOR % (1 << 64) >> 52
+        hashed = (low ^ high) * HASH_FACTOR % (1 << 64) >> 52
         words[hashed >> 6] &= ~(1 << (hashed & 63))
     return words
 

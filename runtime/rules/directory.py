@@ -220,8 +220,8 @@ class Directory:
 
     @property
     def since(self) -> int:
-        """The epoch from which on the keys are what they are, for packets that remember what a key
-        led to. It is written before that epoch comes into force."""
+        """The last epoch at which keys were added or removed, which invalidates older lines of the
+        flow cache. It is stored before that epoch is committed."""
         return self._since[0]
 
     @since.setter
@@ -286,7 +286,7 @@ class Directory:
             parts.append(_BOUND.pack(*tuple_.best))
             parts.append(tuple_.mask.to_bytes(self._size, "big") + pad)
             parts.append((tuple_.number.to_bytes(self._size, "big") + pad)[-8:])
-        return for_builds_of(self.kind, b"".join(parts), self._stride)
+        return with_flow_mask(self.kind, b"".join(parts), self._stride)
 
     def _read(self) -> None:
         """The tuples of the published version, without keys yet."""
@@ -329,9 +329,9 @@ class Directory:
             tuple_.best = max(tuple_.best, best(number))
 
 
-def for_builds_of(kind: RuleKind, directory: bytes, stride: int) -> bytes:
+def with_flow_mask(kind: RuleKind, directory: bytes, stride: int) -> bytes:
     """A directory of `stride` bytes with the tuples of another, which may be of a build without the
-    flow cache."""
+    flow cache: whether the cache is used, and the mask of the bits that any rule asks for."""
     count, _ = _HEAD.unpack_from(directory)
     width = -(-kind.key_size // 8) * 8
     tuple_size = _BOUND.size + width + 8
@@ -339,7 +339,7 @@ def for_builds_of(kind: RuleKind, directory: bytes, stride: int) -> bytes:
     masks = np.frombuffer(tuples, np.uint8).reshape(count, tuple_size)[:, _BOUND.size :][:, :width]
     made = _HEAD.pack(count, kind.cached and count > UNCACHED) + tuples
     made = made.ljust(_HEAD.size + kind.tuples * tuple_size, b"\0")
-    if kind.cached:  # the bits that any rule asks for
+    if kind.cached:
         made += np.bitwise_or.reduce(masks, axis=0, initial=0).tobytes()
     return made.ljust(stride, b"\0")
 

@@ -34,7 +34,7 @@ from ...lang.contract.manifest.manifest import BUCKET_SIZE, Manifest, RuleKind
 from ..base.errors import refused
 from ..kernel.handles import Map
 from .bulk import rows
-from .directory import for_builds_of
+from .directory import with_flow_mask
 from .entries import entries_of
 from .errors import of_tables
 from .key_hash import hashes_of
@@ -178,7 +178,7 @@ def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -
         tuples = maps[f"{kind.prefix}_tuples"]
         version = int(found["root"][0]) >> 24 & SLOT
         stride = tuples.spec.stride
-        written = for_builds_of(kind, found["tuples"].tobytes(), stride)
+        written = with_flow_mask(kind, found["tuples"].tobytes(), stride)
         rows(tuples.mmap(), stride)[version] = np.frombuffer(written, np.uint8)
         cells[0] = found["root"][0]
     cells[found["cells"]] = words

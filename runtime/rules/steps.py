@@ -55,8 +55,7 @@ class Steps:
         steps, ids = self.steps, dict[tuple[str, int], int]()
         for rule in paced(work.created, pause) if work.created else ():
             table = tables[rule.kind]
-            like = _cell_given(rule, ids, tables)
-            cell = table.free_cells.take_like(like) if like else table.free_cells.take()
+            cell = table.free_cells.take_like(_cell_given(rule, ids, tables))
             step = Step(table, rule, cell, 0)
             steps.append(step)
             if not table.kind.grouped:
@@ -152,7 +151,8 @@ class Steps:
 
 
 def _cell_given(rule: Rule, ids: Mapping[tuple[str, int], int], tables: Tables) -> int:
-    """The cell of what the rule gives: if it has the same number, packets fetch both at once."""
+    """The cell of what the rule gives, 0 if it gives none: packets fetch both at once where they
+    have one number."""
     to = rule.target
     if to is None:
         return 0

@@ -139,7 +139,7 @@ class Table:
         return rule._replace(members=present) if present else rule
 
     def keys_change(self, epoch: int) -> None:
-        """Keys come or go at this epoch, which is not in force yet."""
+        """Keys are added or removed at this epoch, which is not committed yet."""
         if self.kind.cached and self.directory is not None and self.directory.slot:
             self.directory.since = epoch
 

@@ -240,7 +240,7 @@ class Writer:
                 pause.rest()
 
     def forget_changes(self) -> None:
-        """No keys come or go at an epoch that is not in force."""
+        """No keys were added or removed at an epoch that is not committed."""
         for _, directory in self._directories:
             directory.since = min(directory.since, self.epoch)
 

@@ -355,11 +355,12 @@ __noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 	flow = flow_at(hash_of(s->masked, 4));
 	if (!flow)
 		return pdr_by_masks(epoch, k0, k1, k2, k3);
-	if (leads(flow, 2, &pdr_tuples, s->masked, 4)) {
-		learn(&s->pdr_flows, 1);
+	if (is_flow(flow, 2, &pdr_tuples, s->masked, 4)) {
+		count_flow(&s->pdr_flows, 1);
 		return flow->cell;
 	}
-	learn(&s->pdr_flows, 0);
+	count_flow(&s->pdr_flows, 0);
+	begin_flow(flow, s->masked, 4);
 	cell = pdr_by_masks(epoch, k0, k1, k2, k3);
 	if (!cell || slot_in(&pdr_cells, cell, epoch))
 		keep_flow(flow, whole, 2, cell);
@@ -380,7 +381,7 @@ static __always_inline u32 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k
 	return pdr_search(epoch);
 }
 
-/* Whoever looks has the scratch record. */
+/* Every caller has the scratch record. */
 #define pdr_find(...) pdr_found(st->scratch, __VA_ARGS__)
 struct far_record {
 	u32 interface;
@@ -449,11 +450,12 @@ __noinline u32 lbr_by_flow(u64 epoch, u64 k0)
 	flow = flow_at(hash_of(s->masked, 1));
 	if (!flow)
 		return lbr_by_masks(epoch, k0);
-	if (leads(flow, 4, &lbr_tuples, s->masked, 1)) {
-		learn(&s->lbr_flows, 1);
+	if (is_flow(flow, 4, &lbr_tuples, s->masked, 1)) {
+		count_flow(&s->lbr_flows, 1);
 		return flow->cell;
 	}
-	learn(&s->lbr_flows, 0);
+	count_flow(&s->lbr_flows, 0);
+	begin_flow(flow, s->masked, 1);
 	cell = lbr_by_masks(epoch, k0);
 	if (!cell || slot_in(&lbr_cells, cell, epoch))
 		keep_flow(flow, whole, 4, cell);
@@ -471,7 +473,7 @@ static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 	return lbr_search(epoch);
 }
 
-/* Whoever looks has the scratch record. */
+/* Every caller has the scratch record. */
 #define lbr_find(...) lbr_found(st->scratch, __VA_ARGS__)
 /* ---- a packet's state ------------------------------------------------------------------------ */
 

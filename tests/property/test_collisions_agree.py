@@ -4,19 +4,18 @@ period."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 from agreement import JOINS, Both, loaded
-from compilations import compile_by
-from helioc.compiler.backend import clang
+from compilations import compiled_with
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Refused
-from helioc.lang.text.source import Source, Span
+from helioc.lang.text.source import Source
 from helioc.runtime.rules import directory, key_hash
 from small_tables import KINDS, WORLD, frame, requests
 
@@ -26,14 +25,7 @@ WORST = 1
 
 @pytest.fixture(scope="module")
 def hashed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        compiled = clang.compile_c
-
-        def worse(text: str, name: str, span: Span, more: Sequence[str] = ()) -> bytes:
-            worst = f"#define HASH_FACTOR {WORST}ULL\n#define TURNS 1\n"
-            return compiled(worst + text, name, span, more)
-
-        compile_by(worse, patch)
+    with compiled_with(HASH_FACTOR=WORST, TURNS=1) as patch:
         patch.setattr(key_hash, "HASH_FACTOR", WORST)
         patch.setattr(key_hash, "_FACTOR", key_hash._FACTOR.dtype.type(WORST))
         yield

@@ -4,7 +4,7 @@ while rules come, change and go, and requests fail half-way."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -12,13 +12,12 @@ from random import Random
 import numpy as np
 import pytest
 from agreement import JOINS, Both, loaded
-from compilations import compile_by
-from helioc.compiler.backend import clang
+from compilations import compiled_with
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
-from helioc.lang.text.source import Source, Span
+from helioc.lang.text.source import Source
 from helioc.runtime.rules import directory
 from helioc.runtime.rules.steps import Steps
 from small_tables import WORLD, frame, requests
@@ -31,13 +30,7 @@ class Interrupted(Exception):
 @pytest.fixture(scope="module")
 def asking() -> Iterator[None]:
     """Each packet asks, whether or not that helped before it."""
-    with pytest.MonkeyPatch.context() as patch:
-        compiled = clang.compile_c
-
-        def always(text: str, name: str, span: Span, more: Sequence[str] = ()) -> bytes:
-            return compiled(f"#define TURNS 1\n{text}", name, span, more)
-
-        compile_by(always, patch)
+    with compiled_with(TURNS=1):
         yield
 
 

@@ -46,6 +46,20 @@ def kept_in(folder: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def compiled_with(**numbers: int) -> Iterator[pytest.MonkeyPatch]:
+    """Until the end, the compiler's C has these macros: those that helio.bpf.h lets a test set."""
+    compiled = clang.compile_c
+    defined = "".join(f"#define {name} {number}ULL\n" for name, number in numbers.items())
+
+    def compile_defined(text: str, name: str, span: Span, more: Sequence[str] = ()) -> bytes:
+        return compiled(defined + text, name, span, more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        compile_by(compile_defined, patch)
+        yield patch
+
+
 def compile_by(way: Compile, patch: pytest.MonkeyPatch) -> None:
     """For all who have a name for it when the first test begins, or look it up each time."""
     for module in (clang, building):

@@ -157,7 +157,7 @@ class RuleKind(Frozen):
                    else by slot; neither uses 0
     NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by slot; not 0
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 begins with a u64, the
-                   epoch from which on the keys are what they are
+                   last epoch at which keys were added or removed (only of a `cached` kind)
     NAME_entries   ARRAY mmapable: the key's u64 words, the last padded with zeros, u64 rank, and of
                    kinds with priorities or ranges u32 priority, u32 cell (higher priority, then
                    higher rank wins). An entry's number is its rule's cell; those from `cells` on
@@ -174,9 +174,9 @@ class RuleKind(Frozen):
     (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
     last two bytes are the tuple's number.
 
-    A `cached` kind has lines of the flow cache (see `Manifest`), which packets ask where the
-    directory says so. Behind its last tuple is one mask more then: the bits that any of them has.
-    Before an epoch at which keys come or go comes into force, NAME_tuples says that it is the one.
+    A `cached` kind uses the flow cache (see `Manifest`) while its directory says so. Behind the
+    last tuple a directory of such a kind has one more mask: the union of all. The epoch of a
+    request that adds or removes keys is stored in NAME_tuples before it is committed.
 
     `fixed` are the masks (hex, `key_size` bytes) that all keys lie under, most specific first:
     their tuples, numbered from 1, are looked under without the directory. While other tuples have

@@ -39,9 +39,9 @@ def test_only_what_differs_is_rewritten(table: Map, monkeypatch: pytest.MonkeyPa
     assert dict(table.items()) == {word(1): word(10), word(2): word(21), word(4): word(40)}
 
 
-def test_no_address_of_the_host_is_a_stranger(table: Map) -> None:
-    """And each of them is one again when it goes, but where another has its hash. Bundles of
-    earlier releases, of which `control` has 8 words, have none."""
+def test_no_address_of_the_host_is_taken_for_another(table: Map) -> None:
+    """The bit of its hash is clear while it is there. In bundles of earlier releases `control` has
+    8 words, and no such bits."""
     host = [bytes([10, 0, 0, n]) for n in range(4)]
     host6 = [bytes.fromhex("fd00") + bytes(13) + bytes([n]) for n in range(4)]
     for words in (8, 72):
