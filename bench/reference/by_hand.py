@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gates import Entry
+from gates import HELIO, PIPELINES, Entry, fused
 from helioc.compiler.bundle import Bundle
 from helioc.lang.contract.rules.rules import Rule
 from helioc.lang.contract.world.environment import Environment, Port
@@ -19,7 +19,7 @@ from helioc.runtime.rules.key_hash import hashes_of
 from helioc.runtime.rules.plans import Changes
 from helioc.runtime.testrun.private_run import PrivateRun
 from measure import HERE, build
-from sessions import MAC, PEER_MAC
+from sessions import MAC, PEER_MAC, row
 
 Rows = np.ndarray[Any, np.dtype[Any]]
 CPUS = 1 << (possible_cpus() - 1).bit_length()
@@ -119,3 +119,21 @@ def alone(bundle: Bundle, rules: Iterable[Rule], owned: ExitStack) -> Entry:
     run.set_environment(Environment((Port(1, "LAN", "lan", 11, 1500, bytes(6)),)))
     run.apply(Changes(created=tuple(rules)))
     return Entry(run.entry(1))
+
+
+def log_of(rules: int) -> int:
+    """log2 of the places in an open table of so many: at least twice as many."""
+    return max(4, (2 * rules - 1).bit_length())
+
+
+def shipped(
+    pipeline: str, direction: str, entry: str, fill: Callable[[Reference, int, int], None],
+    size: int, owned: ExitStack,
+) -> dict[str, Entry]:  # fmt: skip
+    """A row of bench/sessions.py of that size, and `entry` of a reference. `fill` is given the
+    reference, the size, and the log2 of its places."""
+    helio = row(pipeline, direction).program(fused(PIPELINES / f"{pipeline}.hp"), size, owned)
+    log = log_of(size)
+    reference = opened(f"{entry.partition('_')[0]}.bpf.c", owned, f"LOG={log}")
+    fill(reference, size, log)
+    return {HELIO: Entry(helio), BY_HAND: reference.entry(entry)}

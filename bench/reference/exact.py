@@ -13,7 +13,7 @@ from measure import HERE, Load, Vary
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from .by_hand import Reference, Rows, alone, opened, place
+from .by_hand import Reference, Rows, alone, log_of, opened, place
 
 KERNEL, FLAT = "kernel hash by hand", "flat array by hand"
 _FIRST, _STEP = int(IPv4Address("10.0.0.1")), 2654435761  # odd: all addresses differ
@@ -42,7 +42,7 @@ def _programs(count: int, owned: ExitStack) -> dict[str, Entry]:
         for i, dst in enumerate(_addresses(count).tolist(), start=1)
     )
     found = {HELIO: alone(fused(HERE / "reference" / "exact.hp"), rules, owned)}
-    log = max(4, (2 * count - 1).bit_length())  # at most half full
+    log = log_of(count)
     for name, defines in (KERNEL, ()), (FLAT, ("FLAT",)):
         reference = opened("exact.bpf.c", owned, f"LOG={log}", *defines)
         _fill(reference, count, log if defines else 0)

@@ -14,7 +14,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import GRE
 from sessions import ACCESS, CORE, ETHERNET, FIRST, LOCAL, OURS, PEER, USER, ports, program
 
-from .by_hand import BY_HAND, WAY, opened, place, way
+from .by_hand import BY_HAND, WAY, log_of, opened, place, way
 
 _SITE = np.dtype([("dst", ">u4"), ("way", "<u4"), ("key", ">u4"), ("reserved", "<u4")])
 _TUNNEL = np.dtype([("remote", ">u4"), ("local", ">u4"), ("key", ">u4"), ("way", "<u4")])
@@ -47,7 +47,7 @@ def _programs(role: str, sites: int, owned: ExitStack) -> dict[str, Entry]:
     arrival = ACCESS if role == "lan" else CORE
     bundle = fused(HERE / "reference" / "gre.hp")
     helio = program(bundle, ports("lan", "wan"), arrival, _rules(sites), owned)
-    log = max(4, (2 * sites - 1).bit_length())
+    log = log_of(sites)
     reference = opened("gre.bpf.c", owned, f"LOG={log}")
     reference.local(LOCAL)
     numbers, ways = np.arange(sites), reference.table("ways", WAY)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
-from gates import HELIO, PIPELINES, Entry, Gate, fused
+from gates import Gate
 from sessions import ACCESS, CORE, FIRST, LOCAL, OURS6, POLICIES, SESSIONS, SID, row
 
-from .by_hand import BY_HAND, LOOPBACK, NEXT_HOP, WAY, Reference, opened, place, way
+from .by_hand import BY_HAND, LOOPBACK, NEXT_HOP, WAY, Reference, place, shipped, way
 
 _ROUTE = np.dtype([("table", "<u4"), ("dst", ">u4"), ("policy", "<u4"), ("way", "<u4")])
 _POLICY = np.dtype([("hop", NEXT_HOP), ("reserved", "V8"), ("source", "V16"), ("sid", "V16")])
@@ -36,18 +35,10 @@ def _fill(reference: Reference, routes: int, log: int, entry: str) -> None:
     reference.table("routes", _ROUTE)[place(log, words)] = rows
 
 
-def _programs(direction: str, entry: str, routes: int, owned: ExitStack) -> dict[str, Entry]:
-    bundle = fused(PIPELINES / "srv6_edge.hp")
-    helio = row("srv6_edge", direction).program(bundle, routes, owned)
-    log = max(4, (2 * routes - 1).bit_length())
-    reference = opened("srv6.bpf.c", owned, f"LOG={log}")
-    _fill(reference, routes, log, entry)
-    return {HELIO: Entry(helio), BY_HAND: reference.entry(entry)}
-
-
 GATES = tuple(
     Gate(f"srv6 {name}", SESSIONS, {BY_HAND: 1.25}, {"": row("srv6_edge", direction).load},
-         partial(_programs, direction, entry), counts="routes")
+         partial(shipped, "srv6_edge", direction, entry, partial(_fill, entry=entry)),
+         counts="routes")
     for name, direction, entry in (
         ("encap", "encap, no SRH", "srv6_access"), ("End.DT4", "End.DT4", "srv6_core")
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
-from gates import HELIO, PIPELINES, Entry, Gate, fused
+from gates import Gate
 from sessions import ACCESS, CORE, OURS, PEER, SESSIONS, VNI, row
 
-from .by_hand import BY_HAND, LOOPBACK, WAY, Reference, opened, place, way
+from .by_hand import BY_HAND, LOOPBACK, WAY, Reference, place, shipped, way
 
 _STATION = np.dtype([("mac", "V6"), ("zero", "V2"), ("vni", ">u4"), ("way", "<u4")])
 _NETWORK = np.dtype([("remote", ">u4"), ("local", ">u4"), ("vni", ">u4"), ("way", "<u4")])
@@ -34,18 +33,9 @@ def _fill(reference: Reference, stations: int, log: int) -> None:
     reference.table("stations", _STATION)[place(log, words)] = rows
 
 
-def _programs(direction: str, entry: str, stations: int, owned: ExitStack) -> dict[str, Entry]:
-    bundle = fused(PIPELINES / "vxlan_gateway.hp")
-    helio = row("vxlan_gateway", direction).program(bundle, stations, owned)
-    log = max(4, (2 * stations - 1).bit_length())
-    reference = opened("vxlan.bpf.c", owned, f"LOG={log}")
-    _fill(reference, stations, log)
-    return {HELIO: Entry(helio), BY_HAND: reference.entry(entry)}
-
-
 GATES = tuple(
     Gate(f"vxlan {name}", SESSIONS, {BY_HAND: 1.25}, {"": row("vxlan_gateway", direction).load},
-         partial(_programs, direction, entry), counts="stations")
+         partial(shipped, "vxlan_gateway", direction, entry, _fill), counts="stations")
     for name, direction, entry in (
         ("encap", "encap", "vxlan_access"), ("decap", "decap, learning", "vxlan_underlay")
     )
