@@ -147,5 +147,6 @@ def _children() -> Iterator[int]:
 def _describe(pid: int) -> str:
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-        return f"child process {pid}: {words or 'ended, but never waited for'}"
+        # None: it has ended and nobody waited for it, or it is in its exec.
+        return f"child process {pid}: {words or 'without a command line'}"
     return f"child process {pid}"

@@ -37,7 +37,7 @@ import os, socket, subprocess
 from pathlib import Path
 import leaks
 import pytest
-from lab import command
+from lab import command, until
 from leaks import BPFFS, PREFIX, RUN
 
 kept = []
@@ -54,7 +54,9 @@ def test_file():
     kept.append(open(__file__))
 
 def test_child():
-    kept.append(subprocess.Popen(["tail", "-f", "/dev/null"]))
+    kept.append(child := subprocess.Popen(["tail", "-f", "/dev/null"]))
+    # Popen returns before the kernel has set the command line.
+    until(Path(f"/proc/{child.pid}/cmdline").read_bytes, "tail has started")
 
 def test_namespace(kernel):
     command("ip", "netns", "add", PREFIX + "left")
