@@ -337,6 +337,25 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 	};                                                                                         \
 	ARRAY_MAP(kind##_filter, struct kind##_filter, 1, BPF_F_MMAPABLE)
 
+/* Behind the filter's words, of kinds with bit vectors: a place for the bound of each pair of words, one
+ * for each key, and the vectors: two words for each byte of the key and each of its values. */
+struct place {
+	u64 rank;
+	u32 priority;
+	u32 cell;
+};
+
+struct vectors {
+	u64 pairs; /* in use; 0: masks are faster, or there are too many keys */
+	u64 unused;
+	struct place place[];
+};
+
+#define VECTOR_WORDS(pairs, bytes) (2 + 2 * 129 * (pairs) + 512 * (pairs) * (bytes))
+#define DE_BRUIJN 0x022fdd63cc95386dULL
+/* Of so many keys in a pair of words; with more, packets look under the masks. */
+#define MOST_MATCHES 8
+
 /* What all directories have in common, and each tuple in one. */
 struct directory {
 	u32 count;
@@ -631,6 +650,67 @@ static __always_inline void keep_flow(struct flow_line *flow, u64 epoch, u32 kin
 	flow->epoch = epoch;
 	flow->kind = kind;
 	flow->cell = cell;
+}
+
+/* The bit vectors behind the filter's words. */
+static __always_inline const struct vectors *vectors_of(void *filter, u32 words)
+{
+	const u64 *first = first_of(filter);
+
+	return first ? (const struct vectors *)(first + words) : 0;
+}
+
+/* How many pairs of words a packet is to look at; it reads that once. */
+static __always_inline u64 pairs_of(const struct vectors *vectors)
+{
+	return vectors ? *(volatile u64 *)&vectors->pairs : 0;
+}
+
+/* Whether the best key of a pair of words may be better than the best so far. */
+static __always_inline int pair_may_beat(const struct vectors *vectors, u32 i, const struct best *best,
+					 int by_priority)
+{
+	const volatile struct place *bound = &vectors->place[i];
+
+	return !beats(best->priority, best->rank, bound->priority, bound->rank, by_priority);
+}
+
+/* The vectors of a pair of words for values of one byte of the key; `at` is 16 times the value. */
+#define TAKE_BYTE(vectors, number, at)                                                              \
+	do {                                                                                        \
+		const u64 *taken = (const void *)(vectors) + 4096 * (number) + (at);                \
+                                                                                                    \
+		low &= taken[0];                                                                    \
+		high &= taken[1];                                                                   \
+	} while (0)
+
+/* The best of the keys whose bits are left. 0: these are too many. */
+static __always_inline int take_matches(struct best *best, const struct place *places, u64 low, u64 high,
+					int by_priority)
+{
+	_Pragma("clang loop unroll(disable)")
+	for (u32 i = 0; low | high; i++) {
+		const struct place *place;
+		u64 lowest;
+
+		if (i == MOST_MATCHES)
+			return 0;
+		if (!low) {
+			low = high;
+			high = 0;
+			places += 64;
+		}
+		lowest = low & -low;
+		low ^= lowest;
+		place = &places[lowest * DE_BRUIJN >> 58];
+		if (beats(place->priority, place->rank, best->priority, best->rank, by_priority)) {
+			best->priority = place->priority;
+			best->rank = place->rank;
+			best->cell = place->cell;
+			barrier();
+		}
+	}
+	return 1;
 }
 
 /* The words of a key as registers hold them, with a comma in front. */

@@ -23,6 +23,8 @@ SEQUENCE_BITS = 48
 SPARE = 128  # slots of each parity: for rules that change again while others read the first ones
 PAGE, HALF_LINE = 4096, 32
 FLOW_HEAD = 16  # of a line of the flow cache: see helio.bpf.h
+#: Pairs of words of bit vectors at most, and so many loads of pairs: with more, masks are as fast.
+VECTOR_PAIRS, VECTOR_LOADS = 4, 64
 
 
 #: What a member of a record or an entry cannot be called: words of C, macros, and what such a
@@ -308,6 +310,15 @@ def _filter(keys: int) -> int:
     return 1 << max(9, (4 * keys - 1).bit_length())
 
 
+def _with_vectors(kind: m.RuleKind) -> m.RuleKind:
+    """Bit vectors for as many keys as there may be, if these are few."""
+    if not kind.cached:
+        return kind
+    loads = max(1, len(kind.asked_bytes))
+    pairs = min(VECTOR_PAIRS, VECTOR_LOADS // loads, -(-kind.most_keys // m.VECTOR_KEYS))
+    return replace(kind, vectors=pairs * m.VECTOR_KEYS)
+
+
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
     key = key_of(pipeline, rule) if rule.match or rule.grouped else None
     record, record_size = _record(rule, reads)
@@ -346,7 +357,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         filter=_filter(more or keys) if key and not fixed else 0,
         doc=rule.doc,
     )
-    return Table(rule, manifest, key)
+    return Table(rule, _with_vectors(manifest), key)
 
 
 def _spread(rule: RuleKind) -> m.Spread | None:

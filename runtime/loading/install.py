@@ -74,7 +74,7 @@ def check_object(manifest: Manifest, found: Object) -> None:
         sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records_size),
                  "images": (kind.image_size, kind.records)}  # fmt: skip
         if kind.filter:
-            sizes["filter"] = kind.filter // 8, 1
+            sizes["filter"] = kind.filter_size, 1
         if kind.buckets:
             sizes["entries"] = kind.entry_size, kind.entries
             sizes["index"] = BUCKET_SIZE, kind.buckets

@@ -69,8 +69,9 @@ def _plain(kind: RuleKind, other: RuleKind) -> RuleKind:
 def _unplaced(kind: RuleKind) -> RuleKind:
     """The kind without how many places there are, and how they are found."""
     return replace(
-        kind, cells=0, records=0, entries=0, buckets=0, filter=0, by_cell=False, cached=False
-    )
+        kind, cells=0, records=0, entries=0, buckets=0, filter=0, by_cell=False, cached=False,
+        vectors=0,
+    )  # fmt: skip
 
 
 class _Renaming:

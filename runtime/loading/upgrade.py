@@ -154,6 +154,7 @@ def _built(running: Loaded, plan: UpgradePlan) -> Loaded:
         return _build(running, plan)
     except BaseException as error:
         remove_directory(folder)
+        running.writer.make_vectors()
         if isinstance(error, BpfError):
             raise _refused(error, running) from error
         raise
@@ -295,6 +296,7 @@ def _put_back(running: Loaded, upgraded: Loaded) -> None:
         _switch(running.name, running.about)
     running.grace()
     upgraded.close()
+    running.writer.make_vectors()
     remove_directory(upgraded.directory)
 
 

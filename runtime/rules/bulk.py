@@ -212,7 +212,8 @@ class Keys:
         self._placed.append(part)
         self._ours = [ours + count for ours, count in zip(self._ours, counts, strict=True)]
         directory.place_many(hashes, zip(self._tuples, counts, strict=True))
-        return directory.entries.add_many(keys, hashes, self._entries[part], beside)
+        masks = self._masks[self._group[part]]
+        return directory.add_many(keys, masks, hashes, self._entries[part], beside)
 
     def _write_each(self, part: slice, pause: Callable[[], None]) -> None:
         """Where several rules have the same key: each under a tuple in which it is free."""
@@ -238,9 +239,7 @@ class Keys:
                 # of others, perhaps, by now: of those that were not added before there was no room
                 cells = self._entries["cell"][some].tolist()
                 pairs = zip(keys, cells, strict=True)
-                self.directory.entries.remove(
-                    k for k, cell in pairs if self.directory.leads(k, cell)
-                )
+                self.directory.remove([k for k, cell in pairs if self.directory.leads(k, cell)])
                 for key in keys:
                     self.directory.release(key)
                 yield

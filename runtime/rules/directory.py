@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ from .entries import Entries
 from .key_hash import Hashes, KeyHash
 from .matches import Bound, Pattern
 from .pools import NoPlace, NoRoom
+from .stored import ENTRIES
+from .vectors import Vectors
 
 Array = npt.NDArray[Any]
 
@@ -79,8 +82,9 @@ class Directory:
         slot: int,
         entries: Entries,
         filter_: Filter | None = None,
+        vectors: Vectors | None = None,
     ) -> None:
-        self.kind, self.entries, self.filter = kind, entries, filter_
+        self.kind, self.entries, self.filter, self.vectors = kind, entries, filter_, vectors
         self._memory, self._stride = versions, stride
         self.words = (kind.key_size + 7) // 8
         self._hash = KeyHash(kind.key_size).of
@@ -129,12 +133,63 @@ class Directory:
         staged.append(raw)
         try:
             if self.entries.add(raw, hash_, cell, bound):
+                if self.vectors is not None:
+                    self._add_bits(raw, tuple_.mask, cell, bound)
                 return True
         except NoPlace:
             pass  # with another tuple's number it has another hash
         staged.pop()
         self.release(raw)
         return False
+
+    def _add_bits(self, key: bytes, mask: int, cell: int, bound: Bound) -> None:
+        assert self.vectors is not None
+        row, under = (np.frombuffer(b, np.uint8)[None] for b in (key, self._bytes_of(mask)))
+        self.vectors.add(row, under, np.array([(cell, *bound)], ENTRIES))
+
+    def _bytes_of(self, mask: int) -> bytes:
+        return mask.to_bytes(self._size, "big")
+
+    def add_many(
+        self, keys: Array, masks: Array, hashes: Hashes, entries: Array,
+        beside: ThreadPoolExecutor | None,
+    ) -> list[Future[int]]:  # fmt: skip
+        """Keys that `place_many` noted, and their masks, [row, byte], as `Entries.add_many`."""
+        found = self.entries.add_many(keys, hashes, entries, beside)
+        if self.vectors is not None:
+            self.vectors.add(keys, masks, entries)
+        return found
+
+    def remove(self, keys: list[bytes]) -> None:
+        """Keys that are there; `release` them."""
+        self.entries.remove(keys)
+        if self.vectors is not None:
+            self.vectors.remove(keys)
+
+    def reclaim_keys(self) -> None:
+        """After a grace period: what keys took that went before it can be used again."""
+        self.entries.reclaim()
+        if self.vectors is not None:
+            self.vectors.reclaim()
+            if not self.vectors.whole and self._key_count <= self.vectors.room // 2:
+                self.fill_vectors()
+
+    @property
+    def _key_count(self) -> int:
+        return sum(tuple_.keys for tuple_ in self._by_number.values())
+
+    def fill_vectors(self) -> None:
+        """With all keys, as far as there is room, after a grace period in which no packet asked
+        them."""
+        if self.vectors is None or self._key_count > self.vectors.room:
+            return
+        keys, entries = self.entries.read_all()
+        numbers = keys[:, -2].astype(np.int64) << 8 | keys[:, -1]
+        masks = np.zeros((MOST_NUMBERS + 1, self._size), np.uint8)
+        for number, tuple_ in self._by_number.items():
+            masks[number] = np.frombuffer(self._bytes_of(tuple_.mask), np.uint8)
+        self.vectors.fill(keys, masks[numbers], entries)
+        self.vectors.compare(len(self._by_number))
 
     def are_free(self, keys: Array, hashes: Hashes) -> bool:
         """Whether none of these keys, [row, byte], is among the entries."""
@@ -254,6 +309,8 @@ class Directory:
         self._memory[at : at + self._stride] = self._packed(order)
         for tuple_ in order:
             tuple_.published = tuple_.best
+        if self.vectors is not None:
+            self.vectors.compare(len(order))
         self.dirty = False
         return retired
 

@@ -36,6 +36,7 @@ def recover(writer: Writer) -> None:
         writer.wait()  # for packets that compare keys which were taken out
     for table in writer.tables.values():
         table.reclaim()
+    writer.make_vectors()
     writer.control[2] = 0
 
 

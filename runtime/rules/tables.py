@@ -25,6 +25,7 @@ from .images import ImageCodec
 from .matches import MatchCodec, Matches
 from .pools import Halves, Pool
 from .stored import SLOT
+from .vectors import Vectors
 
 
 def record_numbers(
@@ -57,12 +58,19 @@ class Table:
         self.counters = counters_of(manifest, kind, maps)
         self.directory: Directory | None = None
         self.filter: Filter | None = None
+        self.vectors: Vectors | None = None
         if self.entries is not None:
             tuples = maps[f"{prefix}_tuples"]
             slot = self.cells[0] >> 24 & SLOT
             self.filter = Filter(kind, maps[f"{prefix}_filter"].mmap()) if kind.filter else None
             versions, stride = tuples.mmap(), tuples.spec.stride
-            self.directory = Directory(kind, versions, stride, slot, self.entries, self.filter)
+            self.vectors = (
+                Vectors(kind, maps[f"{prefix}_filter"].mmap()[kind.filter // 8 :])
+                if kind.vectors else None
+            )  # fmt: skip
+            self.directory = Directory(
+                kind, versions, stride, slot, self.entries, self.filter, self.vectors
+            )
         self.sequences: MutableMapping[int, int] = {}
         self.ids: MutableMapping[int, int] = {}
         self.free_cells = Pool(kind.name, "cells", kind.cells)
@@ -72,8 +80,8 @@ class Table:
 
     def reclaim(self) -> None:
         """After a grace period: cells and numbers whose keys went before it can be taken again."""
-        if self.entries is not None:
-            self.entries.reclaim()
+        if self.directory is not None:
+            self.directory.reclaim_keys()
         self.free_cells.give_many(self.gone)
         self.gone = []
 
@@ -83,6 +91,8 @@ class Table:
             self.directory.close()
         if self.filter is not None:
             self.filter.close()
+        if self.vectors is not None:
+            self.vectors.close()
         if self.entries is not None:
             self.entries.close()
 
@@ -165,7 +175,7 @@ class Table:
         if staged:
             assert self.directory is not None
             there = [key for key in staged if self.directory.leads(key, cell)]
-            self.directory.entries.remove(there)
+            self.directory.remove(there)
             for key in staged:
                 self.directory.release(key)
 
@@ -173,7 +183,7 @@ class Table:
         """Take keys out whose cells nobody sees."""
         if not keys:
             return
-        assert self.directory is not None and self.entries is not None
-        self.entries.remove(keys)
+        assert self.directory is not None
+        self.directory.remove(keys)
         for key in keys:
             self.directory.release(key)

@@ -292,6 +292,16 @@ class Writer:
             self._reclaim_gone()
         self._cleaned()
 
+    def make_vectors(self) -> None:
+        """Make the bit vectors again: another writer may have written into them."""
+        self._broken = True
+        used = [t.vectors.leave() for t in self.tables.values() if t.vectors is not None]
+        if any(used):
+            self.wait()
+        for _, directory in self._directories:
+            directory.fill_vectors()
+        self._broken = False
+
     @property
     def _gone(self) -> bool:
         """There are cells that the next grace period frees."""

@@ -315,7 +315,7 @@ struct pdr_record {
 
 RULE_MAPS(pdr, 131073, 131329, 104);
 KEY_MAPS(pdr, 4, 6, 262145, 65536, 256, 8, 4);
-FILTER_MAP(pdr, 8192);
+FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 24));
 
 static __always_inline void pdr_count(u32 cell, u64 length)
 {
@@ -367,11 +367,67 @@ __noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 	return cell;
 }
 
+/* The same by the bit vectors, while these have all keys; GO_ON if they do not say. */
+__noinline u32 pdr_by_bits(u64 k0, u64 k1, u64 k2, u64 k3)
+{
+	u64 key[] = { k0, k1, k2, k3 };
+	const struct vectors *vectors = vectors_of(&pdr_filter, 8192);
+	u64 pairs = pairs_of(vectors);
+	struct best best = {};
+
+	USED(k3);
+	if (!vectors || !pairs)
+		return GO_ON;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 2 && i < pairs && pair_may_beat(vectors, i, &best, 1); i++) {
+		const u64 *at = (const u64 *)&vectors->place[258] + 12288 * i;
+		u64 low = ~0ULL, high = ~0ULL, word;
+
+		word = key[0];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 0, word << 4 & 0xff0);
+		TAKE_BYTE(at, 1, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 2, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 3, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 4, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 5, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 6, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 7, word >> 52 & 0xff0);
+		word = key[1];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 8, word << 4 & 0xff0);
+		TAKE_BYTE(at, 9, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 10, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 11, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 12, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 13, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 14, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 15, word >> 52 & 0xff0);
+		word = key[2];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 16, word << 4 & 0xff0);
+		TAKE_BYTE(at, 17, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 18, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 19, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 20, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 21, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 22, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 23, word >> 52 & 0xff0);
+		if (!take_matches(&best, &vectors->place[2 + 128 * i], low, high, 1))
+			return GO_ON;
+	}
+	return best.cell;
+}
+
 static __always_inline u32 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
-	u32 cell = worth_asking(&s->pdr_flows) ? pdr_by_flow(epoch, k0, k1, k2, k3) :
-						     pdr_by_masks(epoch, k0, k1, k2, k3);
+	u32 cell = GO_ON;
 
+	if (pairs_of(vectors_of(&pdr_filter, 8192)))
+		cell = pdr_by_bits(k0, k1, k2, k3);
+	if (cell == GO_ON)
+		cell = worth_asking(&s->pdr_flows) ? pdr_by_flow(epoch, k0, k1, k2, k3) :
+							 pdr_by_masks(epoch, k0, k1, k2, k3);
 	if (!cell || likely(slot_in(&pdr_cells, cell, epoch)))
 		return cell;
 	s->key[0] = k0;
@@ -415,7 +471,7 @@ struct lbr_record {
 
 RULE_MAPS(lbr, 2049, 2305, 168);
 KEY_MAPS(lbr, 1, 2, 2049, 512, 64, 8, 1);
-FILTER_MAP(lbr, 128);
+FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 5));
 
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
 {
@@ -462,11 +518,43 @@ __noinline u32 lbr_by_flow(u64 epoch, u64 k0)
 	return cell;
 }
 
+/* The same by the bit vectors, while these have all keys; GO_ON if they do not say. */
+__noinline u32 lbr_by_bits(u64 k0)
+{
+	u64 key[] = { k0 };
+	const struct vectors *vectors = vectors_of(&lbr_filter, 128);
+	u64 pairs = pairs_of(vectors);
+	struct best best = {};
+
+	if (!vectors || !pairs)
+		return GO_ON;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 4 && i < pairs && pair_may_beat(vectors, i, &best, 0); i++) {
+		const u64 *at = (const u64 *)&vectors->place[516] + 2560 * i;
+		u64 low = ~0ULL, high = ~0ULL, word;
+
+		word = key[0];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 0, word << 4 & 0xff0);
+		TAKE_BYTE(at, 1, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 2, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 3, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 4, word >> 28 & 0xff0);
+		if (!take_matches(&best, &vectors->place[4 + 128 * i], low, high, 0))
+			return GO_ON;
+	}
+	return best.cell;
+}
+
 static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 {
-	u32 cell = worth_asking(&s->lbr_flows) ? lbr_by_flow(epoch, k0) :
-						     lbr_by_masks(epoch, k0);
+	u32 cell = GO_ON;
 
+	if (pairs_of(vectors_of(&lbr_filter, 128)))
+		cell = lbr_by_bits(k0);
+	if (cell == GO_ON)
+		cell = worth_asking(&s->lbr_flows) ? lbr_by_flow(epoch, k0) :
+							 lbr_by_masks(epoch, k0);
 	if (!cell || likely(slot_in(&lbr_cells, cell, epoch)))
 		return cell;
 	s->key[0] = k0;

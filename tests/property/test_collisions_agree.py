@@ -16,7 +16,8 @@ from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.rules import directory, key_hash
+from helioc.runtime.rules import directory, key_hash, vectors
+from helioc.runtime.rules.directory import MOST_NUMBERS
 from small_tables import KINDS, WORLD, frame, requests
 
 #: All keys begin at one bucket, and have one of a few tags; wide keys differ a little more.
@@ -39,10 +40,11 @@ def both(request: pytest.FixtureRequest, kernel: None, hashed: None) -> Iterator
         yield made
 
 
-@pytest.mark.parametrize("uncached", [0, directory.UNCACHED])
+@pytest.mark.parametrize("way", ["by bits", "by flow", "by masks"])
 @pytest.mark.parametrize("seed", range(8))
-def test_they_agree(both: Both, seed: int, uncached: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "UNCACHED", uncached)
+def test_they_agree(both: Both, seed: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "LOADS_OF_A_MASK", MOST_NUMBERS if way == "by bits" else 0)
+    monkeypatch.setattr(directory, "UNCACHED", 0 if way == "by flow" else MOST_NUMBERS)
     random, book = Random(seed), both.empty()
     made = most = 0
     for _ in range(16):

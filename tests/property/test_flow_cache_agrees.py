@@ -18,7 +18,7 @@ from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.rules import directory
+from helioc.runtime.rules import directory, vectors
 from helioc.runtime.rules.steps import Steps
 from small_tables import WORLD, frame, requests
 
@@ -52,6 +52,7 @@ def both(request: pytest.FixtureRequest, kernel: None, asking: None) -> Iterator
 def uncached(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Up to so many masks the cache is not asked."""
     monkeypatch.setattr(directory, "UNCACHED", request.param)
+    monkeypatch.setattr(vectors, "LOADS_OF_A_MASK", 0)  # or those are asked
     return int(request.param)
 
 

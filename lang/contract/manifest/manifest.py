@@ -26,6 +26,10 @@ SEEN = 8
 COUNTS_SIZE = 16
 #: Lines that the flow cache has for each CPU.
 FLOWS = 1 << 14
+#: Keys of a pair of words of the bit vectors, and the number by which a bit's place is found.
+VECTOR_KEYS = 128
+DE_BRUIJN = 0x022FDD63CC95386D
+VECTOR_PLACE = 16  # bytes
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
 #: Receive queues that a packet can be sent to.
@@ -163,7 +167,8 @@ class RuleKind(Frozen):
                    higher rank wins). An entry's number is its rule's cell; those from `cells` on
                    are further keys of rules with ranges, and have their rule's cell
     NAME_index     ARRAY mmapable of `buckets`: u8 tag[6], u16 past, u32 number[6] (of an entry)
-    NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
+    NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any);
+                   behind them the bit vectors, if `vectors`
 
     A kind that `counts` has elements of the map `counts` (see `Manifest`), by cell, from
     `counts_at` of each row on: one, or five if it counts `sizes`: then three with u64[6] packets by
@@ -190,6 +195,13 @@ class RuleKind(Frozen):
     bits: it is in the first of the buckets (b + (i & ~1)) ^ (i & 1), modulo `buckets`, i = 0, 1 …
     up to MOST_BUCKETS, that had a free tag (0) when it came. `past` is how many keys went past a
     bucket that was full: no key is behind one of which it is 0.
+
+    `vectors`, a multiple of VECTOR_KEYS: for so many keys the bit vectors have room. They are u64
+    pairs: of words in use, 0 while packets do not look here; u64 0; for each pair of words a bound
+    that no key of them exceeds; `vectors` places; then for each pair, each of `asked_bytes` and
+    each value of this byte u64[2]: a bit for each key that takes the value. A bound and a place are
+    u64 rank, u32 priority, u32 cell (0 in a bound). The place of bit n of word w is
+    64 w + (2^n DE_BRUIJN mod 2^64 >> 58).
 
     In layout 1 `buckets` is 0, there is no index, and NAME_entries is a HASH, key_size -> u32 cell,
     u32 priority, u64 rank."""
@@ -224,6 +236,7 @@ class RuleKind(Frozen):
     by_cell: bool = False
     buckets: int = 0
     cached: bool = False
+    vectors: int = 0
 
     @property
     def prefix(self) -> str:
@@ -242,6 +255,23 @@ class RuleKind(Frozen):
     def entry_size(self) -> int:
         """Bytes of an element of NAME_entries, of which the key is the first."""
         return -(-self.key_size // 8) * 8 + (16 if self.priority or self.has_ranges else 8)
+
+    @property
+    def asked_bytes(self) -> tuple[int, ...]:
+        """The bytes of the key that a rule may ask for, counted from the key's first."""
+        spans = [(match.position, match.width) for match in self.match]
+        spans += [(match.presence, 1) for match in self.match if match.presence is not None]
+        spans += [(self.group_position, 32)] if self.group_position is not None else []
+        bits = (bit for at, width in spans for bit in range(at, at + width))
+        return tuple(sorted({self.key_size - 1 - bit // 8 for bit in bits}))
+
+    @property
+    def filter_size(self) -> int:
+        """Bytes of the value of NAME_filter, if there is one."""
+        pairs = self.vectors // VECTOR_KEYS
+        places = VECTOR_PLACE * (1 + pairs + self.vectors)  # the head has as many bytes as a place
+        vectors = 16 * 256 * len(self.asked_bytes) * pairs
+        return self.filter // 8 + (places + vectors if pairs else 0)
 
     @property
     def records_size(self) -> int:

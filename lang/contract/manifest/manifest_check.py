@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..base.lists import bytes_of
-from .manifest import NEXT_HOP_SIZE, SPREAD_SLOTS
+from .manifest import NEXT_HOP_SIZE, SPREAD_SLOTS, VECTOR_KEYS
 
 if TYPE_CHECKING:
     from .manifest import Element, Manifest, Match, Member, RuleKind
@@ -139,6 +139,8 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
     if rule.buckets and not (looked_up and rule.buckets in (1 << n for n in range(1, 28))):
         yield f"`buckets` is {rule.buckets}, not a power of two that a kind looked up may have"
+    if rule.vectors and (rule.vectors % VECTOR_KEYS or not (rule.filter and rule.buckets)):
+        yield f"`vectors` is {rule.vectors}, not a multiple of {VECTOR_KEYS}, or has no filter"
     if rule.buckets and rule.entries < rule.cells:
         yield f"`entries` is {rule.entries}, too few for {rule.cells} cells"
     masks = {m for m in rule.fixed if len(m) == 2 * rule.key_size and re.fullmatch("[0-9a-f]+", m)}

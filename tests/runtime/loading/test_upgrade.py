@@ -339,6 +339,38 @@ def test_a_port_that_cannot_be_switched(
     assert len(calls) == {1: 1, 2: 3}[nth]
 
 
+def test_after_one_that_failed_keys_have_bits_of_their_own(
+    world: World, name: str, sender: Path, pins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other writer made the bit vectors of the maps that both have."""
+
+    def fails(self: Link, program: Any) -> None:
+        raise BpfError("switch a link", 12)
+
+    def go(loaded: Loaded) -> None:
+        made = "; ".join(
+            f"create ROUTE {n} [(dst_ip, u32, 10.0.0.0/{n}), (way, u8, BACK)]" for n in range(9, 16)
+        )
+        loaded.apply(request(made))
+        loaded.apply(request("delete ROUTE 1"))
+        loaded.writer.settle()
+        # The first takes the bit of what went.
+        loaded.apply(request("create ROUTE 20 [(dst_ip, u32, 10.0.0.0/20), (way, u8, BACK)]"))
+        route = "create ROUTE 1 [(dst_ip, u32, 10.2.0.0/24), (way, u8, ON), (interface, u32, OUT)]"
+        loaded.apply(request(route))
+        with monkeypatch.context() as patched:
+            patched.setattr(Link, "update", fails)
+            assert refused(lambda: to(loaded, THREE)).code == "H0792"
+        loaded.apply(request("delete ROUTE 20"))
+        loaded.writer.settle()
+        vectors = loaded.writer.tables["ROUTE"].vectors
+        assert vectors is not None and vectors.used
+        send(world, sender, pins)
+
+    with running(world, name) as within:
+        within(go)
+
+
 def test_an_interface_that_is_gone_gets_the_new_build_when_it_is_back(
     world: World, name: str
 ) -> None:
