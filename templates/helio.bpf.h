@@ -391,7 +391,6 @@ struct flow_use {
 
 /* The best entry so far; in a search its rule is there. */
 struct best {
-	u32 slot;
 	u32 cell;
 	u64 priority;
 	u64 rank;
@@ -460,21 +459,30 @@ static __always_inline void *first_of(void *map)
 	return bpf_map_lookup_elem(map, &zero);
 }
 
-/* The directory of an epoch: cell 0 leads to it. */
-static __always_inline void *directory_at(void *cells, void *tuples, u64 epoch)
+/* Cell 0 of a kind: where its keys are looked up. */
+static __always_inline u64 root_of(void *cells)
 {
-	u32 version = slot_in(cells, 0, epoch);
+	u64 *c = first_of(cells);
+
+	return c ? *(volatile u64 *)c : 0;
+}
+
+/* The directory. */
+static __always_inline void *directory_of(void *tuples, u64 root)
+{
+	u32 version = root & 0xffffff;
 
 	return bpf_map_lookup_elem(tuples, &version);
 }
 
 /* Whether a kind of fixed masks has equal matches, which only the directory leads to. */
-static __always_inline int crowded(void *cells)
+static __always_inline int crowded(u64 root)
 {
-	u64 *c = first_of(cells);
-
-	return !c || *(volatile u64 *)c >> 48;
+	return root >> 48 & 1;
 }
+
+/* The same of a kind whose index has one size, log2 of its buckets. */
+#define IN_INDEX_OF(log) ((u64)(64 - (log)) << 49)
 
 static __always_inline int beats(u64 priority, u64 rank, u64 other_priority, u64 other_rank,
 				 int by_priority)
@@ -532,18 +540,29 @@ static __always_inline u64 hash_of(const u64 *key, u32 words)
 /* Whether there may be an entry of a key of that hash: what a Bloom filter of `1 << bits` bits says. */
 static __always_inline int may_hold(const u64 *filter, u64 hash, u32 bits)
 {
-	return filter[hash >> (70 - bits)] >> (hash >> (64 - bits) & 63) & 1;
+	return !filter || filter[hash >> (70 - bits)] >> (hash >> (64 - bits) & 63) & 1;
 }
 
 #define GO_ON 0xffffffff /* the entry may be in the next bucket */
 
-/* A key of that hash is in the first of these buckets that had room for it: the number of the bucket,
- * and above it the key's tag. Two that follow share a cache line. */
-static __always_inline u64 place_of(u64 hash, u32 i, u32 log)
+/* Where a key of that hash is looked for first: the number of a bucket of the index in use, and above it the
+ * key's tag. It is in the first of the buckets from there on that had room for it, in pairs, which share a
+ * cache line: NEXT_BUCKET says the others. */
+static __always_inline u64 place_of(u64 hash, u64 root)
 {
-	u64 tag = hash >> 8 & 0xff, bucket = (hash >> (64 - log)) + (i & ~1);
+	u64 tag = hash >> 8 & 0xff, less = tag - 1, first = (1ULL << (root >> 55 & 63)) & ~1ULL;
 
-	return (tag ? tag : 1) << 32 | ((bucket ^ (i & 1)) & ((1U << log) - 1));
+	barrier_var(less); /* or clang branches */
+	return (tag | less >> 63) << 32 | (first + (hash >> (root >> 49 & 63)));
+}
+
+#define NEXT_BUCKET(place, i) (((place) + ((i) & ~1)) ^ ((i) & 1))
+
+static __always_inline void copy_key(u64 *to, const u64 *key, u32 words)
+{
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < words; i++)
+		to[i] = key[i];
 }
 
 static __always_inline int same_key(const u64 *entry, const u64 *key, u32 words)
@@ -640,9 +659,7 @@ static __always_inline int is_flow(const struct flow_line *flow, u32 kind, void 
 static __always_inline void begin_flow(struct flow_line *flow, const u64 *masked, u32 words)
 {
 	flow->kind = 0;
-#pragma clang loop unroll(full)
-	for (u32 i = 0; i < words; i++)
-		flow->key[i] = masked[i];
+	copy_key(flow->key, masked, words);
 }
 
 static __always_inline void keep_flow(struct flow_line *flow, u64 epoch, u32 kind, u32 cell)
@@ -657,7 +674,10 @@ static __always_inline const struct vectors *vectors_of(void *filter, u32 words)
 {
 	const u64 *first = first_of(filter);
 
-	return first ? (const struct vectors *)(first + words) : 0;
+	if (!first)
+		return 0;
+	barrier_var(first); /* or clang adds before it asks, which Linux 5.10 refuses */
+	return (const struct vectors *)(first + words);
 }
 
 /* How many pairs of words a packet is to look at; it reads that once. */
@@ -666,13 +686,15 @@ static __always_inline u64 pairs_of(const struct vectors *vectors)
 	return vectors ? *(volatile u64 *)&vectors->pairs : 0;
 }
 
-/* Whether the best key of a pair of words may be better than the best so far. */
+/* Whether the best key of a pair of words may be better than the best so far. Bounds rise, the priority
+ * before the rank: read the other way round they are no less than they were. */
 static __always_inline int pair_may_beat(const struct vectors *vectors, u32 i, const struct best *best,
 					 int by_priority)
 {
 	const volatile struct place *bound = &vectors->place[i];
+	u64 rank = bound->rank;
 
-	return !beats(best->priority, best->rank, bound->priority, bound->rank, by_priority);
+	return !beats(best->priority, best->rank, by_priority ? bound->priority : 0, rank, by_priority);
 }
 
 /* The vectors of a pair of words for values of one byte of the key; `at` is 16 times the value. */
@@ -684,7 +706,8 @@ static __always_inline int pair_may_beat(const struct vectors *vectors, u32 i, c
 		high &= taken[1];                                                                   \
 	} while (0)
 
-/* The best of the keys whose bits are left. 0: these are too many. */
+/* The best of the keys whose bits are left, and of `best`, which is in a map: of what is there the verifier
+ * knows nothing, so it follows one way. 0: these are too many. */
 static __always_inline int take_matches(struct best *best, const struct place *places, u64 low, u64 high,
 					int by_priority)
 {
@@ -707,52 +730,16 @@ static __always_inline int take_matches(struct best *best, const struct place *p
 			best->priority = place->priority;
 			best->rank = place->rank;
 			best->cell = place->cell;
-			barrier();
 		}
+		barrier();
 	}
 	return 1;
 }
 
-/* The words of a key as registers hold them, with a comma in front. */
-#define PARAMETERS_1 , u64 k0
-#define PARAMETERS_2 PARAMETERS_1, u64 k1
-#define PARAMETERS_3 PARAMETERS_2, u64 k2
-#define PARAMETERS_4 PARAMETERS_3, u64 k3
-#define WORDS_1 , k0
-#define WORDS_2 WORDS_1, k1
-#define WORDS_3 WORDS_2, k2
-#define WORDS_4 WORDS_3, k3
-#define MASKED_1 , masked[0]
-#define MASKED_2 MASKED_1, masked[1]
-#define MASKED_3 MASKED_2, masked[2]
-#define MASKED_4 MASKED_3, masked[3]
-
-/* KIND_number: the number of a key's entry by the key's hash; 0 if there is none. KIND_number_here is the
- * same with the first bucket, where most keys are, inlined. `log`: log2 of the buckets; `most`: in how
- * many of them a key may be. */
-#define KEY_INDEX(kind, words, log, most)                                                           \
-	__noinline u32 kind##_in_bucket(u64 place PARAMETERS_##words)                               \
-	{                                                                                           \
-		u64 key[] = { 0 WORDS_##words };                                                    \
-                                                                                                    \
-		return in_bucket(&kind##_index, &kind##_entries, place, key + 1, words);            \
-	}                                                                                           \
-                                                                                                    \
-	__noinline u32 kind##_number(u64 hash PARAMETERS_##words)                                   \
-	{                                                                                           \
-		IN_BUCKETS(log, most, kind##_in_bucket(place WORDS_##words));                       \
-	}                                                                                           \
-                                                                                                    \
-	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
-	{                                                                                           \
-		return kind##_number(hash MASKED_##words);                                          \
-	}                                                                                           \
-                                                                                                    \
-	NUMBER_HERE(kind, words, log)                                                               \
-	struct kind##_indexed /* takes the semicolon */
-
-/* Of a key that registers do not hold: it is in the scratch record. */
-#define LONG_KEY_INDEX(kind, words, log, most)                                                      \
+/* KIND_number: the number of the entry of the masked key in the scratch record, by its place; 0 if there is none.
+ * KIND_number_here: of a key that is elsewhere, with the first bucket, where most keys are, inlined. `most`: in how
+ * many buckets a key may be. */
+#define KEY_INDEX(kind, words, most)                                                                \
 	__noinline u32 kind##_in_bucket(u64 place)                                                  \
 	{                                                                                           \
 		struct scratch *s = scratch_of();                                                   \
@@ -760,38 +747,37 @@ static __always_inline int take_matches(struct best *best, const struct place *p
 		return s ? in_bucket(&kind##_index, &kind##_entries, place, s->masked, words) : 0;  \
 	}                                                                                           \
                                                                                                     \
-	__noinline u32 kind##_number(u64 hash)                                                      \
+	static __always_inline u32 kind##_number_of(u64 place)                                      \
 	{                                                                                           \
-		IN_BUCKETS(log, most, kind##_in_bucket(place));                                     \
+		_Pragma("clang loop unroll(disable)")                                               \
+		for (u32 i = 0; i < most; i++) {                                                    \
+			u32 number = kind##_in_bucket(NEXT_BUCKET(place, i));                       \
+                                                                                                    \
+			if (number != GO_ON)                                                        \
+				return number;                                                      \
+		}                                                                                   \
+		return 0;                                                                           \
 	}                                                                                           \
                                                                                                     \
-	static __always_inline u32 kind##_number_of(u64 hash, const u64 *masked)                    \
+	__noinline u32 kind##_number(u64 place)                                                     \
 	{                                                                                           \
-		return kind##_number(hash);                                                         \
+		return kind##_number_of(place);                                                     \
 	}                                                                                           \
                                                                                                     \
-	NUMBER_HERE(kind, words, log)                                                               \
-	struct kind##_indexed /* takes the semicolon */
-
-#define NUMBER_HERE(kind, words, log)                                                               \
-	static __always_inline u32 kind##_number_here(u64 hash, const u64 *masked)                  \
+	static __always_inline u32 kind##_number_here(u64 place, const u64 *masked)                 \
 	{                                                                                           \
-		u32 number = in_bucket(&kind##_index, &kind##_entries, place_of(hash, 0, log),      \
-				       masked, words);                                              \
+		u32 number = in_bucket(&kind##_index, &kind##_entries, place, masked, words);       \
+		struct scratch *s;                                                                  \
                                                                                                     \
-		return number == GO_ON ? kind##_number_of(hash, masked) : number;                   \
-	}
-
-#define IN_BUCKETS(log, most, looked_in)                                                            \
-	_Pragma("clang loop unroll(disable)")                                                       \
-	for (u32 i = 0; i < most; i++) {                                                            \
-		u64 place = place_of(hash, i, log);                                                 \
-		u32 number = looked_in;                                                             \
-                                                                                                    \
-		if (number != GO_ON)                                                                \
+		if (likely(number != GO_ON))                                                        \
 			return number;                                                              \
+		s = scratch_of();                                                                   \
+		if (!s)                                                                             \
+			return 0;                                                                   \
+		copy_key(s->masked, masked, words);                                                 \
+		return kind##_number(place);                                                        \
 	}                                                                                           \
-	return 0
+	struct kind##_indexed /* takes the semicolon */
 
 /* What an entry says behind its key. */
 static __always_inline u64 rank_in(const u64 *entry, u32 words)
@@ -827,81 +813,42 @@ static __always_inline void take_better(void *entries, u32 number, u32 words, st
 	}
 }
 
-/* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
- * this epoch (then the next best may be there). */
-static __always_inline int consider(struct best *best, void *cells, u32 cell, u64 priority,
-				    u64 rank, u64 epoch, int by_priority)
+/* An entry that matches: the best so far, unless an earlier one is better, or its cell is empty at this epoch
+ * (then the next best may be there). `epoch` 0: whatever the cell is. */
+static __always_inline void consider(struct best *best, void *cells, u32 cell, u64 priority,
+				     u64 rank, u64 epoch, int by_priority)
 {
-	u32 slot;
-
 	if (!beats(priority, rank, best->priority, best->rank, by_priority))
-		return 0;
-	slot = slot_in(cells, cell, epoch);
-	if (!slot)
-		return 0;
-	best->slot = slot;
+		return;
+	if (epoch && !slot_in(cells, cell, epoch))
+		return;
 	best->cell = cell;
 	best->rank = rank;
 	if (by_priority)
 		best->priority = priority;
-	return 0;
 }
 
-/* KIND_best: the cell of the best entry for a key, whether or not a rule is there; 0 if none matches.
- * `bits`: log2 of the filter's, 0 without one. The choice is a branch: it is predicted, so that what
- * comes behind does not wait for the entries.
+/* KIND_under: what lies under mask `i` for the key in the scratch record, where the best so far is, too: so the
+ * verifier walks this once, and not once for each mask. 0: no further mask can have a better one. `bits`: log2
+ * of the filter's, 0 without one; `in_index`: what says so of the index, the root or a constant.
  *
- * KIND_search: the best of the rules that are there at this epoch, for the key in the scratch record.
- * What it does under a mask is a global function, and what was found so far is in memory: so the verifier
- * walks it once. The directory's version stays that of the beginning. */
-#define KEY_BEST(kind, words, cells_, tuples, bits, by_priority)                                    \
-	static __always_inline u32 kind##_best(const struct directory *directory,                   \
-					       const u64 *filter, const u64 *key, u64 *masked)      \
-	{                                                                                           \
-		struct best best = {};                                                              \
-                                                                                                    \
-		if (!directory || (bits && !filter))                                                \
-			return 0;                                                                   \
-		_Pragma("clang loop unroll(disable)")                                               \
-		for (u32 i = 0;                                                                     \
-		     i < tuples && may_beat(directory, i, words, &best, by_priority); i++) {        \
-			u64 hash, *entry;                                                           \
-			u32 number;                                                                 \
-                                                                                                    \
-			mask_key(masked, key, directory, i, words);                                 \
-			hash = hash_of(masked, words);                                              \
-			/* in one tuple most packets are there to be found */                       \
-			if (bits && directory->count > 1 && !may_hold(filter, hash, bits))          \
-				continue;                                                           \
-			number = kind##_number_of(hash, masked);                                    \
-			entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;         \
-			if (entry && beats(by_priority ? priority_in(entry, words) : 0,             \
-					   rank_in(entry, words), best.priority, best.rank,         \
-					   by_priority)) {                                          \
-				best.cell = cell_in(entry, number, words, cells_);                  \
-				best.rank = rank_in(entry, words);                                  \
-				if (by_priority)                                                    \
-					best.priority = priority_in(entry, words);                  \
-				barrier();                                                          \
-			}                                                                           \
-		}                                                                                   \
-		return best.cell;                                                                   \
-	}                                                                                           \
-	struct kind##_searched /* takes the semicolon */
-
-#define KEY_SEARCH(kind, words, cells_, tuples, by_priority)                                        \
-	__noinline int kind##_search_under(u32 i, u32 version, u64 epoch)                           \
+ * KIND_search: the best of the rules that are there at this epoch. The root stays that of the beginning. */
+#define KEY_SEARCH(kind, words, cells_, tuples, bits, filter, by_priority, in_index)                \
+	__noinline int kind##_under(u32 i, u64 root, u64 epoch)                                     \
 	{                                                                                           \
 		struct scratch *s = scratch_of();                                                   \
-		const void *directory = bpf_map_lookup_elem(&kind##_tuples, &version);              \
-		u64 *entry;                                                                         \
+		const void *directory = directory_of(&kind##_tuples, root);                         \
+		u64 hash, *entry;                                                                   \
 		u32 number;                                                                         \
                                                                                                     \
 		if (!s || !directory || i >= tuples ||                                              \
 		    !may_beat(directory, i, words, &s->best, by_priority))                          \
 			return 0;                                                                   \
 		mask_key(s->masked, s->key, directory, i, words);                                   \
-		number = kind##_number_of(hash_of(s->masked, words), s->masked);                    \
+		hash = hash_of(s->masked, words);                                                   \
+		if (bits && !may_hold(filter, hash, bits))                                          \
+			return 1;                                                                   \
+		number = kind##_number_of(place_of(hash, in_index));                                \
 		entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;                 \
 		if (entry)                                                                          \
 			consider(&s->best, &kind##_cells, cell_in(entry, number, words, cells_),    \
@@ -913,16 +860,52 @@ static __always_inline int consider(struct best *best, void *cells, u32 cell, u6
 	__noinline u32 kind##_search(u64 epoch)                                                     \
 	{                                                                                           \
 		struct scratch *s = begin_search();                                                 \
-		u32 version = slot_in(&kind##_cells, 0, epoch);                                     \
+		u64 root = root_of(&kind##_cells);                                                  \
                                                                                                     \
 		if (!s)                                                                             \
 			return 0;                                                                   \
 		_Pragma("clang loop unroll(disable)")                                               \
-		for (u32 i = 0; i < tuples && kind##_search_under(i, version, epoch); i++)          \
+		for (u32 i = 0; i < tuples && kind##_under(i, root, epoch); i++)                    \
 			;                                                                           \
-		return s->best.slot ? s->best.cell : 0;                                             \
+		return s->best.cell;                                                                \
 	}                                                                                           \
 	struct kind##_found /* takes the semicolon */
+
+/* KIND_best: the cell of the best entry for a key, whether or not a rule is there; 0 if none matches. The first
+ * mask is looked under here: most kinds have no other, or the best rule under it. The choice is a branch: it is
+ * predicted, so that what comes behind does not wait for the entry. */
+#define KEY_BEST(kind, words, cells_, tuples, bits, by_priority, in_index)                          \
+	static __always_inline u32 kind##_best(struct scratch *s, const u64 *filter,                \
+					       const u64 *key, u64 *masked)                         \
+	{                                                                                           \
+		u64 root = root_of(&kind##_cells), hash, *entry;                                    \
+		const struct directory *directory = directory_of(&kind##_tuples, root);             \
+		struct best best = {};                                                              \
+		u32 number = 0;                                                                     \
+                                                                                                    \
+		if (!directory || !directory->count)                                                \
+			return 0;                                                                   \
+		mask_key(masked, key, directory, 0, words);                                         \
+		hash = hash_of(masked, words);                                                      \
+		/* in one tuple most packets are there to be found */                               \
+		if (!bits || directory->count == 1 || may_hold(filter, hash, bits))                 \
+			number = kind##_number_here(place_of(hash, in_index), masked);              \
+		entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;                 \
+		if (entry) {                                                                        \
+			best.cell = cell_in(entry, number, words, cells_);                          \
+			best.rank = rank_in(entry, words);                                          \
+			best.priority = by_priority ? priority_in(entry, words) : 0;                \
+		}                                                                                   \
+		if (!may_beat(directory, 1, words, &best, by_priority))                             \
+			return best.cell;                                                           \
+		s->best = best;                                                                     \
+		copy_key(s->key, key, words);                                                       \
+		_Pragma("clang loop unroll(disable)")                                               \
+		for (u32 i = 1; i < tuples && kind##_under(i, root, 0); i++)                        \
+			;                                                                           \
+		return s->best.cell;                                                                \
+	}                                                                                           \
+	struct kind##_searched /* takes the semicolon */
 
 #endif /* HELIO_CARD */
 /* ---- checksums (RFC 1071, RFC 1624) ---------------------------------------------------------- */

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...lang.contract.manifest.manifest import VECTOR_KEYS
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ..ir.nodes import Function
@@ -19,7 +20,6 @@ from ..tables.layout import Table
 STAGES = 32  # MAX_TAIL_CALL_CNT of Linux 5.10: a packet goes through one more program at most
 MAPS = 64  # MAX_USED_MAPS, of one program
 MOST_FOLLOWED = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS
-WALKED = 800_000  # of these by look-ups; the rest is for the stages themselves
 OPERATIONS = 19_000  # up to 25,000 instructions, of which a jump reaches 32,767
 HASHED = 128  # bytes in one hash: they lie on the stack, which has 512 with those of look-ups
 ENTRY = 128  # bytes of a state's entry, which is made there
@@ -58,9 +58,8 @@ def _too_many_stages(pipeline: Pipeline) -> Iterator[Diagnostic]:
 def _may_be_over(pipeline: Pipeline, unit: Unit) -> bool:
     """Whether all of the unit in one program would be more than the kernel takes."""
     maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, unit.tables)) + len(unit.states)
-    walked = sum(map(_walked, unit.tables))
     whole = sum(map(operations, unit.functions))
-    return maps > MAPS or walked > WALKED or whole > OPERATIONS
+    return maps > MAPS or whole > OPERATIONS
 
 
 def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagnostic]:
@@ -81,12 +80,6 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
         says = f"of {len(used)} rule kinds, {maps} maps; at most {MAPS} for a program"
         title = f"{what} asks too many tables for the kernel"
         yield _refused(title, stage.span, says, f"ask a part of them elsewhere: {help_}")
-    walked = looked_up(unit, program)
-    if walked > WALKED:
-        says = f"some {walked:,} instructions; at most {WALKED:,} of a million are for look-ups"
-        title = f"the look-ups of {what} take the verifier too many instructions"
-        advice = "`range` takes four times what other match kinds do"
-        yield _refused(title, stage.span, says, f"{advice}; {help_}")
 
 
 def looked_up(unit: Unit, program: Program) -> int:
@@ -122,11 +115,12 @@ def _maps(table: Table) -> int:
 
 
 def _walked(table: Table) -> int:
-    """The loop over the tuples, each with its mask: as measured, rounded up."""
+    """A look-up, the loop over its tuples, of which each is a call of what was followed before, and
+    that over pairs of words of bit vectors: as measured, rounded up."""
     if table.key is None:
         return 0
-    each = 130 + 60 * table.key.words + 60 * bool(table.manifest.priority)
-    return table.manifest.tuples * each
+    pairs = table.manifest.vectors // VECTOR_KEYS
+    return 6_000 + 500 * table.key.words + 15 * table.manifest.tuples + 4_000 * pairs
 
 
 # ---- the stack ------------------------------------------------------------------------------

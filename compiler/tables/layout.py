@@ -25,6 +25,7 @@ PAGE, HALF_LINE = 4096, 32
 FLOW_HEAD = 16  # of a line of the flow cache: see helio.bpf.h
 #: Pairs of words of bit vectors at most, and so many loads of pairs: with more, masks are as fast.
 VECTOR_PAIRS, VECTOR_LOADS = 4, 64
+LARGEST = 1 << 22  # bytes of an array's element, to Linux 5.10
 
 
 #: What a member of a record or an entry cannot be called: words of C, macros, and what such a
@@ -305,6 +306,11 @@ def _buckets(keys: int) -> int:
     return 1 << max(1, (-(-keys // 4) - 1).bit_length())
 
 
+def _small_indexes(buckets: int) -> int:
+    """Indexes besides the largest, none smaller than that a key may be in MOST_BUCKETS."""
+    return max(0, (buckets // m.MOST_BUCKETS).bit_length() - 1) // m.INDEX_STEP
+
+
 def _filter(keys: int) -> int:
     """Bits of the existence filter: with so many keys one miss of four passes."""
     return 1 << max(9, (4 * keys - 1).bit_length())
@@ -316,7 +322,8 @@ def _with_vectors(kind: m.RuleKind) -> m.RuleKind:
         return kind
     loads = max(1, len(kind.asked_bytes))
     pairs = min(VECTOR_PAIRS, VECTOR_LOADS // loads, -(-kind.most_keys // m.VECTOR_KEYS))
-    return replace(kind, vectors=pairs * m.VECTOR_KEYS)
+    made = replace(kind, vectors=pairs * m.VECTOR_KEYS)
+    return made if made.filter_size <= LARGEST else kind
 
 
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
@@ -351,6 +358,8 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         versions=VERSIONS if key else 0,
         entries=keys + 1 if key else 0,
         buckets=_buckets(keys) if key else 0,
+        small_indexes=_small_indexes(_buckets(keys)) if key else 0,
+        spare_buckets=m.MOST_BUCKETS if key else 0,
         fixed=fixed,
         by_cell=True,
         cached=key is not None and not fixed,

@@ -77,7 +77,7 @@ def check_object(manifest: Manifest, found: Object) -> None:
             sizes["filter"] = kind.filter_size, 1
         if kind.buckets:
             sizes["entries"] = kind.entry_size, kind.entries
-            sizes["index"] = BUCKET_SIZE, kind.buckets
+            sizes["index"] = BUCKET_SIZE, kind.index_size
         for suffix, (size, entries) in sizes.items():
             spec = specs.get(f"{kind.prefix}_{suffix}")
             if spec is None or (spec.value_size, spec.max_entries) != (size, entries):

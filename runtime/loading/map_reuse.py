@@ -70,7 +70,7 @@ def _unplaced(kind: RuleKind) -> RuleKind:
     """The kind without how many places there are, and how they are found."""
     return replace(
         kind, cells=0, records=0, entries=0, buckets=0, filter=0, by_cell=False, cached=False,
-        vectors=0,
+        vectors=0, small_indexes=0, spare_buckets=0,
     )  # fmt: skip
 
 

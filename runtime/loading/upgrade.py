@@ -108,7 +108,8 @@ def _usage(running: Loaded, change: SchemaChange) -> Iterator[tuple[Concern, int
 def upgrade(running: Loaded, plan: UpgradePlan) -> Loaded:
     """Carry out a plan, with nothing applied since; returns the pipeline as it is then,
     and closes `running`. Raises `Refused` with the running release in force as before and `running`
-    open. If it fails after the switch `running` is closed: open the pipeline again."""
+    open, unless a request was being staged. If it fails after the switch `running` is closed, too:
+    open the pipeline again."""
     running.writer.settle()
     with ExitStack() as owned:
         upgraded = owned.enter_context(closing(_built(running, plan)))
@@ -154,7 +155,7 @@ def _built(running: Loaded, plan: UpgradePlan) -> Loaded:
         return _build(running, plan)
     except BaseException as error:
         remove_directory(folder)
-        running.writer.make_vectors()
+        _only_writer(running)
         if isinstance(error, BpfError):
             raise _refused(error, running) from error
         raise
@@ -296,8 +297,17 @@ def _put_back(running: Loaded, upgraded: Loaded) -> None:
         _switch(running.name, running.about)
     running.grace()
     upgraded.close()
-    running.writer.make_vectors()
+    _only_writer(running)
     remove_directory(upgraded.directory)
+
+
+def _only_writer(running: Loaded) -> None:
+    """Another writer had the maps that stay, and is gone. It took out the keys of a request that
+    was being staged: that must not go on."""
+    if running.writer.staging:
+        running.close()
+    else:
+        running.writer.make_vectors()
 
 
 def _switch(name: str, about: dict[str, Any]) -> None:

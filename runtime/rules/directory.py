@@ -285,9 +285,9 @@ class Directory:
 
     @property
     def cell(self) -> int:
-        """What cell 0 must say: the version, and in its upper bits whether packets must read it."""
+        """What cell 0 must say: the version, whether packets must read it, where the keys are."""
         crowded = len(self._by_number) > len(self.kind.fixed)
-        return self.slot << 24 | self.slot | crowded << 48
+        return self.slot << 24 | self.slot | crowded << 48 | self.entries.root
 
     @property
     def published(self) -> bytes:

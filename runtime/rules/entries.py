@@ -25,6 +25,10 @@ Array = npt.NDArray[Any]
 class Entries(Protocol):
     """Keys are bytes, or [row, byte]; entries an array of ENTRIES."""
 
+    @property
+    def root(self) -> int:
+        """What cell 0 says of where the keys are; more of them may change it."""
+
     def add(self, key: bytes, hash_: int, cell: int, bound: Bound) -> bool:
         """Whether the key was free, and leads to the cell now. Raises NoRoom, BpfError."""
 
@@ -68,11 +72,14 @@ def entries_of(kind: RuleKind, maps: Mapping[str, Map]) -> Entries | None:
         return None
     if not kind.buckets:
         return HashEntries(kind, entries)
-    return Index(kind, maps[f"{kind.prefix}_index"].mmap(), entries.mmap(), entries.spec.stride)
+    index, cells = (maps[f"{kind.prefix}_{name}"].mmap() for name in ("index", "cells"))
+    return Index(kind, index, entries.mmap(), entries.spec.stride, cells)
 
 
 class HashEntries:
     """In a kernel hash (layout 1)."""
+
+    root = 0
 
     def __init__(self, kind: RuleKind, entries: Map) -> None:
         self._kind, self._map = kind, entries

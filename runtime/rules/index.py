@@ -5,6 +5,11 @@ comes first its entry, then `past` of each bucket that it goes by, its number, i
 goes first its tag. Nothing ever moves. What a packet finds that looks while keys come and go leads
 to cells that are empty for it. A number whose key went is taken again after a grace period, or a
 packet might compare a key of which half is another's.
+
+The fewer buckets, the fewer cache lines and pages keys lie in: while they are few, they lie in one
+of the small indexes. Before a key comes that is too much, all of them are put into a larger one,
+to which cell 0 then leads. What packets still read in the one that was left leads to cells that
+are theirs, or empty, until the grace period is over after which their numbers are taken again.
 """
 
 from __future__ import annotations
@@ -21,24 +26,28 @@ from ...lang.contract.manifest.manifest import BUCKET_KEYS, BUCKET_SIZE, MOST_BU
 from .key_hash import Hashes, KeyHash, hashes_of
 from .matches import Bound
 from .pools import NoPlace, Pool
-from .stored import ENTRIES
+from .stored import ENTRIES, INDEX_BITS, INDEX_FIRST, INDEX_SHIFT
 
 Array = npt.NDArray[Any]
 
 _PAST, _NUMBER = 6, 8  # bytes of a bucket in front of `past` and `number`
+_FULL = 4  # keys a bucket, on average, up to which an index is used
 _RANK, _TAIL = struct.Struct("<Q"), struct.Struct("<QII")
 
 
 class Index:
     """Of one kind, over its maps' memory."""
 
-    def __init__(self, kind: RuleKind, index: memoryview, entries: memoryview, stride: int) -> None:
+    def __init__(
+        self, kind: RuleKind, index: memoryview, entries: memoryview, stride: int, cells: memoryview
+    ) -> None:
+        """`index`, `entries` and `cells`: the maps' bytes; `stride`: of an entry."""
         self.kind, self._size = kind, kind.key_size
-        self._index, self._entries, self._stride = index, entries, stride
-        self._pasts, self._numbers = index.cast("H"), index.cast("I")
-        buckets = len(index) // BUCKET_SIZE
-        self._mask, self._shift = buckets - 1, 65 - buckets.bit_length()
-        self._most = min(MOST_BUCKETS, buckets)
+        self._whole, self._entries, self._stride = index, entries, stride
+        self._root = cells[:8].cast("Q")
+        self._count = 0
+        shift = self._root[0] >> INDEX_SHIFT & INDEX_BITS
+        self._use(64 - shift if shift else kind.index_logs[0])
         self._rank_at = -(-kind.key_size // 8) * 8
         self._pad = bytes(self._rank_at - kind.key_size)
         self._long = kind.entry_size > self._rank_at + 8
@@ -49,8 +58,50 @@ class Index:
         self._gone: list[int] = []  # of the others, since the last grace period
 
     def close(self) -> None:
-        self._pasts.release()
-        self._numbers.release()
+        for view in (self._pasts, self._numbers, self._index, self._root):
+            view.release()
+
+    # ---- which index ------------------------------------------------------------------------
+
+    def _use(self, log: int) -> None:
+        """The index of 2^log buckets."""
+        buckets, at = 1 << log, self.kind.index_at(log)
+        first = (1 << at & ~1) * BUCKET_SIZE
+        spare = self.kind.spare_buckets
+        self._index = self._whole[first : first + (buckets + spare) * BUCKET_SIZE]
+        self._pasts, self._numbers = self._index.cast("H"), self._index.cast("I")
+        self._shift = 64 - log
+        self._mask, self._most = (-1, spare) if spare else (buckets - 1, min(MOST_BUCKETS, buckets))
+        self._log, self._at = log, at
+        self._limit = _FULL * buckets if log < self.kind.index_logs[-1] else self.kind.entries
+
+    @property
+    def root(self) -> int:
+        if not self.kind.small_indexes:
+            return 0
+        return self._shift << INDEX_SHIFT | self._at << INDEX_FIRST
+
+    def _make_room(self, more: int) -> None:
+        """For so many keys more, in the smallest index that takes them."""
+        self._count += more
+        if self._count > self._limit:
+            logs = self.kind.index_logs
+            fits = (n for n in logs if n > self._log and _FULL << n >= self._count)
+            self._change(next(fits, logs[-1]))
+        if self.root and self._root[0] >> INDEX_SHIFT != self.root >> INDEX_SHIFT:
+            self._root[0] = self._root[0] & (1 << INDEX_SHIFT) - 1 | self.root
+
+    def _change(self, log: int) -> None:
+        """Put all keys into another index, which nobody reads. If they were chosen to meet there,
+        they stay where they are."""
+        tags, _, numbers = self._columns()
+        numbers, before = numbers[tags > 0], self._log
+        hashes = hashes_of(np.ascontiguousarray(self._rows()[numbers, : self._size]))
+        self._use(log)
+        np.frombuffer(self._index, np.uint8)[:] = 0  # of a writer that died here
+        if len(self._lead_to(numbers, hashes)):
+            self._use(before)
+            self._limit = self.kind.entries
 
     # ---- one key ----------------------------------------------------------------------------
 
@@ -61,6 +112,16 @@ class Index:
             yield (first + (i & ~1) ^ i & 1) & self._mask
 
     def add(self, key: bytes, hash_: int, cell: int, bound: Bound) -> bool:
+        self._make_room(1)
+        try:
+            added = self._add(key, hash_, cell, bound)
+        except BaseException:
+            self._count -= 1
+            raise
+        self._count -= not added
+        return added
+
+    def _add(self, key: bytes, hash_: int, cell: int, bound: Bound) -> bool:
         tag, index, passed, free = _tag(hash_), self._index, [], None
         behind = True  # there may be keys further on
         for bucket in self._way(hash_):
@@ -106,6 +167,7 @@ class Index:
                     break
                 self._pasts[(bucket * BUCKET_SIZE + _PAST) // 2] -= 1
             self._give(number)
+            self._count -= 1
 
     def _find(self, key: bytes, hash_: int) -> tuple[int, int, int] | None:
         """The bucket that leads to the key, where in it, and the number of the entry."""
@@ -184,9 +246,21 @@ class Index:
         if not len(keys):
             return []
         number = self._take_many(entries["cell"].astype(np.int64))
+        self._make_room(len(keys))
         self._write_many(number, keys, entries)
+        left = self._lead_to(number, hashes)
+        for each in number[left].tolist():
+            self._give(each)
+        self._count -= len(left)
+        if len(left):
+            raise NoPlace(self.kind.name, "keys")
+        return []
+
+    def _lead_to(self, number: Array, hashes: Hashes) -> Array:
+        """Let the keys of these hashes lead to the entries of these numbers. Returns the rows of
+        those of which all buckets are full."""
         tags, pasts, numbers = self._columns()
-        left = np.arange(len(keys))
+        left = np.arange(len(number))
         for i in range(self._most):
             bucket = self._bucket(hashes[left], i)
             free = tags[bucket] == 0
@@ -199,15 +273,13 @@ class Index:
             tags[there, n] = _tags(hashes[rows])
             left, on = left[~fits], bucket[~fits]
             if not len(left):
-                return []
+                break
             full, counts = np.unique(on, return_counts=True)
             pasts[full] += counts.astype(np.uint16)
-        for i in range(self._most):  # as if these had never come
+        for i in range(self._most if len(left) else 0):  # as if these had never come
             full, counts = np.unique(self._bucket(hashes[left], i), return_counts=True)
             pasts[full] -= counts.astype(np.uint16)
-        for each in number[left].tolist():
-            self._give(each)
-        raise NoPlace(self.kind.name, "keys")
+        return left
 
     def _take_many(self, cells: Array) -> Array:
         """A number for each key of a cell's rule. Raises NoRoom."""
@@ -280,6 +352,7 @@ class Index:
             self._repair()
         tags, _, numbers = self._columns()
         taken = numbers[tags > 0].astype(np.int64)
+        self._count = len(taken)
         self._more.all_but(taken[taken >= self.kind.cells] - self.kind.cells + 1)
         if self._first is not None:
             np.frombuffer(self._first, np.uint8)[taken[taken < self.kind.cells]] = 1

@@ -23,8 +23,9 @@ def recover(writer: Writer) -> None:
     epoch = writer.epoch & (EPOCHS - 1)
     died = bool(writer.control[2])
     writer.forget_changes()
+    looking = writer.leave_vectors()
     unsettled = [_revert(table, epoch) for table in writer.tables.values()]
-    if died or any(unsettled):
+    if died or looking or any(unsettled):
         # The last transaction may be just made: packets of the one before may still run. Or no cell
         # of it was written yet, but a directory, and packets still read the one before that.
         writer.wait()
@@ -36,7 +37,7 @@ def recover(writer: Writer) -> None:
         writer.wait()  # for packets that compare keys which were taken out
     for table in writer.tables.values():
         table.reclaim()
-    writer.make_vectors()
+    writer.fill_vectors()
     writer.control[2] = 0
 
 

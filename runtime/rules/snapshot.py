@@ -11,7 +11,8 @@ build. A few copies by the column, however many rules there are.
     and for a kind that is looked up
                         root     cell 0, which leads to the directory in force
                         tuples   that directory
-                        filled   numbers of the index's buckets that have any, u32, and these:
+                        filled   numbers of the buckets that have any, u32, counted from the first
+                                 of the index that is in use, and these:
                         buckets  BUCKET_SIZE each
                         numbers  of the entries that they lead to, u32, and these:
                         taken    entry_size each
@@ -39,7 +40,7 @@ from .entries import entries_of
 from .errors import of_tables
 from .key_hash import hashes_of
 from .pools import NoRoom
-from .stored import SLOT
+from .stored import INDEX_SHIFT, SLOT
 from .tables import Table, record_numbers
 from .transaction import Writer
 
@@ -114,7 +115,10 @@ def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
 def move(table: Table, kind: RuleKind, maps: Mapping[str, Map]) -> None:
     """Fill the fresh maps of a kind with the rules of a table that differs from it in where they
     lie, and perhaps in its name. The table's writer is settled. Raises `Refused`, BpfError."""
-    _fill(kind, dict(_arrays(table)), maps)
+    found = dict(_arrays(table))
+    if "root" in found:  # its own index says where keys are
+        found["root"] = found["root"] & np.uint64((1 << INDEX_SHIFT) - 1)
+    _fill(kind, found, maps)
     if table.entries is None or (entries := entries_of(kind, maps)) is None:
         return
     keys, leading = table.entries.read_all()

@@ -103,6 +103,11 @@ class Writer:
         """An earlier failure left this memory unlike the maps, or it is closed."""
         return self._broken
 
+    @property
+    def staging(self) -> bool:
+        """A transaction is being staged, perhaps in a pause."""
+        return self._staging > 0
+
     def rules(self) -> Iterator[Rule]:
         """Every live rule, out of the maps."""
         for table in self.tables.values():
@@ -294,13 +299,21 @@ class Writer:
 
     def make_vectors(self) -> None:
         """Make the bit vectors again: another writer may have written into them."""
-        self._broken = True
-        used = [t.vectors.leave() for t in self.tables.values() if t.vectors is not None]
-        if any(used):
+        broken, self._broken = self._broken, True
+        if self.leave_vectors():
             self.wait()
+        self.fill_vectors()
+        self._broken = broken
+
+    def leave_vectors(self) -> bool:
+        """No packet begins to look there. Whether some may be looking."""
+        found = [t.vectors.leave() for t in self.tables.values() if t.vectors is not None]
+        return any(found)
+
+    def fill_vectors(self) -> None:
+        """A grace period later, where packets were looking."""
         for _, directory in self._directories:
             directory.fill_vectors()
-        self._broken = False
 
     @property
     def _gone(self) -> bool:

@@ -107,8 +107,6 @@ class Vectors:
         for word, bits in groupby(gone, lambda bit: bit // 64):
             self._word(word)[...] &= np.uint64(~sum(1 << bit % 64 for bit in bits) % (1 << 64))
         self._gone += gone
-        for pair in {bit // VECTOR_KEYS for bit in gone}:
-            self._lower(pair)
         if gone:
             self._show()
 
@@ -121,12 +119,12 @@ class Vectors:
     # ---- whether packets look here ----------------------------------------------------------
 
     def leave(self) -> bool:
-        """Not all keys are there any more. It can be filled after a grace period if packets looked
-        here, which this says."""
-        used = self.used
+        """Not all keys are there any more. It can be filled after a grace period if packets may be
+        looking here, which this says."""
         self.whole, self._bits = False, {}
         self._show()
-        return used
+        bounds = self._words[_HEAD // 8 : self._places_at // 8]
+        return any(bounds)
 
     def compare(self, masks: int) -> None:
         """There are keys under so many masks: packets look here where that is faster."""
@@ -157,21 +155,8 @@ class Vectors:
             self._bound(bit // VECTOR_KEYS, bound)
 
     def _bound(self, pair: int, bound: Bound) -> None:
-        """What packets read while this is stored is no less than either bound."""
-        rises, at = bound > self._bounds[pair], (_HEAD + VECTOR_PLACE * pair) // 8
-        self._bounds[pair] = bound
-        priority, rank = bound
-        if rises:
-            self._words[at + 1] = priority
-        self._words[at] = rank
+        """Raise it: packets read the rank before the priority."""
+        at = (_HEAD + VECTOR_PLACE * pair) // 8
+        priority, rank = self._bounds[pair] = bound
         self._words[at + 1] = priority
-
-    def _lower(self, pair: int) -> None:
-        """The pair's bound to the best of its keys."""
-        best = (0, 0)
-        for bit in self._bits.values():
-            if bit // VECTOR_KEYS == pair:
-                rank, priority, _ = _PLACE.unpack_from(self._memory, self._place_of(bit))
-                best = max(best, (priority, rank))
-        if best != self._bounds[pair]:
-            self._bound(pair, best)
+        self._words[at] = rank

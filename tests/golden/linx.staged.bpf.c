@@ -165,6 +165,7 @@ struct scratch {
 	struct best best; /* of the look-up under way */
 	u64 key[4];
 	u64 masked[4]; /* of a search, and of a key too long for the stack that all callers share */
+	u64 flow; /* hash of the line of the flow cache that is being filled */
 	u32 length;
 	u32 l4;
 	u64 epoch;
@@ -229,9 +230,7 @@ static __always_inline int keep_key(const u64 *key, u32 words)
 
 	if (!s)
 		return 0;
-#pragma clang loop unroll(full)
-	for (u32 i = 0; i < words; i++)
-		s->key[i] = key[i];
+	copy_key(s->key, key, words);
 	return 1;
 }
 
@@ -259,7 +258,7 @@ struct overlay_record {
 };
 
 RULE_MAPS(overlay, 513, 769, 136);
-KEY_MAPS(overlay, 2, 3, 513, 128, 8, 8, 0);
+KEY_MAPS(overlay, 2, 3, 513, 160, 8, 8, 0);
 
 static __always_inline void overlay_count(u32 cell, u64 length)
 {
@@ -278,27 +277,28 @@ static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 	return record ? bpf_map_lookup_elem(&overlay_records, &record) : 0;
 }
 
-KEY_INDEX(overlay, 2, 7, 32);
-KEY_SEARCH(overlay, 2, 0, 8, 0);
+KEY_INDEX(overlay, 2, 32);
+KEY_SEARCH(overlay, 2, 0, 8, 0, 0, 0, IN_INDEX_OF(7));
 
 
 __noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
 	u64 key[] = { k0, k1 }, masked[2];
+	u64 root = root_of(&overlay_cells);
 	struct best best = {};
 
-	if (crowded(&overlay_cells))
+	if (crowded(root))
 		goto search;
 	if ((key[1] & 0x100000000ULL) == 0x100000000ULL) {
 		masked[0] = key[0];
 		masked[1] = (key[1] & 0x1ffffffffULL) | 0x100000000000000ULL;
-		take_better(&overlay_entries, overlay_number_here(hash_of(masked, 2), masked), 2, &best);
+		take_better(&overlay_entries, overlay_number_here(place_of(hash_of(masked, 2), IN_INDEX_OF(7)), masked), 2, &best);
 	}
 	if (best.cell)
 		goto found;
 	masked[0] = key[0] & 0xffffffff00000000ULL;
 	masked[1] = (key[1] & 0xffffffffULL) | 0x200000000000000ULL;
-	take_better(&overlay_entries, overlay_number_here(hash_of(masked, 2), masked), 2, &best);
+	take_better(&overlay_entries, overlay_number_here(place_of(hash_of(masked, 2), IN_INDEX_OF(7)), masked), 2, &best);
 	if (!best.cell)
 		return 0;
 found:
@@ -314,7 +314,7 @@ struct pdr_record {
 };
 
 RULE_MAPS(pdr, 131073, 131329, 104);
-KEY_MAPS(pdr, 4, 6, 262145, 65536, 256, 8, 4);
+KEY_MAPS(pdr, 4, 6, 262145, 73760, 256, 8, 4);
 FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 24));
 
 static __always_inline void pdr_count(u32 cell, u64 length)
@@ -327,44 +327,58 @@ static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
 	return record_in(&pdr_cells, cell, epoch);
 }
 
-KEY_INDEX(pdr, 4, 16, 32);
-KEY_SEARCH(pdr, 4, 131073, 256, 1);
-KEY_BEST(pdr, 4, 131073, 256, 19, 1);
+KEY_INDEX(pdr, 4, 32);
+KEY_SEARCH(pdr, 4, 131073, 256, 19, first_of(&pdr_filter), 1, root);
+KEY_BEST(pdr, 4, 131073, 256, 19, 1, root);
 
 /* The cell of the best entry, whether or not a rule is there. */
-__noinline u32 pdr_by_masks(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+__noinline u32 pdr_by_masks(u64 k0, u64 k1, u64 k2, u64 k3)
 {
-	const struct directory *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
+	struct scratch *s = scratch_of();
 	u64 key[] = { k0, k1, k2, k3 }, masked[4];
-	return pdr_best(directory, first_of(&pdr_filter), key, masked);
+	return s ? pdr_best(s, first_of(&pdr_filter), key, masked) : 0;
 }
 
-/* The same by what the flow cache says, where there are so many masks that this is faster. */
+/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it says
+ * nothing; then pdr_keep is told what the masks say. */
 __noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u64 key[] = { k0, k1, k2, k3 };
-	const struct directory *directory = directory_at(&pdr_cells, &pdr_tuples, epoch);
-	u64 whole = whole_epoch(epoch);
+	const struct directory *directory = directory_of(&pdr_tuples, root_of(&pdr_cells));
 	struct scratch *s = scratch_of();
 	struct flow_line *flow;
-	u32 cell;
 
-	if (!s || !whole || !directory || !directory->cached)
-		return pdr_by_masks(epoch, k0, k1, k2, k3);
+	if (!s)
+		return GO_ON;
+	s->flow = 0;
+	if (!whole_epoch(epoch) || !directory || !directory->cached)
+		return GO_ON;
 	mask_flow(s->masked, key, directory, 256, 4);
-	flow = flow_at(hash_of(s->masked, 4));
+	s->flow = hash_of(s->masked, 4);
+	flow = flow_at(s->flow);
 	if (!flow)
-		return pdr_by_masks(epoch, k0, k1, k2, k3);
+		return GO_ON;
 	if (is_flow(flow, 2, &pdr_tuples, s->masked, 4)) {
 		count_flow(&s->pdr_flows, 1);
 		return flow->cell;
 	}
 	count_flow(&s->pdr_flows, 0);
 	begin_flow(flow, s->masked, 4);
-	cell = pdr_by_masks(epoch, k0, k1, k2, k3);
-	if (!cell || slot_in(&pdr_cells, cell, epoch))
+	return GO_ON;
+}
+
+__noinline int pdr_keep(u64 epoch, u32 cell)
+{
+	struct scratch *s = scratch_of();
+	u64 whole = whole_epoch(epoch);
+	struct flow_line *flow;
+
+	if (!s || !s->flow || !whole)
+		return 0;
+	flow = flow_at(s->flow);
+	if (flow && (!cell || slot_in(&pdr_cells, cell, epoch)))
 		keep_flow(flow, whole, 2, cell);
-	return cell;
+	return 0;
 }
 
 /* The same by the bit vectors, while these have all keys; GO_ON if they do not say. */
@@ -373,16 +387,19 @@ __noinline u32 pdr_by_bits(u64 k0, u64 k1, u64 k2, u64 k3)
 	u64 key[] = { k0, k1, k2, k3 };
 	const struct vectors *vectors = vectors_of(&pdr_filter, 8192);
 	u64 pairs = pairs_of(vectors);
-	struct best best = {};
+	struct scratch *s = begin_search();
 
 	USED(k3);
-	if (!vectors || !pairs)
+	if (!s || !vectors || !pairs)
 		return GO_ON;
 #pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 2 && i < pairs && pair_may_beat(vectors, i, &best, 1); i++) {
+	for (u32 i = 0; i < 2 && i < pairs; i++) {
 		const u64 *at = (const u64 *)&vectors->place[258] + 12288 * i;
 		u64 low = ~0ULL, high = ~0ULL, word;
 
+		if (!pair_may_beat(vectors, i, &s->best, 1))
+			continue;
+		barrier_var(at); /* or clang keeps where each byte's are */
 		word = key[0];
 		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
 		TAKE_BYTE(at, 0, word << 4 & 0xff0);
@@ -413,21 +430,29 @@ __noinline u32 pdr_by_bits(u64 k0, u64 k1, u64 k2, u64 k3)
 		TAKE_BYTE(at, 21, word >> 36 & 0xff0);
 		TAKE_BYTE(at, 22, word >> 44 & 0xff0);
 		TAKE_BYTE(at, 23, word >> 52 & 0xff0);
-		if (!take_matches(&best, &vectors->place[2 + 128 * i], low, high, 1))
+		if (!take_matches(&s->best, &vectors->place[2 + 128 * i], low, high, 1))
 			return GO_ON;
 	}
-	return best.cell;
+	return s->best.cell;
 }
 
 static __always_inline u32 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u32 cell = GO_ON;
+	int asked;
 
 	if (pairs_of(vectors_of(&pdr_filter, 8192)))
 		cell = pdr_by_bits(k0, k1, k2, k3);
-	if (cell == GO_ON)
-		cell = worth_asking(&s->pdr_flows) ? pdr_by_flow(epoch, k0, k1, k2, k3) :
-							 pdr_by_masks(epoch, k0, k1, k2, k3);
+	if (cell == GO_ON) {
+		asked = worth_asking(&s->pdr_flows);
+		if (asked)
+			cell = pdr_by_flow(epoch, k0, k1, k2, k3);
+		if (cell == GO_ON) {
+			cell = pdr_by_masks(k0, k1, k2, k3);
+			if (asked)
+				pdr_keep(epoch, cell);
+		}
+	}
 	if (!cell || likely(slot_in(&pdr_cells, cell, epoch)))
 		return cell;
 	s->key[0] = k0;
@@ -470,7 +495,7 @@ struct lbr_record {
 };
 
 RULE_MAPS(lbr, 2049, 2305, 168);
-KEY_MAPS(lbr, 1, 2, 2049, 512, 64, 8, 1);
+KEY_MAPS(lbr, 1, 2, 2049, 608, 64, 8, 1);
 FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 5));
 
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
@@ -478,44 +503,58 @@ static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
 	return record_in(&lbr_cells, cell, epoch);
 }
 
-KEY_INDEX(lbr, 1, 9, 32);
-KEY_SEARCH(lbr, 1, 0, 64, 0);
-KEY_BEST(lbr, 1, 0, 64, 13, 0);
+KEY_INDEX(lbr, 1, 32);
+KEY_SEARCH(lbr, 1, 0, 64, 13, first_of(&lbr_filter), 0, root);
+KEY_BEST(lbr, 1, 0, 64, 13, 0, root);
 
 /* The cell of the best entry, whether or not a rule is there. */
-__noinline u32 lbr_by_masks(u64 epoch, u64 k0)
+__noinline u32 lbr_by_masks(u64 k0)
 {
-	const struct directory *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
+	struct scratch *s = scratch_of();
 	u64 key[] = { k0 }, masked[1];
-	return lbr_best(directory, first_of(&lbr_filter), key, masked);
+	return s ? lbr_best(s, first_of(&lbr_filter), key, masked) : 0;
 }
 
-/* The same by what the flow cache says, where there are so many masks that this is faster. */
+/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it says
+ * nothing; then lbr_keep is told what the masks say. */
 __noinline u32 lbr_by_flow(u64 epoch, u64 k0)
 {
 	u64 key[] = { k0 };
-	const struct directory *directory = directory_at(&lbr_cells, &lbr_tuples, epoch);
-	u64 whole = whole_epoch(epoch);
+	const struct directory *directory = directory_of(&lbr_tuples, root_of(&lbr_cells));
 	struct scratch *s = scratch_of();
 	struct flow_line *flow;
-	u32 cell;
 
-	if (!s || !whole || !directory || !directory->cached)
-		return lbr_by_masks(epoch, k0);
+	if (!s)
+		return GO_ON;
+	s->flow = 0;
+	if (!whole_epoch(epoch) || !directory || !directory->cached)
+		return GO_ON;
 	mask_flow(s->masked, key, directory, 64, 1);
-	flow = flow_at(hash_of(s->masked, 1));
+	s->flow = hash_of(s->masked, 1);
+	flow = flow_at(s->flow);
 	if (!flow)
-		return lbr_by_masks(epoch, k0);
+		return GO_ON;
 	if (is_flow(flow, 4, &lbr_tuples, s->masked, 1)) {
 		count_flow(&s->lbr_flows, 1);
 		return flow->cell;
 	}
 	count_flow(&s->lbr_flows, 0);
 	begin_flow(flow, s->masked, 1);
-	cell = lbr_by_masks(epoch, k0);
-	if (!cell || slot_in(&lbr_cells, cell, epoch))
+	return GO_ON;
+}
+
+__noinline int lbr_keep(u64 epoch, u32 cell)
+{
+	struct scratch *s = scratch_of();
+	u64 whole = whole_epoch(epoch);
+	struct flow_line *flow;
+
+	if (!s || !s->flow || !whole)
+		return 0;
+	flow = flow_at(s->flow);
+	if (flow && (!cell || slot_in(&lbr_cells, cell, epoch)))
 		keep_flow(flow, whole, 4, cell);
-	return cell;
+	return 0;
 }
 
 /* The same by the bit vectors, while these have all keys; GO_ON if they do not say. */
@@ -524,15 +563,18 @@ __noinline u32 lbr_by_bits(u64 k0)
 	u64 key[] = { k0 };
 	const struct vectors *vectors = vectors_of(&lbr_filter, 128);
 	u64 pairs = pairs_of(vectors);
-	struct best best = {};
+	struct scratch *s = begin_search();
 
-	if (!vectors || !pairs)
+	if (!s || !vectors || !pairs)
 		return GO_ON;
 #pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 4 && i < pairs && pair_may_beat(vectors, i, &best, 0); i++) {
+	for (u32 i = 0; i < 4 && i < pairs; i++) {
 		const u64 *at = (const u64 *)&vectors->place[516] + 2560 * i;
 		u64 low = ~0ULL, high = ~0ULL, word;
 
+		if (!pair_may_beat(vectors, i, &s->best, 0))
+			continue;
+		barrier_var(at); /* or clang keeps where each byte's are */
 		word = key[0];
 		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
 		TAKE_BYTE(at, 0, word << 4 & 0xff0);
@@ -540,21 +582,29 @@ __noinline u32 lbr_by_bits(u64 k0)
 		TAKE_BYTE(at, 2, word >> 12 & 0xff0);
 		TAKE_BYTE(at, 3, word >> 20 & 0xff0);
 		TAKE_BYTE(at, 4, word >> 28 & 0xff0);
-		if (!take_matches(&best, &vectors->place[4 + 128 * i], low, high, 0))
+		if (!take_matches(&s->best, &vectors->place[4 + 128 * i], low, high, 0))
 			return GO_ON;
 	}
-	return best.cell;
+	return s->best.cell;
 }
 
 static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 {
 	u32 cell = GO_ON;
+	int asked;
 
 	if (pairs_of(vectors_of(&lbr_filter, 128)))
 		cell = lbr_by_bits(k0);
-	if (cell == GO_ON)
-		cell = worth_asking(&s->lbr_flows) ? lbr_by_flow(epoch, k0) :
-							 lbr_by_masks(epoch, k0);
+	if (cell == GO_ON) {
+		asked = worth_asking(&s->lbr_flows);
+		if (asked)
+			cell = lbr_by_flow(epoch, k0);
+		if (cell == GO_ON) {
+			cell = lbr_by_masks(k0);
+			if (asked)
+				lbr_keep(epoch, cell);
+		}
+	}
 	if (!cell || likely(slot_in(&lbr_cells, cell, epoch)))
 		return cell;
 	s->key[0] = k0;

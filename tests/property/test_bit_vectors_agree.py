@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from ipaddress import IPv4Network
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -21,6 +22,9 @@ from helioc.lang.text.source import Source
 from helioc.runtime.rules import vectors
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
 from small_tables import WORLD, frame, requests
 
 COLLISIONS = Path(__file__).with_name("collisions.hp")
@@ -80,6 +84,24 @@ def test_all_that_match(both: Both) -> None:
         for data in [frame(random) for _ in range(4)]:
             both.agree(book, data, 1)
     assert all(used(both)[:2])
+
+
+def test_the_best_may_be_in_any_pair(kernel: None) -> None:
+    """Also behind one that has only worse keys."""
+    with loaded(check_file(Path(__file__).with_name("prefixes.hp")), WORLD, "staged") as both:
+        book = both.empty()
+        table = both.kernel.writer.tables["ROUTE"].vectors
+        assert table is not None and table.room == 512
+        for length in 16, 12:  # each fills a pair
+            for n in range(128):
+                prefix = IPv4Network((n << 32 - length, length))
+                tell(both, book, f"create ROUTE {length * 1000 + n} [(dst, u32, {prefix})]")
+        data = bytes(Ether() / IP(dst="0.1.1.1") / Raw(bytes(20)))
+        both.agree(book, data, 1)
+        for change in "create ROUTE 1 [(dst, u32, 0.1.1.1)]", "delete ROUTE 1":
+            tell(both, book, change)
+            both.agree(book, data, 1)
+            assert table.used
 
 
 def test_too_many_rules_and_few_again(both: Both) -> None:

@@ -13,6 +13,7 @@ import pytest
 from agreement import JOINS, Both, loaded
 from compilations import compiled_with
 from helioc.compiler.driver import check_file
+from helioc.compiler.tables import layout
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -29,6 +30,7 @@ def hashed() -> Iterator[None]:
     with compiled_with(HASH_FACTOR=WORST, TURNS=1) as patch:
         patch.setattr(key_hash, "HASH_FACTOR", WORST)
         patch.setattr(key_hash, "_FACTOR", key_hash._FACTOR.dtype.type(WORST))
+        patch.setattr(layout, "_small_indexes", lambda buckets: 1 if buckets > 16 else 0)
         yield
 
 

@@ -14,6 +14,7 @@ import pytest
 from agreement import JOINS, Both, loaded
 from compilations import compiled_with
 from helioc.compiler.driver import check_file
+from helioc.compiler.tables import layout
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
@@ -29,8 +30,9 @@ class Interrupted(Exception):
 
 @pytest.fixture(scope="module")
 def asking() -> Iterator[None]:
-    """Each packet asks, whether or not that helped before it."""
-    with compiled_with(TURNS=1):
+    """Each packet asks, whether or not that helped before it. The first index has two buckets."""
+    with compiled_with(TURNS=1) as patch:
+        patch.setattr(layout, "_small_indexes", lambda buckets: 1 if buckets > 16 else 0)
         yield
 
 

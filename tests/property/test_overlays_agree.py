@@ -87,7 +87,7 @@ def test_a_match_made_anew_is_found_beside_a_less_specific_one(both: Both) -> No
     _tell(both, book, f"delete OVERLAY 1; create {_overlay(3, 1)}")
     writer = both.kernel.writer
     cells = writer.tables["OVERLAY"].cells
-    assert cells[0] >> 48
+    assert cells[0] >> 48 & 1
     _all_agree(both, book)
     writer.settle()
     _all_agree(both, book)

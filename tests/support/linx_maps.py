@@ -5,11 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from helioc.compiler import bundle as bundles
 from helioc.compiler.driver import check_file
+from helioc.lang.contract.manifest.manifest import RuleKind
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
@@ -82,9 +84,19 @@ class Rules:
         assert in_maps == self.book.save()
 
 
+def _as_loaded(kind: RuleKind, maps: dict[str, Map]) -> RuleKind:
+    """With one index, if `bare_maps` gave it another size."""
+    index = maps.get(f"{kind.prefix}_index")
+    if index is None or index.spec.max_entries == kind.index_size:
+        return kind
+    return replace(kind, buckets=index.spec.max_entries, small_indexes=0, spare_buckets=0)
+
+
 @contextmanager
 def written(maps: dict[str, Map]) -> Iterator[Rules]:
-    writer = Writer(bundle().manifest, maps, Nowhere())
+    manifest = bundle().manifest
+    kinds = tuple(_as_loaded(kind, maps) for kind in manifest.rules)
+    writer = Writer(replace(manifest, rules=kinds), maps, Nowhere())
     recover(writer)
     try:
         yield Rules(writer)

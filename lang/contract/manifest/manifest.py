@@ -42,6 +42,8 @@ ICMP_RATE, ICMP_BURST = 1000, 50
 #: Multiplier of the hash of keys, and how many buckets of an index a key may be in: see `RuleKind`.
 HASH_FACTOR = 0x9E3779B97F4A7C15
 MOST_BUCKETS = 32
+#: log2 of how many times as many buckets the next larger index of a kind has.
+INDEX_STEP = 4
 #: Bytes of a bucket, and keys that it holds.
 BUCKET_SIZE, BUCKET_KEYS = 32, 6
 
@@ -166,7 +168,8 @@ class RuleKind(Frozen):
                    kinds with priorities or ranges u32 priority, u32 cell (higher priority, then
                    higher rank wins). An entry's number is its rule's cell; those from `cells` on
                    are further keys of rules with ranges, and have their rule's cell
-    NAME_index     ARRAY mmapable of `buckets`: u8 tag[6], u16 past, u32 number[6] (of an entry)
+    NAME_index     ARRAY mmapable of `index_size` buckets: u8 tag[6], u16 past, u32 number[6] (of an
+                   entry)
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any);
                    behind them the bit vectors, if `vectors`
 
@@ -185,14 +188,20 @@ class RuleKind(Frozen):
 
     `fixed` are the masks (hex, `key_size` bytes) that all keys lie under, most specific first:
     their tuples, numbered from 1, are looked under without the directory. While other tuples have
-    keys (of equal matches), bits 48 up of cell 0 are not zero.
+    keys (of equal matches), bit 48 of cell 0 is set.
 
     With w0, w1 … the key's words as little-endian u64s, F = HASH_FACTOR, and all modulo 2^64, let
     s = w0 F + w1 F^2 + …; then its hash is (s ^ s >> 32) F. Every key has its bit set in the
     filter: the bit's number is the upper log2(`filter`) bits of the hash.
 
-    A key's tag is bits 8 to 15 of its hash, 1 where these are 0. Let b be the upper log2(`buckets`)
-    bits: it is in the first of the buckets (b + (i & ~1)) ^ (i & 1), modulo `buckets`, i = 0, 1 …
+    A kind with `small_indexes` has so many indexes besides, each with a sixteenth of the buckets of
+    the next larger one. Keys are in one of them: of 2^n buckets, of which the first is 2^m, where
+    64 - n is bits 49 to 54 of cell 0 and m bits 55 to 60; these are 0 until a key comes. It is
+    filled, then cell 0 leads to it; none is used again that was left.
+
+    A key's tag is bits 8 to 15 of its hash, 1 where these are 0. Let b be the upper n bits: it is
+    in the first of its index's buckets (b + (i & ~1)) ^ (i & 1), i = 0, 1 … (modulo 2^n if there
+    are no `spare_buckets` behind each index)
     up to MOST_BUCKETS, that had a free tag (0) when it came. `past` is how many keys went past a
     bucket that was full: no key is behind one of which it is 0.
 
@@ -237,6 +246,8 @@ class RuleKind(Frozen):
     buckets: int = 0
     cached: bool = False
     vectors: int = 0
+    small_indexes: int = 0
+    spare_buckets: int = 0
 
     @property
     def prefix(self) -> str:
@@ -255,6 +266,24 @@ class RuleKind(Frozen):
     def entry_size(self) -> int:
         """Bytes of an element of NAME_entries, of which the key is the first."""
         return -(-self.key_size // 8) * 8 + (16 if self.priority or self.has_ranges else 8)
+
+    @property
+    def index_logs(self) -> tuple[int, ...]:
+        """log2 of the buckets of each index, the smallest first."""
+        largest = self.buckets.bit_length() - 1
+        return tuple(largest - INDEX_STEP * i for i in range(self.small_indexes, -1, -1))
+
+    @property
+    def index_size(self) -> int:
+        """Buckets of all indexes."""
+        small = self.buckets >> INDEX_STEP - 1 if self.small_indexes else 0
+        return small + self.buckets + self.spare_buckets
+
+    def index_at(self, log: int) -> int:
+        """log2 of the first bucket's number of an index of 2^log buckets; 0 where it is 0."""
+        if not self.small_indexes:
+            return 0
+        return log - INDEX_STEP + 1 if 1 << log == self.buckets else log
 
     @property
     def asked_bytes(self) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -369,6 +369,50 @@ def test_after_one_that_failed_keys_have_bits_of_their_own(
 
     with running(world, name) as within:
         within(go)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_one_that_fails_in_a_pause_ends_the_request(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its keys are gone: the other writer took them for those of a writer that died."""
+
+    def fails(self: Link, program: Any) -> None:
+        raise BpfError("switch a link", 12)
+
+    class Pause:
+        def __init__(self, loaded: Loaded) -> None:
+            self.loaded, self.left = loaded, 5
+
+        def __call__(self) -> None:
+            self.left -= 1
+            if not self.left:
+                assert self.loaded.writer.staging
+                with monkeypatch.context() as patched:
+                    patched.setattr(Link, "update", fails)
+                    assert refused(lambda: to(self.loaded, THREE)).code == "H0792"
+                if self.loaded.closed:  # as `Slices` finds
+                    raise Interrupted
+
+        def rest(self) -> None: ...
+
+        def without_turn(self) -> AbstractContextManager[None]:
+            return nullcontext()
+
+    def go(loaded: Loaded) -> None:
+        made = (f"create ROUTE [(dst_ip, u32, 10.9.0.{n}), (way, u8, BACK)]" for n in range(60))
+        plan = loaded.book.plan(request("; ".join(made)))
+        with pytest.raises(Interrupted):
+            loaded.writer.apply(plan, Pause(loaded))
+
+    with running(world, name) as within:
+        before = within(texts)
+        within(go)
+        assert within(texts) == before
+        within(lambda loaded: loaded.apply(request("update ROUTE 1 [(way, u8, BACK)]")))
 
 
 def test_an_interface_that_is_gone_gets_the_new_build_when_it_is_back(

@@ -21,6 +21,13 @@ from linx_manifest import FAR, PDR
 
 EXACT = replace(FAR, key_size=12, cells=25, entries=25, buckets=4, match=PDR.match[:1])
 RANGES = replace(PDR, cells=25, entries=45, buckets=8)
+#: With indexes of 32 and 512 buckets besides, and of 32.
+GROWING = replace(
+    EXACT, cells=2200, entries=2200, buckets=8192, small_indexes=2, spare_buckets=MOST_BUCKETS
+)
+GROWING_RANGES = replace(
+    RANGES, cells=130, entries=300, buckets=512, small_indexes=1, spare_buckets=MOST_BUCKETS
+)
 Bound = tuple[int, int]
 Wanted = dict[bytes, tuple[int, Bound]]
 
@@ -35,19 +42,28 @@ class Memory:
     def __init__(self, rule: RuleKind) -> None:
         self.kind = rule
         self.words = -(-rule.key_size // 8)
-        self.index = bytearray(rule.buckets * BUCKET_SIZE)
+        self.index = bytearray(rule.index_size * BUCKET_SIZE)
+        self.root = bytearray(8)
         self.entries = bytearray(rule.entries * rule.entry_size)
 
     def open(self) -> Index:
         entries = memoryview(self.entries)
-        return Index(self.kind, memoryview(self.index), entries, self.kind.entry_size)
+        index, root = memoryview(self.index), memoryview(self.root)
+        return Index(self.kind, index, entries, self.kind.entry_size, root)
 
     def look(self, key: bytes) -> int | None:
         """The number of a key's entry, as a packet finds it: by the manifest's words."""
         hash_ = KeyHash(self.kind.key_size).of(key)
-        tag, first = hash_ >> 8 & 0xFF or 1, hash_ >> 65 - self.kind.buckets.bit_length()
-        for i in range(min(MOST_BUCKETS, self.kind.buckets)):
-            at = ((first + (i & ~1)) ^ (i & 1)) % self.kind.buckets * BUCKET_SIZE
+        buckets, begin = self.kind.buckets, 0
+        if self.kind.small_indexes:
+            (root,) = struct.unpack("<Q", self.root)
+            if not root >> 49:
+                return None
+            buckets, begin = 1 << 64 - (root >> 49 & 63), 1 << (root >> 55 & 63)
+        tag, first = hash_ >> 8 & 0xFF or 1, hash_ >> 65 - buckets.bit_length()
+        spare = self.kind.spare_buckets
+        for i in range(spare or min(MOST_BUCKETS, buckets)):
+            at = (begin + ((first + (i & ~1)) ^ (i & 1)) % (buckets + spare)) * BUCKET_SIZE
             *tags, past = struct.unpack_from("<6BH", self.index, at)
             numbers = struct.unpack_from("<6I", self.index, at + 8)
             for found, number in zip(tags, numbers, strict=True):
@@ -78,13 +94,20 @@ def key_of(rule: RuleKind, number: int) -> bytes:
     return Random(number).randbytes(rule.key_size)
 
 
-@pytest.mark.parametrize("rule", [EXACT, RANGES], ids=["exact", "ranges"])
+@pytest.mark.parametrize(
+    "rule", [EXACT, RANGES, GROWING, GROWING_RANGES],
+    ids=["exact", "ranges", "growing", "growing ranges"],
+)  # fmt: skip
 @pytest.mark.parametrize("seed", range(30))
 def test_it_agrees_with_a_dictionary(rule: RuleKind, seed: int) -> None:
     """One by one and by the column, until it is full; opened again by others."""
     random, memory, wanted = Random(seed), Memory(rule), Wanted()
-    index, known, ranged = memory.open(), [key_of(rule, n) for n in range(60)], rule.has_ranges
-    for _ in range(60):
+    index, known, ranged = (
+        memory.open(),
+        [key_of(rule, n) for n in range(2 * rule.cells)],
+        rule.has_ranges,
+    )
+    for _ in range(60 if rule.cells < 100 else 16):
         free = [key for key in known if key not in wanted]
         used = {cell for cell, _ in wanted.values()}
         cells = [c for c in range(1, rule.cells) if ranged or c not in used]
@@ -93,7 +116,7 @@ def test_it_agrees_with_a_dictionary(rule: RuleKind, seed: int) -> None:
             case 0 | 1 if cells and free:
                 add(index, wanted, random.choice(free), cells[0], random)
             case 2:
-                some = random.sample(free, min(len(free), random.randint(1, 9), len(cells)))
+                some = random.sample(free, min(len(free), random.choice([1, 9, 90]), len(cells)))
                 add_many(index, wanted, some, cells, random)
             case 3:
                 gone = random.sample(sorted(wanted), random.randint(0, len(wanted)))
@@ -144,6 +167,72 @@ def agrees(index: Index, wanted: Wanted, known: list[bytes]) -> None:
     for key in known:
         data = np.frombuffer(key, np.uint8)[None]
         assert index.has_any(data, hashes_of(data)) == (key in wanted)
+
+
+def filled(memory: Memory, count: int) -> tuple[Index, Wanted]:
+    index, wanted = memory.open(), Wanted()
+    for cell in range(1, count + 1):
+        add(index, wanted, key_of(memory.kind, cell), cell, Random(cell))
+    return index, wanted
+
+
+def log(index: Index) -> int:
+    """log2 of the buckets of the index that is in use, as cell 0 says."""
+    return 64 - (index.root >> 49 & 63)
+
+
+def test_the_smallest_index_that_takes_all() -> None:
+    """And only there packets look."""
+    memory = Memory(GROWING)
+    index, wanted = filled(memory, 127)
+    assert log(index) == 5
+    place = slice(32 * BUCKET_SIZE, (64 + MOST_BUCKETS) * BUCKET_SIZE)
+    hidden = bytes(memory.index[place])
+    memory.index[place] = bytes(len(hidden))
+    assert not any(map(memory.look, wanted))
+    memory.index[place] = hidden
+    check(memory, wanted, set())
+    for expected, more in (9, range(128, 130)), (13, range(130, 2100)):
+        add_many(index, wanted, [key_of(GROWING, n) for n in more], [*more], Random(1))
+        assert log(index) == expected
+        check(memory, wanted, set())
+    found, _ = memory.open().read_all()
+    assert {key.tobytes() for key in found} == wanted.keys()
+
+
+@pytest.mark.parametrize("moved", [100, 127])
+def test_killed_while_it_grows(monkeypatch: pytest.MonkeyPatch, moved: int) -> None:
+    memory = Memory(GROWING)
+    index, wanted = filled(memory, 127)
+    lead_to = Index._lead_to
+
+    def killed(self: Index, number: Any, hashes: Any) -> None:
+        lead_to(self, number[:moved], hashes[:moved])
+        raise Killed
+
+    late = [key_of(GROWING, n) for n in (128, 129)]
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(Index, "_lead_to", killed)
+        add_many(index, {}, late, [128, 129], Random(9))
+    check(memory, wanted, set())
+    again = memory.open()
+    again.adopt(died=True)
+    agrees(again, wanted, [*wanted, *late])
+    more = range(130, 140)
+    add_many(again, wanted, [key_of(GROWING, n) for n in more], [*more], Random(10))
+    assert log(again) == 9
+    check(memory, wanted, set(late))
+
+
+def test_keys_that_were_chosen_to_meet_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Memory(GROWING)
+    index, wanted = filled(memory, 127)
+    with monkeypatch.context() as patched:
+        patched.setattr(Index, "_lead_to", lambda self, number, hashes: number[:1])
+        add(index, wanted, key_of(GROWING, 128), 128, Random(8))
+    add(index, wanted, key_of(GROWING, 129), 129, Random(9))
+    assert log(index) == 5
+    check(memory, wanted, set())
 
 
 class Stores:
