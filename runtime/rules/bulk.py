@@ -16,12 +16,13 @@ from ...lang.contract.rules import column_dict
 from ...lang.contract.rules.column_dict import Joining
 from ...lang.contract.rules.columns import one
 from ...lang.contract.rules.interleaving import NONE, YieldPoint, paced
-from .directory import Tuple, bests, unique
+from .directory import bests, unique
 from .images import HEAD, LIVE, NAME_SIZE
 from .key_hash import hashes_of
 from .matches import SEQUENCE_BITS
 from .stored import ENTRIES, EPOCHS
 from .tables import Table, record_numbers
+from .versions import Tuple
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block

@@ -15,11 +15,9 @@ without asking; those stay in every version. While there are others packets must
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,14 +31,11 @@ from .matches import Bound, Pattern
 from .pools import NoPlace, NoRoom
 from .stored import ENTRIES
 from .vectors import Vectors
+from .versions import Tuple, packed, tuples_in
 
 Array = npt.NDArray[Any]
 
-_HEAD = struct.Struct("<II")
-_BOUND = struct.Struct("<QQ")
 MOST_NUMBERS = 0xFFFF
-#: Under so many masks packets look without asking the flow cache first: that is faster.
-UNCACHED = 4
 
 
 class DirectoryFull(Exception):
@@ -49,18 +44,6 @@ class DirectoryFull(Exception):
 
 class NoVersion(Exception):
     """Every slot but the current one may still be read: a grace period frees them."""
-
-
-@dataclass(slots=True, eq=False)
-class Tuple:
-    """`keys`: how many are there, or soon will be; `best`: no key of it beats this; `published`:
-    what the directory that programs read says of it, None if it is not in there."""
-
-    mask: int
-    number: int
-    keys: int = 0
-    best: Bound = (0, 0)
-    published: Bound | None = None
 
 
 class Retired(NamedTuple):
@@ -86,7 +69,6 @@ class Directory:
     ) -> None:
         self.kind, self.entries, self.filter, self.vectors = kind, entries, filter_, vectors
         self._memory, self._stride = versions, stride
-        self.words = (kind.key_size + 7) // 8
         self._hash = KeyHash(kind.key_size).of
         self._size = kind.key_size
         self._since = versions[:8].cast("Q")
@@ -181,7 +163,7 @@ class Directory:
     def fill_vectors(self) -> None:
         """With all keys, as far as there is room, after a grace period in which no packet asked
         them."""
-        if self.vectors is None or self._key_count > self.vectors.room:
+        if self.vectors is None or self.vectors.whole or self._key_count > self.vectors.room:
             return
         keys, entries = self.entries.read_all()
         numbers = keys[:, -2].astype(np.int64) << 8 | keys[:, -1]
@@ -306,7 +288,7 @@ class Directory:
         self.slot = self._free_slots.pop()
         order = sorted(self._by_number.values(), key=lambda t: t.best, reverse=True)
         at = self.slot * self._stride
-        self._memory[at : at + self._stride] = self._packed(order)
+        self._memory[at : at + self._stride] = packed(self.kind, order, self._stride)
         for tuple_ in order:
             tuple_.published = tuple_.best
         if self.vectors is not None:
@@ -336,37 +318,15 @@ class Directory:
                 self._dropped.append(tuple_.number)
                 self.dirty = True
 
-    def _packed(self, order: list[Tuple]) -> bytes:
-        parts = [_HEAD.pack(len(order), 0)]
-        pad = bytes(self.words * 8 - self._size)
-        for tuple_ in order:
-            parts.append(_BOUND.pack(*tuple_.best))
-            parts.append(tuple_.mask.to_bytes(self._size, "big") + pad)
-            parts.append((tuple_.number.to_bytes(self._size, "big") + pad)[-8:])
-        return with_flow_mask(self.kind, b"".join(parts), self._stride)
-
     def _read(self) -> None:
         """The tuples of the published version, without keys yet."""
-        if not self.slot:
-            return
-        at = self.slot * self._stride
-        count, _ = _HEAD.unpack_from(self._memory, at)
-        at += _HEAD.size
-        for _ in range(count):
-            bound = _BOUND.unpack_from(self._memory, at)
-            at += _BOUND.size
-            mask = int.from_bytes(self._memory[at : at + self._size], "big")
-            at += self.words * 8
-            # The number stands in the key's last two bytes; what follows in the word is padding.
-            end = at + 8 - (self.words * 8 - self._size)
-            number = int.from_bytes(self._memory[end - 2 : end], "big")
-            at += 8
+        for tuple_ in tuples_in(self.kind, self.published) if self.slot else ():
+            number = tuple_.number
             if number in self._by_number:  # a fixed one
-                self._by_number[number].best = self._by_number[number].published = bound
+                self._by_number[number].best = self._by_number[number].published = tuple_.best
                 continue
-            tuple_ = Tuple(mask, number, 0, bound, bound)
             self._by_number[number] = tuple_
-            self.by_mask.setdefault(mask, []).append(tuple_)
+            self.by_mask.setdefault(tuple_.mask, []).append(tuple_)
             self._next_number = max(self._next_number, number + 1)
         used = set(self._by_number)
         self._numbers = [n for n in range(1, self._next_number) if n not in used]
@@ -384,21 +344,6 @@ class Directory:
         for number, tuple_ in self._by_number.items():
             tuple_.keys += int(counts[number])
             tuple_.best = max(tuple_.best, best(number))
-
-
-def with_flow_mask(kind: RuleKind, directory: bytes, stride: int) -> bytes:
-    """A directory of `stride` bytes with the tuples of another, which may be of a build without the
-    flow cache: whether the cache is used, and the mask of the bits that any rule asks for."""
-    count, _ = _HEAD.unpack_from(directory)
-    width = -(-kind.key_size // 8) * 8
-    tuple_size = _BOUND.size + width + 8
-    tuples = directory[_HEAD.size : _HEAD.size + count * tuple_size]
-    masks = np.frombuffer(tuples, np.uint8).reshape(count, tuple_size)[:, _BOUND.size :][:, :width]
-    made = _HEAD.pack(count, kind.cached and count > UNCACHED) + tuples
-    made = made.ljust(_HEAD.size + kind.tuples * tuple_size, b"\0")
-    if kind.cached:
-        made += np.bitwise_or.reduce(masks, axis=0, initial=0).tobytes()
-    return made.ljust(stride, b"\0")
 
 
 def bests(group: Array, priorities: Array, ranks: Array, count: int) -> Callable[[int], Bound]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Index:
         self._shift = 64 - log
         self._mask, self._most = (-1, spare) if spare else (buckets - 1, min(MOST_BUCKETS, buckets))
         self._log, self._at = log, at
-        self._limit = _FULL * buckets if log < self.kind.index_logs[-1] else self.kind.entries
+        self._limit = _FULL * buckets if log < self.kind.index_logs[-1] else inf
 
     @property
     def root(self) -> int:
@@ -83,25 +84,41 @@ class Index:
 
     def _make_room(self, more: int) -> None:
         """For so many keys more, in the smallest index that takes them."""
-        self._count += more
-        if self._count > self._limit:
-            logs = self.kind.index_logs
-            fits = (n for n in logs if n > self._log and _FULL << n >= self._count)
-            self._change(next(fits, logs[-1]))
-        if self.root and self._root[0] >> INDEX_SHIFT != self.root >> INDEX_SHIFT:
-            self._root[0] = self._root[0] & (1 << INDEX_SHIFT) - 1 | self.root
+        count = self._count + more
+        if count > self._limit and not self._grow(count):
+            self._limit = inf
+        self._count = count
+        if self.root and not self._root[0] >> INDEX_SHIFT:
+            self._show()
 
-    def _change(self, log: int) -> None:
+    def _grow(self, count: int) -> bool:
+        """Whether a larger index has all keys now, and room for so many."""
+        *_, largest = logs = self.kind.index_logs
+        fits = (n for n in logs if n > self._log and (_FULL << n >= count or n == largest))
+        return any(self._change(n) for n in fits)
+
+    def _show(self) -> None:
+        """Packets look in this index from here on."""
+        self._root[0] = self._root[0] & (1 << INDEX_SHIFT) - 1 | self.root
+
+    def _change(self, log: int) -> bool:
         """Put all keys into another index, which nobody reads. If they were chosen to meet there,
         they stay where they are."""
         tags, _, numbers = self._columns()
         numbers, before = numbers[tags > 0], self._log
         hashes = hashes_of(np.ascontiguousarray(self._rows()[numbers, : self._size]))
-        self._use(log)
-        np.frombuffer(self._index, np.uint8)[:] = 0  # of a writer that died here
-        if len(self._lead_to(numbers, hashes)):
+        try:
+            self._use(log)
+            np.frombuffer(self._index, np.uint8)[:] = 0  # of a writer that died here
+            met = self._lead_to(numbers, hashes)
+        except BaseException:
             self._use(before)
-            self._limit = self.kind.entries
+            raise
+        if len(met):
+            self._use(before)
+            return False
+        self._show()
+        return True
 
     # ---- one key ----------------------------------------------------------------------------
 
@@ -113,12 +130,15 @@ class Index:
 
     def add(self, key: bytes, hash_: int, cell: int, bound: Bound) -> bool:
         self._make_room(1)
+        added = False
         try:
             added = self._add(key, hash_, cell, bound)
-        except BaseException:
-            self._count -= 1
-            raise
-        self._count -= not added
+        except NoPlace:
+            if not self._grow(self._count):
+                raise
+            added = self._add(key, hash_, cell, bound)
+        finally:
+            self._count -= not added
         return added
 
     def _add(self, key: bytes, hash_: int, cell: int, bound: Bound) -> bool:
@@ -249,6 +269,8 @@ class Index:
         self._make_room(len(keys))
         self._write_many(number, keys, entries)
         left = self._lead_to(number, hashes)
+        while len(left) and self._grow(self._count):
+            left = left[self._lead_to(number[left], hashes[left])]
         for each in number[left].tolist():
             self._give(each)
         self._count -= len(left)

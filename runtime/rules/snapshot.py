@@ -35,7 +35,6 @@ from ...lang.contract.manifest.manifest import BUCKET_SIZE, Manifest, RuleKind
 from ..base.errors import refused
 from ..kernel.handles import Map
 from .bulk import rows
-from .directory import with_flow_mask
 from .entries import entries_of
 from .errors import of_tables
 from .key_hash import hashes_of
@@ -43,6 +42,7 @@ from .pools import NoRoom
 from .stored import INDEX_SHIFT, SLOT
 from .tables import Table, record_numbers
 from .transaction import Writer
+from .versions import with_flow_mask
 
 Array = npt.NDArray[Any]
 

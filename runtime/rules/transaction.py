@@ -90,7 +90,7 @@ class Writer:
         #: Rules that are gone for every packet, and whose keys are still there.
         self._retired: list[Step] = []
         self._staging = 0  # transactions that are being staged
-        self._broken = False
+        self._broken = self._closed = False
         self.graces = 0
 
     @property
@@ -119,7 +119,7 @@ class Writer:
             if not self._broken:
                 self.settle()
         finally:
-            self._broken = True
+            self._broken = self._closed = True
             # Whoever asks for the revision at this moment is told the last one.
             control, self.control = self.control, memoryview(bytes(self.control)).cast("Q")
             control.release()
@@ -243,6 +243,8 @@ class Writer:
                 left = next(pieces, pieces) is not pieces
                 self._broken = False
                 pause.rest()
+                if self._closed:
+                    return
 
     def forget_changes(self) -> None:
         """No keys were added or removed at an epoch that is not committed."""
@@ -292,6 +294,8 @@ class Writer:
         while self._retired:
             self._reap(_REAP_BATCH)
             pause.rest()
+            if self._closed:
+                return
         if self._gone:
             self.wait()
             self._reclaim_gone()

@@ -69,6 +69,7 @@ class Vectors:
 
     def fill(self, keys: Array, masks: Array, entries: Array) -> None:
         """These are all keys. No packet looked here for a grace period."""
+        assert not self.used
         np.frombuffer(self._memory, np.uint8)[_HEAD:] = 0
         self._begin()
         self.whole = True

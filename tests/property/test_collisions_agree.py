@@ -13,11 +13,10 @@ import pytest
 from agreement import JOINS, Both, loaded
 from compilations import compiled_with
 from helioc.compiler.driver import check_file
-from helioc.compiler.tables import layout
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.rules import directory, key_hash, vectors
+from helioc.runtime.rules import key_hash, vectors, versions
 from helioc.runtime.rules.directory import MOST_NUMBERS
 from small_tables import KINDS, WORLD, frame, requests
 
@@ -30,7 +29,6 @@ def hashed() -> Iterator[None]:
     with compiled_with(HASH_FACTOR=WORST, TURNS=1) as patch:
         patch.setattr(key_hash, "HASH_FACTOR", WORST)
         patch.setattr(key_hash, "_FACTOR", key_hash._FACTOR.dtype.type(WORST))
-        patch.setattr(layout, "_small_indexes", lambda buckets: 1 if buckets > 16 else 0)
         yield
 
 
@@ -46,7 +44,7 @@ def both(request: pytest.FixtureRequest, kernel: None, hashed: None) -> Iterator
 @pytest.mark.parametrize("seed", range(8))
 def test_they_agree(both: Both, seed: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "LOADS_OF_A_MASK", MOST_NUMBERS if way == "by bits" else 0)
-    monkeypatch.setattr(directory, "UNCACHED", 0 if way == "by flow" else MOST_NUMBERS)
+    monkeypatch.setattr(versions, "UNCACHED", 0 if way == "by flow" else MOST_NUMBERS)
     random, book = Random(seed), both.empty()
     made = most = 0
     for _ in range(16):

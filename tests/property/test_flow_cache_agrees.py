@@ -14,12 +14,11 @@ import pytest
 from agreement import JOINS, Both, loaded
 from compilations import compiled_with
 from helioc.compiler.driver import check_file
-from helioc.compiler.tables import layout
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
-from helioc.runtime.rules import directory, vectors
+from helioc.runtime.rules import vectors, versions
 from helioc.runtime.rules.steps import Steps
 from small_tables import WORLD, frame, requests
 
@@ -30,9 +29,8 @@ class Interrupted(Exception):
 
 @pytest.fixture(scope="module")
 def asking() -> Iterator[None]:
-    """Each packet asks, whether or not that helped before it. The first index has two buckets."""
-    with compiled_with(TURNS=1) as patch:
-        patch.setattr(layout, "_small_indexes", lambda buckets: 1 if buckets > 16 else 0)
+    """Each packet asks, whether or not that helped before it."""
+    with compiled_with(TURNS=1):
         yield
 
 
@@ -50,10 +48,10 @@ def both(request: pytest.FixtureRequest, kernel: None, asking: None) -> Iterator
         os.sched_setaffinity(0, before)
 
 
-@pytest.fixture(params=[0, directory.UNCACHED], ids=["always", "many masks"])
+@pytest.fixture(params=[0, versions.UNCACHED], ids=["always", "many masks"])
 def uncached(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Up to so many masks the cache is not asked."""
-    monkeypatch.setattr(directory, "UNCACHED", request.param)
+    monkeypatch.setattr(versions, "UNCACHED", request.param)
     monkeypatch.setattr(vectors, "LOADS_OF_A_MASK", 0)  # or those are asked
     return int(request.param)
 

@@ -276,14 +276,14 @@ class RuleKind(Frozen):
     @property
     def index_size(self) -> int:
         """Buckets of all indexes."""
-        small = self.buckets >> INDEX_STEP - 1 if self.small_indexes else 0
-        return small + self.buckets + self.spare_buckets
+        first = 1 << self.index_at(self.index_logs[-1]) & ~1
+        return first + self.buckets + self.spare_buckets
 
     def index_at(self, log: int) -> int:
         """log2 of the first bucket's number of an index of 2^log buckets; 0 where it is 0."""
         if not self.small_indexes:
             return 0
-        return log - INDEX_STEP + 1 if 1 << log == self.buckets else log
+        return log - INDEX_STEP + 2 if 1 << log == self.buckets else log
 
     @property
     def asked_bytes(self) -> tuple[int, ...]:

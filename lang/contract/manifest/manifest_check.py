@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..base.lists import bytes_of
-from .manifest import MOST_BUCKETS, NEXT_HOP_SIZE, SPREAD_SLOTS, VECTOR_KEYS
+from .manifest import INDEX_STEP, MOST_BUCKETS, NEXT_HOP_SIZE, SPREAD_SLOTS, VECTOR_KEYS
 
 if TYPE_CHECKING:
     from .manifest import Element, Manifest, Match, Member, RuleKind
@@ -139,10 +139,14 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
     if rule.buckets and not (looked_up and rule.buckets in (1 << n for n in range(1, 28))):
         yield f"`buckets` is {rule.buckets}, not a power of two that a kind looked up may have"
-    if rule.small_indexes and rule.index_logs[0] < 1:
-        yield f"`small_indexes` is {rule.small_indexes}, too many for {rule.buckets} buckets"
     if rule.spare_buckets not in (0, MOST_BUCKETS):
         yield f"`spare_buckets` is {rule.spare_buckets}, not 0 or {MOST_BUCKETS}"
+    # Each lies behind the next smaller one and its spare buckets.
+    least = (
+        rule.buckets >> INDEX_STEP * min(rule.small_indexes, 32) if rule.small_indexes > 0 else 0
+    )
+    if rule.small_indexes and not (rule.spare_buckets and least >= MOST_BUCKETS):
+        yield f"`small_indexes` is {rule.small_indexes}, too many for {rule.buckets} buckets"
     if rule.vectors and (rule.vectors % VECTOR_KEYS or not (rule.filter and rule.buckets)):
         yield f"`vectors` is {rule.vectors}, not a multiple of {VECTOR_KEYS}, or has no filter"
     if rule.buckets and rule.entries < rule.cells:

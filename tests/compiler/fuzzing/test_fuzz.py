@@ -43,7 +43,7 @@ from helioc.lang.contract.request.request import Request
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.rules import plans, transaction
+from helioc.runtime.rules import plans, transaction, vectors
 from helioc.runtime.rules.bloom import Filter
 from helioc.runtime.rules.plans import Changes, Plan, Tables
 from helioc.runtime.testrun.kernel_backend import KernelBackend
@@ -248,13 +248,13 @@ def test_a_fault_of_the_compiler_is_found(
 # ---- where rules change -------------------------------------------------------------------------
 
 
-def filter_of_an_update(patch: pytest.MonkeyPatch) -> None:
-    """Keys that come while others go are not noted in the existence filter."""
-    add, attempt, changing = Filter.add, transaction.Writer._attempt, [False]
+def _forget_while_others_go(patch: pytest.MonkeyPatch, of: type) -> None:
+    """`add` does nothing in a request that also removes."""
+    add, attempt, changing = of.add, transaction.Writer._attempt, [False]  # type: ignore[attr-defined]
 
-    def forgetting(self: Filter, hash_: int) -> None:
+    def forgetting(self: object, *given: object) -> None:
         if not changing[0]:
-            add(self, hash_)
+            add(self, *given)
 
     def noticing(self: transaction.Writer, work: Changes, *others: Any) -> None:
         changing[0] = bool(work.removed)
@@ -263,8 +263,19 @@ def filter_of_an_update(patch: pytest.MonkeyPatch) -> None:
         finally:
             changing[0] = False
 
-    patch.setattr(Filter, "add", forgetting)
+    patch.setattr(of, "add", forgetting)
     patch.setattr(transaction.Writer, "_attempt", noticing)
+
+
+def filter_of_an_update(patch: pytest.MonkeyPatch) -> None:
+    """Keys that come while others go are not noted in the existence filter, which packets ask."""
+    patch.setattr(vectors, "LOADS_OF_A_MASK", 0)
+    _forget_while_others_go(patch, Filter)
+
+
+def bits_of_an_update(patch: pytest.MonkeyPatch) -> None:
+    """Keys that come while others go have no bits."""
+    _forget_while_others_go(patch, vectors.Vectors)
 
 
 def records_of_an_update(patch: pytest.MonkeyPatch) -> None:
@@ -283,7 +294,7 @@ def cells_of_a_replacement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plans, "_repointed", lambda *_: [])
 
 
-CHANGES = [filter_of_an_update, records_of_an_update, cells_of_a_replacement]
+CHANGES = [filter_of_an_update, bits_of_an_update, records_of_an_update, cells_of_a_replacement]
 
 
 @pytest.mark.usefixtures("kernel")

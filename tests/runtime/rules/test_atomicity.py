@@ -15,7 +15,7 @@ from helioc.lang.contract.rules.rules import Reference, Rule
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.grace import online_cpus_grace
 from helioc.runtime.kernel.handles import Map
-from helioc.runtime.rules import directory, vectors
+from helioc.runtime.rules import directory, vectors, versions
 from helioc.runtime.rules.plans import Changes
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
@@ -44,7 +44,7 @@ NET, SUBNET = 0x0A020000, 0x0A020300
 @pytest.fixture(autouse=True, params=["by masks", "by the flow cache", "by bit vectors"])
 def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     by_flow, by_bits = (request.param == way for way in ("by the flow cache", "by bit vectors"))
-    monkeypatch.setattr(directory, "UNCACHED", 0 if by_flow else directory.MOST_NUMBERS)
+    monkeypatch.setattr(versions, "UNCACHED", 0 if by_flow else directory.MOST_NUMBERS)
     monkeypatch.setattr(vectors, "LOADS_OF_A_MASK", directory.MOST_NUMBERS if by_bits else 0)
 
 

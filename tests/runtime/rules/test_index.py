@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from random import Random
 from typing import Any
 
@@ -200,6 +200,54 @@ def test_the_smallest_index_that_takes_all() -> None:
     assert {key.tobytes() for key in found} == wanted.keys()
 
 
+def at_the_end(rule: RuleKind, many: int) -> list[bytes]:
+    """Keys of the last bucket of the smallest index: some lie in the spare ones behind it."""
+    hash_, last = KeyHash(rule.key_size).of, (1 << rule.index_logs[0]) - 1
+    found = (key_of(rule, n) for n in count())
+    return list(islice((k for k in found if hash_(k) >> 64 - rule.index_logs[0] == last), many))
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_the_index_that_is_left_stays_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, failed: bool
+) -> None:
+    """Until cell 0 leads to the other: packets find every key, also if that is never."""
+    rule = replace(GROWING, buckets=512, small_indexes=1)
+    memory, wanted = Memory(rule), Wanted()
+    index, keys = memory.open(), at_the_end(rule, 40)
+    add_many(index, wanted, keys, [*range(1, 41)], Random(1))
+    lead_to, seen = Index._lead_to, list[int]()
+
+    def looked(self: Index, *given: Any) -> Any:
+        check(memory, wanted, set())
+        seen.append(1)
+        left = lead_to(self, *given)
+        check(memory, wanted, set())
+        return given[0][:1] if failed else left
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Index, "_lead_to", looked)
+        assert index._grow(200) is not failed
+    assert seen and log(index) == (5 if failed else 9)
+    check(memory, wanted, set())
+    agrees(index, wanted, keys)
+
+
+def test_keys_that_meet_go_into_a_larger_index() -> None:
+    """Rather than under another number of their mask; one by one and by the column."""
+    for alone in (True, False):
+        memory, wanted = Memory(replace(GROWING, buckets=512, small_indexes=1)), Wanted()
+        index, keys = memory.open(), at_the_end(memory.kind, 193)
+        index._limit = 1000  # as if they were fewer
+        if alone:
+            for cell, key in enumerate(keys, start=1):
+                add(index, wanted, key, cell, Random(cell))
+        else:
+            add_many(index, wanted, keys, [*range(1, len(keys) + 1)], Random(1))
+        assert log(index) == 9 and len(wanted) == len(keys)
+        check(memory, wanted, set())
+
+
 @pytest.mark.parametrize("moved", [100, 127])
 def test_killed_while_it_grows(monkeypatch: pytest.MonkeyPatch, moved: int) -> None:
     memory = Memory(GROWING)
@@ -215,6 +263,7 @@ def test_killed_while_it_grows(monkeypatch: pytest.MonkeyPatch, moved: int) -> N
         patched.setattr(Index, "_lead_to", killed)
         add_many(index, {}, late, [128, 129], Random(9))
     check(memory, wanted, set())
+    agrees(index, wanted, [*wanted, *late])  # it may also go on itself
     again = memory.open()
     again.adopt(died=True)
     agrees(again, wanted, [*wanted, *late])

@@ -7,12 +7,12 @@ import struct
 import pytest
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.rules.counters import FlatCounters
-from helioc.runtime.rules.directory import Tuple
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.steps import Steps
 from helioc.runtime.rules.stored import EPOCHS, SLOT
 from helioc.runtime.rules.tables import Table
 from helioc.runtime.rules.transaction import FARTHEST, Writer
+from helioc.runtime.rules.versions import Tuple
 from linx_maps import (
     DROP,
     PASS,
