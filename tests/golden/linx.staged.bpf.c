@@ -314,7 +314,7 @@ struct pdr_record {
 };
 
 RULE_MAPS(pdr, 131073, 131329, 104);
-KEY_MAPS(pdr, 4, 6, 262145, 73760, 256, 8, 4);
+KEY_MAPS(pdr, 4, 6, 262145, 81952, 256, 8, 4);
 FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 24));
 
 static __always_inline void pdr_count(u32 cell, u64 length)
@@ -495,7 +495,7 @@ struct lbr_record {
 };
 
 RULE_MAPS(lbr, 2049, 2305, 168);
-KEY_MAPS(lbr, 1, 2, 2049, 608, 64, 8, 1);
+KEY_MAPS(lbr, 1, 2, 2049, 672, 64, 8, 1);
 FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 5));
 
 static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
