@@ -93,6 +93,13 @@ def seen(here: World, *words: str) -> dict[str, Any]:
     return dict(found)
 
 
+def shown_states(here: World, *words: str) -> list[str]:
+    """Of the overlays that `show` lists: as the agent published them a moment ago."""
+    rows = [line.split() for line in here.ctl(*words, "show", "OVERLAY").splitlines()]
+    assert rows[0] == ["packets", "bytes", "state", "loss", "delay", "jitter", "rule"]
+    return [row[2] for row in rows[1:4]]
+
+
 def states(found: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["health"]["state"] for each in found["overlays"]}
 
@@ -119,13 +126,14 @@ def test_what_an_agent_knows(here: World, lab: Lab) -> None:
         assert [c["name"] for c in view["certificates"]] == ["agent", "authority"]
         assert 360 < view["certificates"][0]["days"] < 366 < view["certificates"][1]["days"]
         # the rules themselves, by name and by kind; and beside the agent
+        for words in ((), ("--local",)):
+            until(
+                lambda w=words: shown_states(here, *w) == ["alive", "dead", "not"],  # type: ignore[misc]
+                "it is published",
+            )
+            assert states(seen(here, *words)) == expected
         (shown,) = json.loads(here.ctl("show", "GRE-WAN2", "--json"))
         assert shown["health"]["state"] == "dead"
-        for words in ((), ("--local",)):
-            rows = [line.split() for line in here.ctl(*words, "show", "OVERLAY").splitlines()]
-            assert rows[0] == ["packets", "bytes", "state", "loss", "delay", "jitter", "rule"]
-            assert [row[2] for row in rows[1:4]] == ["alive", "dead", "not"]
-            assert states(seen(here, *words)) == expected
         (listed,) = json.loads(here.ctl("list", "--json"))
         assert listed["health"]["state"] == "degraded"
         beside = here.ctl("--local", "status")
