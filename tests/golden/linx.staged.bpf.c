@@ -339,8 +339,8 @@ __noinline u32 pdr_by_masks(u64 k0, u64 k1, u64 k2, u64 k3)
 	return s ? pdr_best(s, first_of(&pdr_filter), key, masked) : 0;
 }
 
-/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it says
- * nothing; then pdr_keep is told what the masks say. */
+/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
+ * no valid line; then pdr_keep stores the cell that the masks give. */
 __noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u64 key[] = { k0, k1, k2, k3 };
@@ -515,8 +515,8 @@ __noinline u32 lbr_by_masks(u64 k0)
 	return s ? lbr_best(s, first_of(&lbr_filter), key, masked) : 0;
 }
 
-/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it says
- * nothing; then lbr_keep is told what the masks say. */
+/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
+ * no valid line; then lbr_keep stores the cell that the masks give. */
 __noinline u32 lbr_by_flow(u64 epoch, u64 k0)
 {
 	u64 key[] = { k0 };

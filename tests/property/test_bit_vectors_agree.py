@@ -20,8 +20,6 @@ from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.rules import vectors
-from helioc.runtime.rules.recovery import recover
-from helioc.runtime.rules.transaction import Writer
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
@@ -49,14 +47,6 @@ def tell(both: Both, book: RuleBook, text: str) -> None:
         book.commit(plan)
 
 
-def reopen(both: Both) -> None:
-    """As the next process does."""
-    kernel = both.kernel
-    kernel.writer.close()
-    kernel.writer = Writer(kernel.manifest, kernel.maps, kernel.writer.next_hops, lambda: None)
-    recover(kernel.writer)
-
-
 def used(both: Both) -> list[bool]:
     tables = both.kernel.writer.tables
     return [v.used for name in CACHED if (v := tables[name].vectors) is not None]
@@ -71,7 +61,7 @@ def test_they_agree(both: Both, seed: int) -> None:
             both.agree(book, frame(random), 1)
             asked += sum(used(both))
         if random.random() < 0.2:
-            reopen(both)
+            both.reopen()
     assert asked > 100
 
 
@@ -140,5 +130,5 @@ def test_what_the_bits_say_is_believed(both: Both) -> None:
     memory[kind.filter // 8 + 16 :] = 0
     with pytest.raises(AssertionError):
         both.agree(book, data, 1)
-    reopen(both)
+    both.reopen()
     both.agree(book, data, 1)

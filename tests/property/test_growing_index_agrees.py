@@ -15,7 +15,6 @@ from helioc.compiler.driver import check_file
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.runtime.rules import vectors, versions
 from helioc.runtime.rules.index import Index
-from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
@@ -67,13 +66,6 @@ def agree(both: Both, book: RuleBook, random: Random, last: int, count: int) -> 
         both.agree(book, bytes(Ether() / IP(dst=f"9.9.0.{n % 256}", proto=1) / Raw(b"x" * 20)), 1)
 
 
-def reopen(both: Both) -> None:
-    kernel = both.kernel
-    kernel.writer.close()
-    kernel.writer = Writer(kernel.manifest, kernel.maps, kernel.writer.next_hops, lambda: None)
-    recover(kernel.writer)
-
-
 def logs(both: Both) -> set[int]:
     tables = both.kernel.writer.tables.values()
     return {64 - (table.cells[0] >> 49 & 63) for table in tables}
@@ -87,7 +79,7 @@ def test_they_agree(both: Both) -> None:
         both.tell(book, create(n, n + 1))
         agree(both, book, random, FIT, 4)
     assert logs(both) == {9}
-    reopen(both)
+    both.reopen()
     both.tell(book, create(FIT + 4, 240))
     agree(both, book, random, 240, 12)
     both.tell(book, "; ".join(f"delete HOST {n}; delete ROUTE {n}" for n in range(1, 200)))
@@ -107,7 +99,7 @@ def test_a_writer_that_dies(both: Both, monkeypatch: pytest.MonkeyPatch) -> None
         patched.setattr(Writer, "_undo", lambda *_: None)
         both.tell(book, create(FIT, FIT + 2))
     agree(both, book, random, FIT, 12)
-    reopen(both)
+    both.reopen()
     agree(both, book, random, FIT, 12)
     both.tell(book, create(FIT, FIT + 2))
     assert logs(both) == {9}

@@ -17,6 +17,8 @@ from helioc.lang.contract.world.environment import Environment, Outcome, Rules
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.transaction import Writer
 from helioc.runtime.testrun.private_run import PrivateRun
 from hypothesis import HealthCheck, settings
 from lowered_runs import unit_of
@@ -51,6 +53,13 @@ class Both:
         )
         self.kernel.set_rules(book)
         return book
+
+    def reopen(self) -> None:
+        """Open the kernel's maps again, as the next process does; close this writer at the end."""
+        kernel = self.kernel
+        kernel.writer.close()
+        kernel.writer = Writer(kernel.manifest, kernel.maps, kernel.writer.next_hops, lambda: None)
+        recover(kernel.writer)
 
     def tell(self, book: RuleBook, text: str) -> None:
         """Apply a request to both. Raises Refused where it is refused."""
