@@ -166,7 +166,12 @@ def print_ir(
 @cli.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; fail if it would.")
-def fmt(files: tuple[Path, ...], only_check: bool) -> None:
+@click.option(
+    "--migrate",
+    is_flag=True,
+    help="Put brackets where operators bind otherwise than they did.",
+)
+def fmt(files: tuple[Path, ...], only_check: bool, migrate: bool) -> None:
     """Write files in their canonical form."""
     from ..lang.syntax.parser import parse, read
     from ..lang.syntax.printer import format_program
@@ -175,7 +180,7 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
     changed = []
     for file in files:
         source = read(file)
-        text = format_program(parse(source))
+        text = format_program(parse(source, as_before=migrate))
         if text == source.text:
             continue
         changed.append(file)

@@ -8,7 +8,7 @@ grammar Helio;
 
 // ---- file ------------------------------------------------------------------------------------
 
-file : importLine* (header | pipeline)* EOF ;
+file : importLine* (header | constant | pipeline)* EOF ;
 
 importLine : 'import' module (',' module)* ;
 
@@ -31,11 +31,13 @@ fieldRest : type ('=' sum)? ('{' field* '}')? ;
 
 type : name ('[' sum ']' ('max' number)?)? ;
 
+constant : 'const' name '=' set ;
+
 // ---- pipelines -------------------------------------------------------------------------------
 
 pipeline : 'pipeline' name '{' declaration* '}' ;
 
-declaration : ports | graph | element | rule_ | state | fallback | action | stage | hook | run ;
+declaration : constant | ports | graph | element | rule_ | state | fallback | action | stage | hook | run ;
 
 ports : 'ports' names ;
 
@@ -43,12 +45,12 @@ graph : 'parser' '{' edge* '}' ;
 
 edge
     : edgeName '->' nodeName ('as' name)? ('when' test ('and' test)*)?
-      ('write' literal (',' literal)*)? ('on' (names | 'push'))?
+      ('write' known (',' known)*)? ('on' (names | 'push'))?
     ;
 
 test : name name? '=' range_ ('|' range_)* ;
 
-range_ : literal ('..' literal | '&' literal)? ;
+range_ : known ('..' known | '&' known)? ;
 
 element
     : 'ie' name '=' number ',' name ('|' name)* ('[' number ']')?
@@ -100,13 +102,14 @@ statement
     | 'append' pushed ('/' pushed)* 'behind' nodeName
     | 'pop' ('to' nodeName | popped)
     | 'clamp' name
+    | 'let' name '=' sum
     | 'swap' path ',' path
     | 'forward' path 'via' value
     | 'bridge' path
     | 'queue' sum
     | 'count' name
     | verdict
-    | statementName ('(' name ')' | ('[' number ']')? ('.' step)* '=' sum)
+    | statementName ('(' name ')' | ('[' place ']')? ('.' step)* '=' sum)
     ;
 
 ifElse : 'if' expr block elseBranch* ;
@@ -115,13 +118,15 @@ elseBranch : 'else' ('if' expr)? block ;
 
 matchOn : 'match' path '{' arm* '}' ;
 
-arm : statementName name? '=>' (block | statement) ','? ;
+arm : pattern ('|' pattern)* name? '=>' (block | statement) ','? ;
+
+pattern : (statementName | literal) ('..' known | '/' NUMBER)? ;
 
 otherwise : 'else' block ;
 
 pushed : nodeName ('{' (assign (',' assign)*)? '}')? ;
 
-popped : poppedName ('[' number ']')? ;
+popped : poppedName ('[' place ']')? ;
 
 assign : path '=' sum ;
 
@@ -136,12 +141,21 @@ conjunction : negation ('and' negation)* ;
 negation : 'not'* comparison ;
 
 comparison
-    : sum (('=' | '!=' | '<' | '<=' | '>' | '>=') sum | 'is' name | 'gives' name)* 
+    : sum (('=' | '!=' | '<' | '<=' | '>' | '>=') sum | 'in' set | 'is' name | 'gives' name)*
     ;
 
-sum : product (('+' | '-') product)* ;
+set : '{' member_ (',' member_)* '}' | member_ ;
 
-product : atom (('*' | '&' | '<<' | '>>') atom)* ;
+member_ : sum ('..' sum)? ;                       // a prefix is a `sum`: 10.0.0.0/8
+
+// How tightly each operator binds is in `lang/tree/operators.py`.
+
+sum
+    : factor
+      (('*' | '/' | '%' | '*%' | '+' | '-' | '+%' | '-%' | '+|' | '-|' | '<<' | '>>' | '&' | '^' | '|') factor)*
+    ;
+
+factor : '~'* atom ;
 
 atom : literal | '(' expr ')' | name ('(' arguments? ')' | index? ('.' step)*) ;
 
@@ -155,7 +169,7 @@ arguments : expr (',' expr)* ;
 
 path : nodeName ('.' name)* ;
 
-nodeName : name ('[' number ']')? ;               // `vlan[1]`: the second of a stack
+nodeName : name ('[' place ']')? ;                // `vlan[1]`: the second of a stack
 
 step : name index? ;
 
@@ -163,43 +177,47 @@ index : '[' sum ']' ;
 
 names : name (',' name)* ;
 
-number : NUMBER ;
+number : NUMBER | name ;                          // a name: of a constant
+
+place : NUMBER ;
+
+known : literal | name ;
 
 literal : NUMBER | ADDRESS ;
 
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;

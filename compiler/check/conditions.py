@@ -27,7 +27,7 @@ class Narrowed(NamedTuple):
 
 def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
     match expr:
-        case tree.Unary(operand=operand):
+        case tree.Unary(operator="not", operand=operand):
             inner = narrow(program, operand, state, scope)
             negated = model.Not(inner.condition) if inner.condition else None
             return Narrowed(negated, inner.no, inner.yes)
@@ -44,6 +44,9 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
         case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
             names = StageNames(program, state, scope)
             return Narrowed(names.expressions.compare(expr), state, state)
+        case tree.In():
+            names = StageNames(program, state, scope)
+            return Narrowed(names.expressions.contains(expr), state, state)
         case tree.Is():
             return _is(program, expr, state, scope)
         case tree.Gives():
@@ -56,7 +59,7 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             )
             return Narrowed(None, state, state)
         case tree.Path(parts=(name,)) if (
-            name.text not in scope.names and name.text not in program.rules.known
+            name.text not in (*scope.names, *scope.values) and name.text not in program.rules.known
         ):
             return _present(program, name, state)
         case tree.Path(parts=(name,)) if name.text in program.rules.known:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from .. import model
 from ..model import guards
+from ..model.arithmetic import Interval, interval
 
-#: The least and the greatest number that something may be.
-Interval = tuple[int, int]
 ANY: Interval = (0, (1 << 64) - 1)
 
 
@@ -249,16 +248,7 @@ def number(expr: model.Expr, contents: Contents) -> Interval:
 
 
 def reckoned(operator: str, a: Interval, b: Interval) -> Interval:
-    if operator == "&":
-        same = a[0] == a[1] and b[0] == b[1]
-        return (a[0] & b[0],) * 2 if same else (0, min(a[1], b[1]))
-    if operator in ("<<", ">>") and b[1] > 63:
+    if (operator in ("<<", ">>") and b[1] > 63) or (operator in ("/", "%") and not b[0]):
         return ANY
-    low, high = {
-        "+": lambda: (a[0] + b[0], a[1] + b[1]),
-        "-": lambda: (a[0] - b[1], a[1] - b[0]),
-        "*": lambda: (a[0] * b[0], a[1] * b[1]),
-        "<<": lambda: (a[0] << b[0], a[1] << b[1]),
-        ">>": lambda: (a[0] >> b[1], a[1] >> b[0]),
-    }[operator]()
+    low, high = interval(operator, a, b)
     return (low, high) if low >= 0 and high <= ANY[1] else ANY

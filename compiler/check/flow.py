@@ -11,6 +11,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import ways
 from .ranges import Facts
+from .values import Value
 
 
 class Debt(NamedTuple):
@@ -102,10 +103,12 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """`names`: what match arms and parameters bind; `taken`: names of the model that are in use;
+    """`names`: what match arms and parameters bind; `values`: what `let` named; `taken`: names of
+    the model that are in use;
     `tested`: comparisons that hold here; `applied`: the actions that are being inlined."""
 
     names: dict[str, Bound] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     taken: frozenset[str] = frozenset()
     tested: Facts = field(default_factory=Facts)

@@ -9,7 +9,8 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
 from . import errors
-from .values import Expressions, Value, of_width
+from .expressions import Expressions
+from .values import Value, of_width
 
 MOST_ELEMENTS = 255
 
@@ -70,7 +71,7 @@ class HeaderClauses:
 
     def condition(self, expr: tree.Expr) -> model.Condition | None:
         match expr:
-            case tree.Unary(operand=operand):
+            case tree.Unary(operator="not", operand=operand):
                 inner = self.condition(operand)
                 return model.Not(inner) if inner else None
             case tree.Binary(operator="and" | "or" as operator):
@@ -84,6 +85,8 @@ class HeaderClauses:
                 )
             case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
                 return self.expressions.compare(expr)
+            case tree.In():
+                return self.expressions.contains(expr)
             case tree.Is() | tree.Gives():
                 self.found.add(
                     _clause_reads(

@@ -14,12 +14,12 @@ from .. import model
 from . import errors
 from .edges import CheckedGraph
 from .elements import Elements
+from .expressions import Expressions
 from .header_fields import scalar
 from .kind_gives import Gives, element_twice
 from .kind_matches import Matches
 from .names import RESERVED
 from .packets import PacketNames
-from .values import Expressions
 
 MOST_RULES = 4 << 20
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .. import model
-from .contents import ANY, Contents, Interval, number
+from ..model.arithmetic import Interval
+from .contents import ANY, Contents, number
 from .ranges import Facts, narrowed
 from .values import Value
 

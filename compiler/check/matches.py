@@ -1,24 +1,21 @@
-"""`match`: arms by value or by reference, each covered once and none forgotten."""
+"""`match` on elements: arms by symbol or by reference, each covered once and none forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .changes import Changed
 from .flow import Bound, Fact, Scope, State, bind, unbind
+from .match_numbers import Body, arm_binding, duplicate_arm, match_numbers, not_exhaustive, word
 from .names import RESERVED
 from .ranges import Facts, one_of
 from .stage_names import StageNames
 from .stage_program import Program
-
-#: Checks the block of an arm: what it becomes, and the packets that fall out of its end.
-Body = Callable[[tree.Block, State, Scope], tuple[model.Block, State]]
 
 
 def match(
@@ -26,27 +23,21 @@ def match(
 ) -> Changed:
     names = StageNames(program, state, scope, "match")
     first = written.subject.parts[0].text
-    if first not in scope.names and first not in program.rules.known:
-        value = names.name(written.subject)
-        if value is not None:
-            program.report(
-                _cannot_match(written.subject.span, "not an element of a rule", value.declared)
-            )
-        return Changed(None, _arms_apart(program, written, state))
-    value = names.attribute(written.subject)
+    of_rule = first in scope.names or first in program.rules.known
+    value = names.attribute(written.subject) if of_rule else names.name(written.subject)
     if value is None:
         return Changed(None, _arms_apart(program, written, state))
     subject = value.expr
-    assert isinstance(subject, model.Attribute)
-    element = program.elements.known[subject.element]
-    if element.references:
-        return _match_reference(body, program, written, subject, element, state, scope)
-    if element.symbols:
-        return _match_value(body, program, written, subject, element, state, scope)
-    program.report(
-        _cannot_match(written.subject.span, "neither symbols nor a reference", element.span)
-    )
-    return Changed(None, _arms_apart(program, written, state))
+    if isinstance(subject, model.Attribute):
+        element = program.elements.known[subject.element]
+        if element.references:
+            return _match_reference(body, program, written, subject, element, state, scope)
+        if element.symbols:
+            return _match_value(body, program, written, subject, element, state, scope)
+    matched = match_numbers(body, program, written, value, state, scope)
+    if matched is None:
+        return Changed(None, _arms_apart(program, written, state))
+    return matched
 
 
 def _arms_apart(program: Program, written: tree.MatchOn, state: State) -> State:
@@ -72,31 +63,33 @@ def _covered(
     taken: dict[str, Span] = {}
     misspelt = False
     for arm in written.arms:
-        name = arm.pattern
-        if name.text == "_":
-            covers = [k for k in known if k not in taken]
-            if not covers and written.arms:
-                program.report(_duplicate_arm(name.span, written.arms[0].pattern.span))
+        covers: list[str] = []
+        for name in map(word, arm.patterns):
+            if name.text == "_":
+                rest = [k for k in known if k not in taken]
+                if not rest and written.arms:
+                    program.report(duplicate_arm(name.span, written.arms[0].patterns[0].span))
+            elif name.text not in known:
+                near, help = known, f"its arms are {', '.join(known)}"
+                if name.text in reserved:
+                    near, help = [], f"the element declares it reserved; {help}"
+                program.report(errors.unknown(f"arm of `{what}`", name, near, help))
+                misspelt = True
                 continue
-        elif name.text not in known:
-            near, help = known, f"its arms are {', '.join(known)}"
-            if name.text in reserved:
-                near, help = [], f"the element declares it reserved; {help}"
-            program.report(errors.unknown(f"arm of `{what}`", name, near, help))
-            misspelt = True
-            continue
-        elif name.text in taken:
-            program.report(_duplicate_arm(name.span, taken[name.text]))
-            continue
-        else:
-            covers = [name.text]
-        taken.update(dict.fromkeys(covers, name.span))
-        yield arm, covers
+            elif name.text in taken:
+                program.report(duplicate_arm(name.span, taken[name.text]))
+                continue
+            else:
+                rest = [name.text]
+            taken.update(dict.fromkeys(rest, name.span))
+            covers += rest
+        if covers:
+            yield arm, covers
     missing = [k for k in known if k not in taken]
     if misspelt:
         program.unsure = True
     elif missing:
-        program.report(_not_exhaustive(written.subject.span, what, missing, declared))
+        program.report(not_exhaustive(written.subject.span, what, missing, declared))
         program.unsure = True
 
 
@@ -116,7 +109,7 @@ def _match_value(
     known, what = list(values), written.subject.text
     for arm, covers in _covered(program, written, known, what, element.span, reserved):
         if arm.binding is not None:
-            program.report(_arm_binding(arm.binding, arm.pattern.text))
+            program.report(arm_binding(arm.binding, arm.patterns[0].span.text))
         chosen = tuple(values[c] for c in covers)
         fact = Fact(subject.binding, element.name, chosen)
         tested = Facts(scope.tested, one_of(subject, chosen))
@@ -140,8 +133,9 @@ def _match_reference(
     after: State = frozenset()
     known = list(element.references)
     for arm, covers in _covered(program, written, known, written.subject.text, element.span):
-        if arm.binding is not None and arm.pattern.text == "_":
-            program.report(_arm_binding(arm.binding, "_"))
+        several = len(arm.patterns) > 1 or word(arm.patterns[0]).text == "_"
+        if arm.binding is not None and several:
+            program.report(arm_binding(arm.binding, arm.patterns[-1].span.text))
         for kind in covers:
             made, left = _reference_arm(body, program, arm, kind, state, scope)
             arms.append(made)
@@ -154,10 +148,10 @@ def _reference_arm(
 ) -> tuple[model.ReferenceArm, State]:
     word = arm.binding.text if arm.binding else kind.lower()
     if arm.binding:
-        _check_free(program, arm.binding, scope)
+        check_free(program, arm.binding, scope)
     name = scope.fresh(word)
     if kind != "port":
-        program.alone.setdefault(kind, arm.pattern.span)
+        program.alone.setdefault(kind, arm.patterns[0].span)
     within = replace(scope, taken=scope.taken | {name})
     if arm.binding:
         within = replace(within, names={**scope.names, word: Bound(name, kind, arm.binding.span)})
@@ -165,56 +159,21 @@ def _reference_arm(
     return model.ReferenceArm(kind, name, made), unbind(left, name)
 
 
-def _check_free(program: Program, name: tree.Name, scope: Scope) -> None:
-    if name.text in scope.names:
+def check_free(program: Program, name: tree.Name, scope: Scope) -> bool:
+    """Whether a name means nothing here; says what it means."""
+    if name.text in scope.values:
+        declared = scope.values[name.text].declared
+        program.report(errors.name_taken(name, "a value of the packet", declared))
+    elif name.text in scope.names:
         program.report(errors.name_taken(name, "a rule or port", scope.names[name.text].span))
     elif name.text in RESERVED:
         program.report(errors.name_taken(name, RESERVED[name.text]))
     elif name.text in program.rules.known:
         program.report(errors.name_taken(name, "a rule kind", program.rules.known[name.text].span))
+    elif name.text in program.states:
+        program.report(errors.name_taken(name, "a state", program.states[name.text].span))
     elif node := next((n for n in program.checked.graph.nodes if n.name == name.text), None):
         program.report(errors.name_taken(name, "a node of the parse graph", node.span))
-
-
-# ---- errors ---------------------------------------------------------------------------------
-
-
-def _not_exhaustive(span: Span, what: str, missing: Sequence[str], where: Span) -> Diagnostic:
-    return error(
-        "H0274",
-        f"this match does not say what happens for {listed(missing)}",
-        (span, f"{', '.join(missing)} missing"),
-        (where, f"`{what}` is declared here"),
-        help=f"add arms for {listed(missing)}, or `_ => …` for the rest",
-    )
-
-
-def _duplicate_arm(again: Span, first: Span) -> Diagnostic:
-    return error(
-        "H0275",
-        "this arm is never taken",
-        (again, "covered already"),
-        (first, "by this arm"),
-        help="remove one of the two",
-    )
-
-
-def _cannot_match(span: Span, why: str, where: Span | None) -> Diagnostic:
-    labels = [(span, why)]
-    if where is not None:
-        labels.append((where, "declared here"))
-    return error(
-        "H0276",
-        f"`{span.text}` cannot be matched on",
-        *labels,
-        help="match an element with symbols, or one that is a reference; compare others by `if`",
-    )
-
-
-def _arm_binding(binding: tree.Name, pattern: str) -> Diagnostic:
-    return error(
-        "H0277",
-        f"the arm `{pattern}` binds nothing",
-        (binding.span, "a symbol stands for a number"),
-        help="only a reference is bound by its arm, as in `port p => …`: remove the name",
-    )
+    else:
+        return True
+    return False

@@ -8,7 +8,8 @@ from .. import model
 from ..model.checksums import LAYER4
 from . import errors
 from .edges import CheckedGraph
-from .values import KINDS, Expressions, Value, of_width
+from .expressions import Expressions
+from .values import KINDS, Value, of_width
 
 
 class PacketNames:

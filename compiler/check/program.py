@@ -16,6 +16,7 @@ from .flow import Scope, State, at_arrival, unbind
 from .headers import CheckedHeader, check_header
 from .hooks import HOOKS, check_hooks
 from .kinds import Rules, collect_kinds
+from .lets import known_behind
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
@@ -32,7 +33,7 @@ def check(
     """The pipeline of the file. `load` reads imported files; warnings are left in `found`. Raises
     `Refused` with everything that is wrong, in source order."""
     found = Diagnostics() if found is None else found
-    known, complete = visible_headers(program, load, found)
+    program, known, complete = visible_headers(program, load, found)
     headers = {name: check_header(k, found) for name, k in known.items()}
     for again in program.pipelines[1:]:
         found.add(
@@ -195,10 +196,11 @@ class _PipelineChecker:
             else frozenset()
         )
         made = []
+        scope = Scope(taken=frozenset(program.rules.known))
         for i, stage in enumerate(order):
-            body, state = block(
-                program, stage.body, state, Scope(taken=frozenset(program.rules.known))
-            )
+            body, state = block(program, stage.body, state, scope)
+            for statement in stage.body.statements:
+                scope = known_behind(program, statement, scope)
             for name in program.states:  # what was recalled is not carried on to the next stage
                 state = unbind(state, name)
             made.append(model.Stage(stage.name.text, body, stage.doc, stage.span))

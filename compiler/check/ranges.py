@@ -118,7 +118,7 @@ def _const(value: int) -> model.Const:
 def _is_lasting(comparison: model.Compare) -> bool:
     """Whether only an assignment, or another rule that is found, can change what is compared."""
     kinds = model.Compare | model.Packet | model.Const | model.Arithmetic
-    rules = model.Attribute | model.Count
+    rules = model.Attribute | model.Count | model.Local | model.FrameLength
     return all(isinstance(part, kinds | rules) for part in walk(comparison))
 
 

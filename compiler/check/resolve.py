@@ -12,6 +12,7 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused, did_you_m
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Source
 from . import errors
+from .constants import constants_of, with_constants
 
 #: Reads and parses the file at a path; raises `Refused`.
 Load = Callable[[Path], tree.Program]
@@ -74,8 +75,10 @@ def _standard_file(path: Path) -> tree.Program:
 
 
 class Visible(NamedTuple):
-    """Headers by name; `complete` is False if an import failed."""
+    """The file with values in place of constants; headers by name; `complete` is False if an import
+    failed."""
 
+    program: tree.Program
     known: dict[str, Known]
     complete: bool
 
@@ -84,7 +87,7 @@ def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Vi
     """The headers of the file and of the files it imports (not of those that these import)."""
     files = _Files(load, found)
     here = program.source.path
-    files.follow(program, (here.resolve(),) if here else ())
+    program = files.follow(program, (here.resolve(),) if here else ())
     known: dict[str, Known] = {}
     for header in program.headers:
         _declare(known, Known(header, _is_standard(program.source), None), found)
@@ -93,7 +96,7 @@ def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Vi
         for header in other.headers if other else ():
             standard = other is not None and _is_standard(other.source)
             _declare(known, Known(header, standard, imported), found)
-    return Visible(known, all(id(i) in files.imported for i in program.imports))
+    return Visible(program, known, all(id(i) in files.imported for i in program.imports))
 
 
 def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
@@ -122,7 +125,8 @@ class _Files:
         self.programs: dict[Path, tree.Program | None] = {}
         self.imported: dict[int, tree.Program] = {}
 
-    def follow(self, program: tree.Program, chain: tuple[Path, ...]) -> None:
+    def follow(self, program: tree.Program, chain: tuple[Path, ...]) -> tree.Program:
+        """The file with values in place of constants, its own and those that it imports."""
         seen: dict[Path, tree.Import] = {}
         for imported in program.imports:
             path = _locate(imported.path, program.source)
@@ -137,6 +141,9 @@ class _Files:
             other = self.read(imported, path, program.source, chain)
             if other is not None:
                 self.imported[id(imported)] = other
+        others = (self.imported[id(i)] for i in program.imports if id(i) in self.imported)
+        around = constants_of((c for o in others for c in o.constants), {}, self.found)
+        return with_constants(program, around, self.found)
 
     def read(
         self, imported: tree.Import, path: Path, source: Source, chain: tuple[Path, ...]
@@ -156,8 +163,8 @@ class _Files:
         except Refused as refused:
             self.found.extend(refused.diagnostics)
             return None
+        program = self.follow(program, (*chain, path))
         self.programs[path] = program
-        self.follow(program, (*chain, path))
         return program
 
 

@@ -10,11 +10,12 @@ from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from . import errors
+from .expressions import Expressions
 from .flow import roles_of
 from .packets import PacketNames, hash_call
 from .rule_names import RuleNames
 from .stage_lists import SaidItems, count, items
-from .values import KINDS, WIDEST, Expressions, Value, of_width
+from .values import KINDS, WIDEST, Value, of_width
 
 
 class StageNames(RuleNames):
@@ -65,9 +66,13 @@ class StageNames(RuleNames):
             return self.attribute(path) if path.index is None else self.listed(path, path.index)
         if first in self.program.states:
             return self.recalled(path)
+        if first in self.scope.values:
+            return self.named(path)
         if path.text == "port":
             return of_width(model.Arrival(), 32, "uint", path.span, "`port`", None)
         packets = PacketNames(self.program.checked, self.program.found)
+        if path.text == "frame.length" and "frame" not in packets.nodes:
+            return of_width(model.FrameLength(), 32, "uint", path.span, "`frame.length`", None)
         if first != "l4" and first not in packets.nodes:
             self.unknown(path.parts[0])
             return None
@@ -83,6 +88,14 @@ class StageNames(RuleNames):
             return replace(value, expr=replace(value.expr, maybe_absent=True))
         self.present(node, path.span)
         return value
+
+    def named(self, path: tree.Path) -> Value | None:
+        """What a `let` named."""
+        known = self.scope.values[path.parts[0].text]
+        if len(path.parts) > 1 or path.index is not None:
+            self.program.report(_no_parts(path.span, known))
+            return None
+        return replace(known, span=path.span)
 
     def maybe_absent(self, node: str) -> bool:
         """Whether some packet lacks the node, and none has it by a push."""
@@ -197,4 +210,16 @@ def _not_recalled(span: Span, state: str, ever: Span | None) -> Diagnostic:
         f"`{state}` may hold nothing here",
         *labels,
         help=f"recall it in this stage: `recall {state}(…) else {{ … }}`",
+    )
+
+
+def _no_parts(span: Span, known: Value) -> Diagnostic:
+    labels = [(span, "asks for a part of it")]
+    if known.declared is not None:
+        labels.append((known.declared, "named here"))
+    return error(
+        "H0365",
+        f"{known.what} is a value, and has no parts",
+        *labels,
+        help="name the part itself by `let`, or cut it out: `value >> 8 & 0xff`",
     )

@@ -13,6 +13,7 @@ from .edges import CheckedGraph
 from .elements import Elements
 from .flow import State, World
 from .kinds import Rules
+from .values import Value
 
 
 @dataclass
@@ -35,6 +36,8 @@ class Program:
     missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
     pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
     pushed: dict[str, list[Contents]] = field(default_factory=dict)  # what pushes wrote of a node
+    lets: dict[Span, Value] = field(default_factory=dict)  # by the statement
+    locals: dict[str, tuple[int, str]] = field(default_factory=dict)  # width and kind, by name
     applied: set[str] = field(default_factory=set)
     steps: int = 0  # statements of inlined actions
     unsure: bool = False  # something was left out: do not hold what is missing against the user

@@ -13,6 +13,7 @@ from .actions import apply
 from .changes import Changed
 from .conditions import narrow
 from .flow import Change, Scope, State, bind, unbind
+from .lets import known_behind, let
 from .lookups import choose, find, leads_to
 from .matches import match
 from .ranges import Facts, contradict, implied, one_of
@@ -36,7 +37,7 @@ def block(
             program.report(_unreachable(each.span, ending))
             break
         changed = statement(program, each, state, scope)
-        state = changed.state
+        state, scope = changed.state, known_behind(program, each, scope)
         if len(state) > MOST_CLASSES:
             program.report(_too_many_classes(each.span, MOST_CLASSES))
             state = frozenset()
@@ -132,6 +133,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return ways_out.bridge(program, written, state, scope)
         case tree.Queue():
             return ways_out.queue(program, written, state, scope)
+        case tree.Let():
+            return let(program, written, state, scope)
         case tree.Count():
             return Changed(model.Counted(written.reason.text, written.span), state)
         case tree.Verdict():

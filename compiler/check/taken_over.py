@@ -9,7 +9,7 @@ from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..model import Node
-from .contents import Interval
+from ..model.arithmetic import Interval
 from .flow import Scope
 from .ranges import narrowed
 from .read_as import in_hexadecimal, read_by, same_bits, shown

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from ...lang.text.source import Span
 from .. import model
+from ..model.arithmetic import Interval
 from ..model.checksums import NETWORK
 from ..model.header_sizes import first_field, solved, worked_out
 from ..model.parse_graph import writable
 from .contents import (
     Contents,
-    Interval,
     number,
     reckoned,
     unknown,

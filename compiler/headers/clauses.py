@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..ir.expr import Call, Cast, binary
 from ..ir.expr import Expr as Made
-from ..ir.types import U64
+from ..ir.expr_builders import choose
+from ..ir.types import U64, Int
 from ..ir.values import Value, constant
 from ..model import Arithmetic, Const, Expr, Header, Own
 from .context import Context
@@ -25,8 +26,16 @@ def clause(context: Context, expr: Expr, pointer: Made, header: Header) -> Value
 
 
 def arithmetic(context: Context, expr: Arithmetic, a: Value, b: Value) -> Value:
-    """In 64 bits; a card multiplies by a function of its own."""
+    """In 64 bits, or the more that it has; a card multiplies by a function of its own."""
     shifts = any(isinstance(e, Const) and e.value.bit_count() < 2 for e in (expr.left, expr.right))
     if context.card and expr.operator == "*" and not shifts and max(a.width, b.width) <= 32:
         return Value(Call("times", (a.host(), b.host()), U64), 64)
-    return Value(binary(expr.operator, Cast(U64, a.host()), b.host()), 64)
+    width = max(64, expr.width)
+    left, right = Cast(Int(width), a.host()), b.host()
+    match expr.operator:
+        case "min":
+            return Value(choose(left < right, left, right), width)
+        case "-|":
+            return Value(choose(left > right, binary("-", left, right), 0), width)
+        case operator:
+            return Value(binary(operator, left, right), width)

@@ -18,21 +18,13 @@ from ..model import (
     Not,
     Or,
 )
+from ..model.arithmetic import COMPUTED
 
 #: Reads a leaf: a field, an attribute, a layer 4 port, a hash.
 Read = Callable[[Expr], int]
 #: Decides a leaf condition: presence, locality, the port's role.
 Ask = Callable[[Condition], bool]
 
-_WRAP = (1 << 64) - 1
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "&": operator.and_,
-    "<<": lambda a, b: a << (b & 63),
-    ">>": lambda a, b: a >> (b & 63),
-}
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -49,7 +41,7 @@ def evaluate(expr: Expr, read: Read) -> int:
         return expr.value
     if isinstance(expr, Arithmetic):
         left, right = evaluate(expr.left, read), evaluate(expr.right, read)
-        return _ARITHMETIC[expr.operator](left, right) & _WRAP
+        return COMPUTED[expr.operator](left, right) & (1 << max(64, expr.width)) - 1
     return read(expr)
 
 

@@ -27,6 +27,7 @@ from ..model import (
     IfGives,
     Inline,
     Item,
+    Let,
     MatchReference,
     MatchValue,
     Packet,
@@ -170,6 +171,8 @@ class _Run(Verdicts):
                 self._forward(s)
             case Bridge():
                 self._bridge(s)
+            case Let(local, value):
+                self.locals[local.name] = self.value(value)
             case Queue():
                 self.queue = self.value(s.number)
                 self.step("queue", "queue", TracedValue("queue", self.queue))

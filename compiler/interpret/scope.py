@@ -17,6 +17,7 @@ from ..model import (
     Expr,
     First,
     Found,
+    FrameLength,
     Hash,
     IsFragment,
     IsLimited,
@@ -25,6 +26,7 @@ from ..model import (
     Item,
     Layer4,
     Listed,
+    Local,
     Match,
     Packet,
     Pipeline,
@@ -71,6 +73,8 @@ class Scope:
     ) -> None:
         self.states, self.reached, self.tunnels = states, reached, tunnels
         self.recalled: dict[str, dict[str, int]] = {}
+        self.locals: dict[str, int] = {}
+        self.length = len(frame)
         self.pipeline, self.environment, self.rules = pipeline, environment, rules
         self.arrival, self.parsed = arrival, parsed
         self.packet = Rewriting(pipeline, frame, parsed, self._changed, missing)
@@ -199,6 +203,10 @@ class Scope:
                 return self._layer4(expr.which)
             case Arrival():
                 return self.arrival.number
+            case FrameLength():
+                return self.length
+            case Local(name):
+                return self.locals[name]
             case Recalled():
                 return self.recalled[expr.state][expr.slot]
             case Attribute():

@@ -79,6 +79,7 @@ class Unit(Frozen):
     target: Literal["host", "nfp", "tc"] = "host"
     constants: tuple[tuple[str, int], ...] = ()  # names of numbers
     kept_plain: tuple[str, ...] = ()  # numbers in the state that a stage uses
+    locals: tuple[tuple[str, int], ...] = ()  # of it, what `let` named, and their bits
     asks_local: tuple[
         str, ...
     ] = ()  # kinds of addresses that are asked whether they are the host's

@@ -22,6 +22,7 @@ from ..model import (
     If,
     IfGives,
     Inline,
+    Let,
     MatchReference,
     MatchValue,
     Pop,
@@ -41,7 +42,7 @@ from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
 from .states import recall, remember
-from .values import value
+from .values import local_state, value
 
 #: Branches among which clang looks for reads of the same; a compilation of 128 took a second.
 MOST_TOGETHER = 32
@@ -99,6 +100,8 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
         case Bridge():
             bridge(site, s)
             return None
+        case Let(local, read):
+            site.writer.set(local_state(local), value(site, read).host())
         case Queue(number):
             site.writer.set(site.state("queue"), 1 + value(site, number).host())
             trace.queue(site)

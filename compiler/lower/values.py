@@ -21,11 +21,13 @@ from ..model import (
     Expr,
     Field,
     First,
+    FrameLength,
     Hash,
     Header,
     Item,
     Layer4,
     Listed,
+    Local,
     Own,
     Packet,
     Recalled,
@@ -53,8 +55,12 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return Value(Cast(raw(16), as_bytes(site.state("l4")) >> shift), 16)
         case Arrival():
             return Value(Call("arrival_port", (CTX,)), 32)
+        case FrameLength():
+            return Value(Cast(U32, site.state("length")), 32)
         case Recalled():
             return _recalled(site, expr)
+        case Local():
+            return Value(local_state(expr), bytes_of(expr.width) * 8)
         case Attribute():
             return attribute(site, expr)
         case Listed(source, index, most):
@@ -68,6 +74,11 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return _first(site, expr)
         case Hash(arguments):
             return _hash(site, arguments)
+
+
+def local_state(local: Local) -> State:
+    """Where what a `let` named is kept, in this program and in later ones."""
+    return State(f"let_{local.name}_", Int(bytes_of(local.width) * 8))
 
 
 def _recalled(site: LoweringContext, expr: Recalled) -> Value:

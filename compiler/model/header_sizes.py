@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from . import TAIL, Arithmetic, Const, Expr, Header, Own
+from .arithmetic import COMPUTED
 from .checksums import is_checksum
 
 
@@ -54,20 +55,7 @@ def _evaluated(expr: Expr, values: dict[str, int]) -> int:
         case Own(name):
             return values.get(name, 0)
         case Arithmetic(operator, left, right):
-            a, b = _evaluated(left, values), _evaluated(right, values)
-            match operator:
-                case "+":
-                    return a + b
-                case "-":
-                    return a - b
-                case "*":
-                    return a * b
-                case "&":
-                    return a & b
-                case "<<":
-                    return a << b
-                case ">>":
-                    return a >> b
+            return COMPUTED[operator](_evaluated(left, values), _evaluated(right, values))
     raise AssertionError(f"{expr} stands in no header")
 
 

@@ -19,8 +19,12 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"l4.{which}"
         case m.Arrival():
             return "port"
+        case m.FrameLength():
+            return "frame.length"
         case m.Given():
             return "given"
+        case m.Local(name):
+            return name
         case m.Recalled(state, slot):
             return f"{state}.{slot}"
         case m.Attribute(binding, _, element):
@@ -29,6 +33,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"{expression(source)}[{expression(index)}]"
         case m.Count(source):
             return f"count({expression(source)})"
+        case m.Arithmetic("min", left, right):
+            return f"min({expression(left)}, {expression(right)})"
         case m.Arithmetic(operator, left, right):
             return f"({expression(left)} {operator} {expression(right)})"
         case m.First(options):

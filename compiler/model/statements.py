@@ -7,7 +7,7 @@ from typing import Literal
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .conditions import Condition
-from .values import Attribute, Expr, Item, Items, Listed, Packet, PortOf, Recalled
+from .values import Attribute, Expr, Item, Items, Listed, Local, Packet, PortOf, Recalled
 
 
 class Block(Frozen):
@@ -182,6 +182,14 @@ class Bridge(Frozen):
     span: Span
 
 
+class Let(Frozen):
+    """A value of the packet, kept under a name until it leaves."""
+
+    local: Local
+    value: Expr
+    span: Span
+
+
 class Queue(Frozen):
     """From here on, if the packet passes, it goes to this receive queue (0..255)."""
 
@@ -234,6 +242,7 @@ Statement = (
     | ClampMss
     | Forward
     | Bridge
+    | Let
     | Queue
     | Counted
     | Verdict

@@ -56,6 +56,12 @@ class Arrival(Frozen):
     width: int = 32
 
 
+class FrameLength(Frozen):
+    """Bytes of the frame as it came, without its check sequence."""
+
+    width: int = 32
+
+
 class Given(Frozen):
     """What a rule matches is no field of the packet: each `find` gives the value."""
 
@@ -70,6 +76,14 @@ class Recalled(Frozen):
     width: int
     kind: Kind = "uint"
     port: bool = False
+
+
+class Local(Frozen):
+    """What a `let` named, as it was then. `name`: of all that are read at one place another."""
+
+    name: str
+    width: int
+    kind: Kind = "uint"
 
 
 class Attribute(Frozen):
@@ -126,10 +140,18 @@ class PortOf(Frozen):
     source: str | Attribute | Recalled
 
 
+Operator = Literal["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "min", "-|"]
+
+
 class Arithmetic(Frozen):
-    operator: Literal["+", "-", "*", "&", "<<", ">>"]
+    """In unsigned numbers of 64 bits, or of `width` where that is more (IPv6 addresses, of which
+    only bits are computed). `min` and `-|` (0 where it would be less) are what saturates."""
+
+    operator: Operator
     left: Expr
     right: Expr
+    width: int = 64
+    kind: Kind = "uint"
 
 
 class Hash(Frozen):
@@ -141,6 +163,6 @@ class Hash(Frozen):
 
 
 Expr = (
-    Const | Own | Packet | Item | Layer4 | Arrival | Recalled | Attribute | Listed | Count
-    | Arithmetic | Hash | First
+    Const | Own | Packet | Item | Layer4 | Arrival | FrameLength | Recalled | Local | Attribute
+    | Listed | Count | Arithmetic | Hash | First
 )  # fmt: skip

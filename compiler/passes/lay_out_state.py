@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..ir.expr import Expr, Number, State
 from ..ir.nodes import Body, ForgetPlaces
 from ..ir.rewrite import rewritten
+from ..ir.types import Int, bits_of
 from ..ir.unit import NodeState, Unit, with_functions
 from ..ir.walk import expressions
 
@@ -25,11 +26,18 @@ def lay_out_state(unit: Unit) -> Unit:
         for n in unit.nodes
         if {f"{n.name}_h", f"{n.name}_at"} & used
     )
+    types = {x.member: x.type for x in every}
+    locals_ = tuple(
+        (member, bits_of(types[member]))
+        for member in sorted(used)
+        if member.startswith("let_") and isinstance(types.get(member), Int)
+    )
     kept_plain = tuple(sorted(used & _NUMBERS))
     places = {f"{n.name}_at" for n in nodes}
     made = [replace(f, body=_forgetting(f.body, places)) for f in unit.functions]
     unit = with_functions(unit, made)
-    return _with_constants(replace(unit, nodes=nodes, kept_plain=kept_plain))
+    unit = replace(unit, nodes=nodes, kept_plain=kept_plain, locals=locals_)
+    return _with_constants(unit)
 
 
 def _forgetting(body: Body, places: set[str]) -> Body:

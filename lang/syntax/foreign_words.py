@@ -21,11 +21,11 @@ SIGNS = {
     "drop (": _ALONE,
     "pass (": _ALONE,
     "count (": "write `count NAME`",
+    "in {": "a condition asks for a set, `if a in { 6, 17 }`; a guard lists values, `a = 6 | 17`",
     "is not": "write `not` in front: `not user.dst is local`",
+    "not in": "write `not` in front: `not a in { 6, 17 }`",
     "=> }": "an arm that does nothing is `{}`, as in `_ => {}`",
     "via ADDRESS": "a next hop is a field, or an element of a rule: `forward P via user.dst`",
-    "ADDRESS /": "compare with both ends, `10.0.0.0 <= a and a <= 10.255.255.255`; a rule matches "
-    "prefixes (`lpm`)",
 }
 
 #: Where statements may stand, read as a name.
@@ -38,6 +38,7 @@ WORDS = {
     "accept": "write `pass`",
     "apply": "write `find R else {…}` to look up a rule; stages run in the order of `run`",
     "break": _VERDICT,
+    "const": "constants stand beside the stages; a value of the packet is named by `let`",
     "continue": _VERDICT,
     "exit": _VERDICT,
     "extract": _PARSER,

@@ -20,8 +20,8 @@ _TOKEN = re.compile(
     | (?P<ADDRESS>[0-9]\w*(?:\.\w+)+ | [0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:]*)
     | (?P<NUMBER>[0-9]\w*)
     | (?P<IDENT>[A-Za-z_]\w*)
-    | (?P<SIGN>->|=>|\.\.|!=|<=|>=|<<|>>|[{}()\[\]:=,|&/.<>+*-])
-    | (?P<STRAY>[^\w \t\r\n{}()\[\]:=,|&/.<>+*!-]+ | .)""",
+    | (?P<SIGN>->|=>|\.\.|!=|<=|>=|<<|>>|[+*-]%|[+-]\||[{}()\[\]:=,|&/.<>+*%^~-])
+    | (?P<STRAY>[^\w \t\r\n{}()\[\]:=,|&/.<>+*%^~!-]+ | .)""",
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
 _OPEN = {"{": "}", "(": ")", "[": "]"}
@@ -142,7 +142,7 @@ def _match_brackets(out: Lexed, source: Source) -> None:
     for token in out.tokens:
         kind, word, before = token.kind, before, token.text
         if kind in _OPEN:
-            if kind == "{" and word != "in":  # never inside other brackets, but for sets (H0119)
+            if kind == "{" and word != "in":  # never inside other brackets, but for sets
                 _close_inner(out, source, open_, token)
             token.depth = len(open_)
             open_.append(token)
@@ -210,7 +210,6 @@ _INSTEAD = {
     "'": "names and values stand without quotes",
     "`": "names and values stand without quotes",
     "!": "write `not` for a negation, `!=` for a comparison",
-    "~": "write `not` for a negation",
     "?": "write `if` … `else` …",
     "\ufeff": "a byte order mark may only stand at the beginning of the file",
     "\u00a0": "this is a no-break space: write an ordinary one",

@@ -43,8 +43,9 @@ _ITEM_RULES = frozenset(map(HelioParser.ruleNames.index, _ITEMS))
 _LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATNState
 
 
-def parse(source: Source) -> Program:
-    """The tree of `source`. Raises `Refused` with every syntax error found."""
+def parse(source: Source, as_before: bool = False) -> Program:
+    """The tree of `source`. Raises `Refused` with every syntax error found. `as_before`: operators
+    bind as they did before they did as in P4-16, for `fmt --migrate`."""
     lexed = lex(source)
     found = Diagnostics(lexed.errors)
     if len(lexed.tokens) > MOST_TOKENS:
@@ -61,7 +62,7 @@ def parse(source: Source) -> Program:
         found.extend(strategy.errors)
         context = None
     if context is not None:
-        program, errors_of_tree = build(source, lexed, context)
+        program, errors_of_tree = build(source, lexed, context, as_before)
         found.extend(errors_of_tree)
     found.found.sort(key=lambda d: d.span.start if d.span else 0)
     found.stop_if_errors()

@@ -22,18 +22,13 @@ class Planned(Frozen):
 _METERED = "`counts packets, bytes` of a rule measures; a controller may then change what it gives"
 _COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
 _EVENTS = "`count NAME` counts; `helioctl show` lists what `remember` left in a state"
-_VALUES = "write the value where it is used, or let a rule give it"
 
 PLANNED = {
     "ages": Planned(("clause",), "rules do not age yet",
                     "a controller deletes rules; entries of a `state` age"),
-    "const": Planned((), "values have no names yet", _VALUES),
     "emit": Planned((), "packets raise no events yet", _EVENTS),
     "event": Planned((), "packets raise no events yet", _EVENTS),
     "flood": Planned((), "packets are not copied yet", _COPIES),
-    "in": Planned(("condition",), "there are no sets of values yet",
-                  "compare with each: `a = 6 or a = 17`; a rule matches prefixes and ranges"),
-    "let": Planned((), "values have no names yet", _VALUES),
     "meter": Planned(("condition",), "there are no meters yet",
                      _METERED),
     "meters": Planned(("clause",), "rules have no meters yet", _METERED),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .. import tree
 from ..tree import Expr, Field, Name
+from ..tree.operators import BINDS, BOUND
 
 # How tightly things bind, as the grammar nests them.
-_OR, _AND, _NOT, _COMPARISON, SUM, _PRODUCT, _ATOM = range(1, 8)
-_LEVELS = {"or": _OR, "and": _AND, "+": SUM, "-": SUM} | dict.fromkeys("*&", _PRODUCT)
-_LEVELS |= dict.fromkeys(("<<", ">>"), _PRODUCT)
+_OR, _AND, _NOT, _COMPARISON, SUM = range(1, 6)
+_LEVELS = {"or": _OR, "and": _AND} | {word: SUM - 1 + level for word, level in BINDS.items()}
+_COMPLEMENT, _ATOM = 20, 21
 
 
 def expr(node: Expr, least: int = 0) -> str:
@@ -27,10 +28,17 @@ def value(node: Expr) -> str:
 def _expr(node: Expr) -> tuple[int, str]:
     if isinstance(node, tree.Binary):
         level = _LEVELS.get(node.operator, _COMPARISON)
-        left = expr(node.left, level + (level == _COMPARISON))
-        return level, f"{left} {node.operator} {expr(node.right, level + 1)}"
+        left = _operand(node, node.left, level + (level == _COMPARISON), 0)
+        right = _operand(node, node.right, level + 1, 1)
+        if node.operator == "/" and isinstance(node.left, tree.Address):
+            return level, f"{left}/{right}"
+        return level, f"{left} {node.operator} {right}"
+    if isinstance(node, tree.Unary) and node.operator == "~":
+        return _COMPLEMENT, f"~{expr(node.operand, _COMPLEMENT)}"
     if isinstance(node, tree.Unary):
         return _NOT, f"not {expr(node.operand, _NOT)}"
+    if isinstance(node, tree.In):
+        return _COMPARISON, f"{expr(node.subject, SUM)} in {set_(node.members)}"
     if isinstance(node, tree.Is):
         return _COMPARISON, f"{node.subject.text} is {node.what.text}"
     if isinstance(node, tree.Gives):
@@ -40,6 +48,31 @@ def _expr(node: Expr) -> tuple[int, str]:
     if isinstance(node, tree.Path) and node.index is not None:
         return _ATOM, f"{names(node.parts, '.')}[{value(node.index)}]"
     return _ATOM, node.text
+
+
+def _operand(parent: tree.Binary, node: Expr, least: int, more: int) -> str:
+    """An operand, in brackets also where it would have been another without (H0120)."""
+    inner, outer = getattr(node, "operator", ""), parent.operator
+    if inner in BOUND and outer in BOUND and BOUND[inner] < BOUND[outer] + more:
+        least = _ATOM
+    return expr(node, least)
+
+
+def bracketed(node: Expr) -> str:
+    """An expression with all its operators in brackets but for the outermost."""
+    if not isinstance(node, tree.Binary):
+        return expr(node, _COMPLEMENT)
+    left, right = (
+        f"({bracketed(each)})" if isinstance(each, tree.Binary) else bracketed(each)
+        for each in (node.left, node.right)
+    )
+    return f"{left} {node.operator} {right}"
+
+
+def set_(members: Sequence[tree.Range]) -> str:
+    """A set, in braces where it has several members."""
+    inside = ", ".join(map(range_, members))
+    return inside if len(members) == 1 else f"{{ {inside} }}"
 
 
 def call(node: tree.Call) -> str:
@@ -94,9 +127,9 @@ def test(node: tree.Test) -> str:
 
 
 def range_(node: tree.Range) -> str:
-    text = expr(node.low)
+    text = expr(node.low, SUM)
     if node.high is not None:
-        text += f"..{expr(node.high)}"
+        text += f"..{expr(node.high, SUM)}"
     if node.mask is not None:
         text += f" & {expr(node.mask)}"
     return text

@@ -7,6 +7,7 @@ spaces) is fixed. Formatting a formatted file changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from .. import tree
 from ..tree import Program
@@ -22,6 +23,9 @@ def format_program(program: Program) -> str:
     return printer.layout.text(program.comments)
 
 
+T = TypeVar("T", bound=tree.Node)
+
+
 class _Printer(Statements):
     def __init__(self, program: Program) -> None:
         super().__init__(Layout(program.source), [c.span.start for c in program.comments])
@@ -32,13 +36,23 @@ class _Printer(Statements):
         for group in self._imports(program.imports):
             self.begin(0, group[0].span.start, self.layout.gap(group[0].span.start))
             self.write("import " + ", ".join(i.path.text for i in group), group[-1].span.end)
-        items: list[tree.Header | tree.Pipeline] = [*program.headers, *program.pipelines]
-        for item in sorted(items, key=lambda i: i.span.start):
-            self.item(item, 0, item.doc)
-            if isinstance(item, tree.Header):
-                self.header(item)
-            else:
-                self.pipeline(item)
+        items: list[tree.Constant | tree.Header | tree.Pipeline] = []
+        items += [*program.constants, *program.headers, *program.pipelines]
+        items.sort(key=lambda i: i.span.start)
+        for run in self._runs(items):
+            names = width(c.name.text for c in run if isinstance(c, tree.Constant))
+            for item in run:
+                self.item(item, 0, item.doc)
+                if isinstance(item, tree.Header):
+                    self.header(item)
+                elif isinstance(item, tree.Pipeline):
+                    self.pipeline(item)
+                else:
+                    self.constant(item, names)
+
+    def constant(self, node: tree.Constant, names: int) -> None:
+        text = f"const {node.name.text:<{names}} = {print_expr.set_(node.values)}"
+        self.write(text, node.span.end)
 
     def _imports(self, imports: Sequence[tree.Import]) -> list[list[tree.Import]]:
         """Those of one `import` together."""
@@ -106,10 +120,13 @@ class _Printer(Statements):
             names = width(d.name.text for d in run if isinstance(d, tree.InformationElement))
             types = width(_types(d) for d in run if _enumerates(d))
             events = width(d.event.text for d in run if isinstance(d, tree.Hook))
+            constants = width(d.name.text for d in run if isinstance(d, tree.Constant))
             for declaration in run:
                 self.item(declaration, 1, getattr(declaration, "doc", ""))
                 if isinstance(declaration, tree.InformationElement):
                     self.element(declaration, names, types)
+                elif isinstance(declaration, tree.Constant):
+                    self.constant(declaration, constants)
                 elif isinstance(declaration, tree.Hook):
                     verdict = declaration.verdict.verdict
                     text = f"on {declaration.event.text:<{events}} {{ {verdict} }}"
@@ -118,9 +135,9 @@ class _Printer(Statements):
                     self.declaration(declaration)
         self.close(node, 0)
 
-    def _runs(self, nodes: Sequence[tree.Declaration]) -> list[list[tree.Declaration]]:
+    def _runs(self, nodes: Sequence[T]) -> list[list[T]]:
         """Declarations of one kind with no empty line between them, whose columns are aligned."""
-        runs: list[list[tree.Declaration]] = []
+        runs: list[list[T]] = []
         for node in nodes:
             gap = self.layout.gap(node.span.start, bool(getattr(node, "doc", "")))
             if not runs or gap or type(runs[-1][-1]) is not type(node):

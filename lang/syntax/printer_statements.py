@@ -136,7 +136,7 @@ class Statements:
         longest = width(map(_pattern, node.arms))
         for arm in node.arms:
             self.item(arm, depth + 1)
-            self.write(f"{_pattern(arm):<{longest}} => ", arm.pattern.span.end)
+            self.write(f"{_pattern(arm):<{longest}} => ", arm.patterns[0].span.end)
             if self.braced(arm.body):
                 self.block(arm.body, depth + 1)
             else:
@@ -168,7 +168,8 @@ def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
 
 
 def _pattern(node: tree.Arm) -> str:
-    return node.pattern.text + (f" {node.binding.text}" if node.binding else "")
+    alternatives = " | ".join(map(print_expr.range_, node.patterns))
+    return alternatives + (f" {node.binding.text}" if node.binding else "")
 
 
 def _lookup(node: tree.Find | tree.Choose | tree.Recall) -> str:
@@ -194,6 +195,8 @@ def _simple(node: tree.Statement) -> str:
         return f"pop {node.node.text}"
     if isinstance(node, tree.Clamp):
         return f"clamp {node.what.text}"
+    if isinstance(node, tree.Let):
+        return f"let {node.name.text} = {print_expr.value(node.value)}"
     if isinstance(node, tree.Swap):
         return f"swap {node.left.text}, {node.right.text}"
     if isinstance(node, tree.Bridge):

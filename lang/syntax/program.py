@@ -17,9 +17,12 @@ from .syntax_expressions import Context, is_token
 from .syntax_statements import StatementBuilder
 
 
-def build(source: Source, lexed: Lexed, file: Context) -> tuple[tree.Program, list[Diagnostic]]:
-    """The whole tree, and what is wrong although the grammar allows it."""
-    builder = _Builder(source, lexed)
+def build(
+    source: Source, lexed: Lexed, file: Context, as_before: bool
+) -> tuple[tree.Program, list[Diagnostic]]:
+    """The whole tree, and what is wrong although the grammar allows it. `as_before`: see
+    `ExpressionBuilder`."""
+    builder = _Builder(source, lexed, as_before)
     program = builder.file(file)
     return program, builder.errors
 
@@ -30,6 +33,7 @@ class _Builder(StatementBuilder):
     def file(self, context: Context) -> tree.Program:
         imports: list[tree.Import] = []
         headers: list[tree.Header] = []
+        constants: list[tree.Constant] = []
         pipelines: list[tree.Pipeline] = []
         for child in context.children[:-1]:
             first = child.start.kind
@@ -40,6 +44,8 @@ class _Builder(StatementBuilder):
                     imports.append(tree.Import(path.span, path))
             elif first == "pipeline":
                 pipelines.append(self.pipeline(child))
+            elif first == "const":
+                constants.append(self.decl_const(child, child.children, self.span(child)))
             else:
                 headers.append(self.header(child))
         comments = [*self.lexed.comments]
@@ -48,8 +54,19 @@ class _Builder(StatementBuilder):
         comments.sort(key=lambda c: c.span.start)
         span = Span(self.source, 0, len(self.source.text))
         return tree.Program(
-            span, self.source, tuple(imports), tuple(headers), tuple(pipelines), tuple(comments)
+            span,
+            self.source,
+            tuple(imports),
+            tuple(headers),
+            tuple(constants),
+            tuple(pipelines),
+            tuple(comments),
+            self.named,
         )
+
+    def decl_const(self, context: Context, children: list[Any], span: Span) -> tree.Constant:
+        doc = self.doc(context)
+        return tree.Constant(span, self.name(children[1]), self.set(children[3]), doc)
 
     # ---- headers -----------------------------------------------------------------------------
 
@@ -135,7 +152,7 @@ class _Builder(StatementBuilder):
             elif clause == "when":
                 guard.append(self.test(child))
             elif clause == "write":
-                write.append(self.literal(child))
+                write.append(self.known(child))
             else:
                 ports = self.names(child.children)
         source, ends = self.name(children[0]), children[2].children
@@ -157,8 +174,8 @@ class _Builder(StatementBuilder):
 
     def range(self, context: Context) -> tree.Range:
         children = context.children
-        low = self.literal(children[0])
-        second = self.literal(children[2]) if len(children) > 1 else None
+        low = self.known(children[0])
+        second = self.known(children[2]) if len(children) > 1 else None
         masked = second is not None and children[1].kind == "&"
         high, mask = (None, second) if masked else (second, None)
         return tree.Range(self.span(context), low, high, mask)

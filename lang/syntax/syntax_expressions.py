@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
 
 from .. import tree
 from ..text import literals
 from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
+from ..tree.operators import BINDS, BOUND, COMPARISONS
 from .lexer import DEEPEST, Lexed, Token, too_deep
+from .print_expr import bracketed
 
 Context = Any  # of the generated parser
 MOST_OPERATORS = 2 * DEEPEST
 """In one expression, however nested."""
 
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-_OPERATORS = {*_COMPARISONS, "+", "-", "*", "&", "<<", ">>", "and", "or", "not"}
+_OPERATORS = {*COMPARISONS, *BINDS, "~", "and", "or", "not"}
 
 
 def is_token(child: Any, kind: str) -> bool:
@@ -24,12 +25,15 @@ def is_token(child: Any, kind: str) -> bool:
 
 
 class ExpressionBuilder:
-    """Builds names, numbers and expressions; collects errors that the grammar allows."""
+    """Builds names, numbers and expressions; collects errors that the grammar allows. `as_before`:
+    operators bind as they did before they did as in P4-16."""
 
-    def __init__(self, source: Source, lexed: Lexed) -> None:
+    def __init__(self, source: Source, lexed: Lexed, as_before: bool = False) -> None:
         self.source = source
         self.lexed = lexed
+        self.as_before = as_before
         self.errors: list[Diagnostic] = []
+        self.named = False
 
     # ---- helpers -----------------------------------------------------------------------------
 
@@ -70,10 +74,25 @@ class ExpressionBuilder:
         return tree.Name(name.span.to(self.span(end)), text)
 
     def number(self, context: Context) -> tree.Number:
-        return self._number(context.children[0])
+        """A `number` or a `place`."""
+        token = context.children[0]
+        if type(token) is Token:
+            return self._number(token)
+        self.named = True
+        name = self.name(token)
+        return tree.Number(name.span, 0, name.text, named=True)
 
     def _number(self, token: Token) -> tree.Number:
         return tree.Number(self.at(token), literals.number(token.text) or 0, token.text)
+
+    def known(self, context: Context) -> tree.Number | tree.Address | tree.Path:
+        """A literal, or the name of a constant."""
+        inner = context.children[0]
+        if is_token(inner.children[0], "NUMBER") or is_token(inner.children[0], "ADDRESS"):
+            return self.literal(inner)
+        self.named = True
+        name = self.name(inner)
+        return tree.Path(name.span, (name,))
 
     def literal(self, context: Context) -> tree.Number | tree.Address:
         token = context.children[0]
@@ -114,11 +133,11 @@ class ExpressionBuilder:
     def leaf(self, context: Context, first: Token) -> tree.Expr:
         if first.kind == "(":
             return self.inner(context.children[1])
-        if first.kind == "not":
+        if first.kind == "not" or first.kind == "~":
             operand = self.inner(context.children[-1])
-            end = context.stop.stop
+            end, operator = context.stop.stop, cast(Literal["not", "~"], first.kind)
             for token in reversed(context.children[:-1]):
-                operand = tree.Unary(Span(self.source, token.start, end), "not", operand)
+                operand = tree.Unary(Span(self.source, token.start, end), operator, operand)
             return operand
         if first.kind == "NUMBER" or first.kind == "ADDRESS":
             return self.literal(context)
@@ -127,15 +146,19 @@ class ExpressionBuilder:
 
     def operation(self, children: list[Any]) -> tree.Expr:
         """Operands and operators of one level, from the left."""
+        if children[1].kind in BINDS:
+            return self.arithmetic(children[::2], children[1::2])
         left = self.inner(children[0])
         for i in range(1, len(children), 2):
             token, right = children[i], children[i + 1]
             span = self.between(children[0], right)
-            compares = token.kind in _COMPARISONS or token.kind in ("is", "gives")
+            compares = token.kind in COMPARISONS or token.kind in ("in", "is", "gives")
             if compares and i > 1:
                 self.errors.append(_chained(self.at(token), self.at(children[1])))
                 break
-            if token.kind == "is":
+            if token.kind == "in":
+                left = tree.In(span, left, self.set(right))
+            elif token.kind == "is":
                 left = tree.Is(span, self.subject(left, "is"), self.name(right))
             elif token.kind == "gives":
                 rule = self.subject(left, "gives")
@@ -145,6 +168,49 @@ class ExpressionBuilder:
             else:
                 left = tree.Binary(span, token.kind, left, self.inner(right))
         return left
+
+    def arithmetic(self, operands: list[Context], operators: list[Token]) -> tree.Expr:
+        """What is computed of these operands. A mix of operators whose value was another when they
+        bound otherwise needs brackets."""
+        values = [self.inner(operand) for operand in operands]
+        kinds = [token.kind for token in operators]
+        made = self._computed(operands, values, kinds, BINDS)
+        if BOUND.keys() >= set(kinds):
+            before = self._computed(operands, values, kinds, BOUND)
+            if self.as_before:
+                return before
+            if (was := bracketed(before)) != (now := bracketed(made)):
+                mixed = next(t for t in operators if t.kind != kinds[0])
+                self.errors.append(_binds_anew(self.at(mixed), was, now))
+        return made
+
+    def _computed(
+        self,
+        contexts: list[Context],
+        values: list[tree.Expr],
+        kinds: list[str],
+        binds: Mapping[str, int],
+    ) -> tree.Expr:
+        """The tightest operators first, of one level from the left, each on what is beside it by
+        then."""
+        runs = {i: (i, i, value) for i, value in enumerate(values)}  # by their first and last
+        for at in sorted(range(len(kinds)), key=lambda i: -binds[kinds[i]]):
+            first, _, left = runs[at]
+            _, last, right = runs[at + 1]
+            span = self.between(contexts[first], contexts[last])
+            made = first, last, tree.Binary(span, kinds[at], left, right)
+            runs[first] = runs[last] = made
+        return runs[0][2]
+
+    def set(self, context: Context) -> tuple[tree.Range, ...]:
+        """The members of a `set`, which may stand without braces if it is one."""
+        members = (c for c in context.children if type(c) is not Token)
+        return tuple(self.set_member(member) for member in members)
+
+    def set_member(self, context: Context) -> tree.Range:
+        low, *rest = context.children
+        high = self.expr(rest[1]) if rest else None
+        return tree.Range(self.span(context), self.expr(low), high)
 
     def dotted(self, context: Context) -> tree.Path:
         """A path in an expression: an index makes its first name a node of a stack, its last one an
@@ -187,6 +253,16 @@ class ExpressionBuilder:
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _binds_anew(where: Span, was: str, now: str) -> Diagnostic:
+    labels = (Label(where, f"`{now}` as in P4-16; it was `{was}`"),)
+    return Diagnostic(
+        "H0120",
+        "this mix of operators has another value than it had",
+        labels,
+        "put the brackets that you mean; `helioc fmt --migrate` puts those that keep the old value",
+    )
 
 
 def _chained(where: Span, first: Span) -> Diagnostic:

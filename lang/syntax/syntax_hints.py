@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..text.diagnostics import Diagnostic, Label, did_you_mean
 from ..text.frozen import Frozen
 from ..text.source import Source, Span
+from ..tree.operators import BINDS, COMPARISONS
 from . import foreign_words
 from .lexer import Token, span
 from .planned import planned
@@ -16,8 +17,7 @@ HARD = frozenset(
 )
 """Words that cannot be names anywhere."""
 
-_OPERATORS = frozenset(("+", "-", "*", "&", "<<", ">>", "=", "!=", "<", "<=", ">", ">="))
-_OPERATORS |= {"and", "or", "is", "gives", "."}
+_OPERATORS = frozenset((*BINDS, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
 # By grammar rule: a token that it expects, and the text for all that it expects then.
 _WHOLE = {
@@ -167,7 +167,7 @@ def in_words(rule: str, expected: set[str]) -> str:
         words.append("a name")
     elif "NUMBER" in expected:
         words.append("a number")
-    rest = expected - {"IDENT", "NUMBER", "ADDRESS", "EOF"}
+    rest = expected - {"IDENT", "NUMBER", "ADDRESS", "EOF", "~"}
     if "IDENT" in expected:
         rest = {w for w in rest if not w.isalpha() and w != "("}
     if rest - _OPERATORS:

@@ -18,8 +18,8 @@ _FRAMES = 10_000
 
 
 class StatementBuilder(ExpressionBuilder):
-    def __init__(self, source: Source, lexed: Lexed) -> None:
-        super().__init__(source, lexed)
+    def __init__(self, source: Source, lexed: Lexed, as_before: bool = False) -> None:
+        super().__init__(source, lexed, as_before)
         self.branches = 0  # of the chains that are being built
 
     # ---- statements --------------------------------------------------------------------------
@@ -95,13 +95,31 @@ class StatementBuilder(ExpressionBuilder):
         children = context.children
         if type(children[-1]) is Token:  # a comma
             children = children[:-1]
-        binding = self.name(children[1]) if len(children) == 4 else None
+        arrow = next(i for i, c in enumerate(children) if is_token(c, "=>"))
+        bound = arrow > 1 and not is_token(children[arrow - 2], "|")
+        binding = self.name(children[arrow - 1]) if bound else None
+        patterns = tuple(self.pattern(c) for c in children[: arrow - bound : 2])
         body = children[-1]
         if body.start.kind == "{":
             block = self.block(body)
         else:
             block = tree.Block(self.span(body), (self.statement(body),))
-        return tree.Arm(self.between(children[0], body), self.name(children[0]), binding, block)
+        return tree.Arm(self.between(children[0], body), patterns, binding, block)
+
+    def pattern(self, context: Context) -> tree.Range:
+        """`DROP`, `17`, `16..47`, `10.0.0.0/8`."""
+        first, *rest = context.children
+        span = self.span(context)
+        if is_token(first.children[0], "NUMBER") or is_token(first.children[0], "ADDRESS"):
+            low: tree.Expr = self.literal(first)
+        else:
+            name = self.name(first)
+            low = tree.Path(name.span, (name,))
+        if not rest:
+            return tree.Range(span, low)
+        if rest[0].kind == "..":
+            return tree.Range(span, low, self.known(rest[1]))
+        return tree.Range(span, tree.Binary(span, "/", low, self._number(rest[1])))
 
     def otherwise(self, children: list[Any]) -> tree.Block | None:
         last = children[-1]
@@ -156,6 +174,9 @@ class StatementBuilder(ExpressionBuilder):
         if is_token(children[1], "to"):
             return tree.Pop(span, self.node_name(children[2]))
         return tree.PopLink(span, self.node_name(children[1]))
+
+    def stmt_let(self, children: list[Any], span: Span) -> tree.Let:
+        return tree.Let(span, self.name(children[1]), self.expr(children[3]))
 
     def stmt_clamp(self, children: list[Any], span: Span) -> tree.Clamp:
         return tree.Clamp(span, self.name(children[1]))

@@ -55,3 +55,13 @@ def _ip4(text: str) -> tuple[AddressKind, int] | None:
     if any(len(o) > 1 and o[0] == "0" for o in parts) or any(int(o) > 255 for o in parts):
         return None
     return "ip4", int.from_bytes(bytes(map(int, parts)), "big")
+
+
+def shown_address(kind: AddressKind, value: int) -> str:
+    """An address as users write it."""
+    if kind == "mac":
+        return value.to_bytes(6, "big").hex(":")
+    import ipaddress
+
+    made = ipaddress.IPv4Address if kind == "ip4" else ipaddress.IPv6Address
+    return str(made(value))

@@ -4,8 +4,22 @@ The tree mirrors `Helio.g4` one to one. Names are `Name` nodes, so that a diagno
 the word itself.
 """
 
-from .expressions import Address, Binary, Call, Expr, Gives, Is, Name, Node, Number, Path, Unary
-from .graph import Edge, Range, Test
+from .expressions import (
+    Address,
+    Binary,
+    Call,
+    Expr,
+    Gives,
+    In,
+    Is,
+    Name,
+    Node,
+    Number,
+    Path,
+    Range,
+    Unary,
+)
+from .graph import Edge, Test
 from .headers import (
     Accept,
     Extent,
@@ -22,6 +36,7 @@ from .headers import (
 from .program import (
     Action,
     Comment,
+    Constant,
     Declaration,
     Default,
     Hook,
@@ -46,6 +61,7 @@ from .statements import (
     Find,
     Forward,
     If,
+    Let,
     MatchOn,
     Pop,
     PopLink,
@@ -75,12 +91,12 @@ from .tables import (
 )
 
 __all__ = [
-    "Accept", "Action", "Address", "Ages", "Append", "Apply", "Arm", "Assign", "Binary",
-    "Block", "Bridge", "Call", "Choose", "Clamp", "Comment", "Count", "Counts", "Declaration",
-    "Default", "Edge", "Expr", "Extent", "Field", "Find", "Forward", "Gives", "GivesList",
-    "Group", "Header", "Hook", "If", "Import", "InformationElement", "Is", "Match", "MatchOn",
-    "Member", "Name", "Node", "Number", "Parser", "Path", "Payload", "Pipeline", "Pop",
-    "PopLink", "Ports", "Priority", "Program", "Push", "PushElement", "Queue", "Range", "Reach",
-    "Recall", "Remember", "Require", "Rule", "RuleClause", "Run", "Size", "Slot", "Slots", "Spread",
-    "Stage", "State", "Statement", "Swap", "Symbol", "Test", "Type", "Unary", "Verdict",
+    "Accept", "Action", "Address", "Ages", "Append", "Apply", "Arm", "Assign", "Binary", "Block",
+    "Bridge", "Call", "Choose", "Clamp", "Comment", "Constant", "Count", "Counts", "Declaration",
+    "Default", "Edge", "Expr", "Extent", "Field", "Find", "Forward", "Gives", "GivesList", "Group",
+    "Header", "Hook", "If", "Import", "In", "InformationElement", "Is", "Let", "Match", "MatchOn",
+    "Member", "Name", "Node", "Number", "Parser", "Path", "Payload", "Pipeline", "Pop", "PopLink",
+    "Ports", "Priority", "Program", "Push", "PushElement", "Queue", "Range", "Reach", "Recall",
+    "Remember", "Require", "Rule", "RuleClause", "Run", "Size", "Slot", "Slots", "Spread", "Stage",
+    "State", "Statement", "Swap", "Symbol", "Test", "Type", "Unary", "Verdict",
 ]  # fmt: skip

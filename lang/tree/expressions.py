@@ -17,10 +17,12 @@ class Name(Node):
 
 
 class Number(Node):
-    """`17`, `0x8100`, `64k`; `text` is the spelling, kept for `fmt`."""
+    """`17`, `0x8100`, `64k`; `text` is the spelling, kept for `fmt`. `named`: it is the name of a
+    constant, of which the value is not known yet."""
 
     value: int
     text: str
+    named: bool = False
 
 
 class Address(Node):
@@ -52,16 +54,32 @@ class Call(Node):
 
 
 class Unary(Node):
-    operator: Literal["not"]
+    operator: Literal["not", "~"]
     operand: Expr
 
 
 class Binary(Node):
-    """Arithmetic `+ - * & << >>`, comparison `= != < <= > >=`, logic `and or`."""
+    """Arithmetic (operators.py), comparison `= != < <= > >=`, logic `and or`. Of an address and a
+    number `/` is a prefix, in sets and patterns."""
 
     operator: str
     left: Expr
     right: Expr
+
+
+class Range(Node):
+    """`17`, `16..47`, in guards `0x80 & 0xf0` (value under a mask): one alternative of several."""
+
+    low: Expr
+    high: Expr | None = None
+    mask: Expr | None = None
+
+
+class In(Node):
+    """`user.dst in 10.0.0.0/8`, `user.protocol in {6, 17, 40..50}`."""
+
+    subject: Expr
+    members: tuple[Range, ...]
 
 
 class Is(Node):
@@ -78,4 +96,4 @@ class Gives(Node):
     kind: Name
 
 
-Expr = Number | Address | Path | Call | Unary | Binary | Is | Gives
+Expr = Number | Address | Path | Call | Unary | Binary | In | Is | Gives

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from .expressions import Expr, Name, Node, Number
-
-
-class Range(Node):
-    """`17`, `16..47`, `0x80 & 0xf0` (value under a mask): one alternative of a guard."""
-
-    low: Expr
-    high: Expr | None = None
-    mask: Expr | None = None
+from .expressions import Expr, Name, Node, Number, Range
 
 
 class Test(Node):

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from ..text.frozen import Frozen
 from ..text.source import Source, Span
-from .expressions import Name, Node, Path
+from .expressions import Name, Node, Path, Range
 from .graph import Edge
 from .headers import Header
 from .statements import Block, Verdict
 from .tables import InformationElement, Rule, State
+
+
+class Constant(Node):
+    """`const MESH = 10.0.0.0/8`: a name for a value, or for a set of values."""
+
+    name: Name
+    values: tuple[Range, ...]
+    doc: str = ""
 
 
 class Ports(Node):
@@ -56,7 +64,17 @@ class Run(Node):
 
 
 Declaration = (
-    Ports | Parser | InformationElement | Rule | State | Default | Action | Stage | Hook | Run
+    Constant
+    | Ports
+    | Parser
+    | InformationElement
+    | Rule
+    | State
+    | Default
+    | Action
+    | Stage
+    | Hook
+    | Run
 )
 
 
@@ -82,10 +100,12 @@ class Comment(Frozen):
 
 
 class Program(Node):
-    """A whole file."""
+    """A whole file. `named`: constants stand somewhere where else only numbers or addresses do."""
 
     source: Source
     imports: tuple[Import, ...]
     headers: tuple[Header, ...]
+    constants: tuple[Constant, ...]
     pipelines: tuple[Pipeline, ...]
     comments: tuple[Comment, ...] = ()
+    named: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .expressions import Expr, Name, Node, Path
+from .expressions import Expr, Name, Node, Path, Range
 
 
 class Block(Node):
@@ -18,9 +18,9 @@ class If(Node):
 
 
 class Arm(Node):
-    """`DROP => drop`, `OVERLAY o => { … }`, `_ => pass`."""
+    """`DROP => drop`, `6 | 17 => pass`, `OVERLAY o => { … }`, `_ => pass`."""
 
-    pattern: Name
+    patterns: tuple[Range, ...]
     binding: Name | None
     body: Block
 
@@ -104,6 +104,13 @@ class PopLink(Node):
     node: Name
 
 
+class Let(Node):
+    """`let tenant = first(vlan.id)`: a name for a value of this packet."""
+
+    name: Name
+    value: Expr
+
+
 class Clamp(Node):
     """`clamp mss`."""
 
@@ -168,6 +175,7 @@ Statement = (
     | Pop
     | PopLink
     | Clamp
+    | Let
     | Swap
     | Forward
     | Bridge

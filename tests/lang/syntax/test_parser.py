@@ -6,7 +6,7 @@ import pytest
 from helioc.lang import tree
 from helioc.lang.syntax.lexer import DEEPEST
 from helioc.lang.syntax.parser import LARGEST_FILE, parse, read
-from helioc.lang.syntax.print_expr import expr
+from helioc.lang.syntax.print_expr import expr, set_
 from helioc.lang.syntax.printer import format_program
 from helioc.lang.syntax.syntax_statements import MOST_BRANCHES
 from helioc.lang.text.diagnostics import Refused
@@ -14,7 +14,7 @@ from helioc.lang.text.source import Source
 
 NAMES = (
     "protocol action interface key type length checksum size next local max rest src dst version"
-    " flags state port in named packets bytes weight extent payload write before link ports parser"
+    " flags state port named packets bytes weight extent payload write before link ports parser"
     " accept require header from to via by over priority precedence back icmp mss lru end"
     " continue"
 ).split()
@@ -67,6 +67,13 @@ def test_words_of_the_language_are_names_where_nothing_else_could_stand(word: st
     program(f"import {word}.{word}, {word} header {word} {{}} pipeline {word} {{}}")
 
 
+def test_words_that_continue_an_expression_are_names_where_none_can() -> None:
+    pipeline("ports in, out parser { in -> let as const when in = 1 on in }")
+    (statement,) = statements("if in.in in { in } and not let in in..const { pop in }")
+    assert isinstance(statement, tree.If)
+    assert expr(statement.condition) == "in.in in in and not let in in..const"
+
+
 @pytest.mark.parametrize("word", ["size", "extent", "accept", "require", "payload", "max"])
 def test_clauses_of_a_header_are_told_from_fields_of_that_name(word: str) -> None:
     text = f"header h {{ {word} : u8 x : u8[2] max 4 {word} : u8 size 4 extent {word} }}"
@@ -86,6 +93,11 @@ def test_members_need_no_line_ends() -> None:
         ("not a and b", "((not a) and b)"),
         ("not a = 1", "(not (a = 1))"),
         ("a + b * c = d", "((a + (b * c)) = d)"),
+        ("a | b ^ c & d = e", "((a | (b ^ (c & d))) = e)"),
+        ("a | b & c << d + e * f", "(a | (b & (c << (d + (e * f)))))"),
+        ("a *% b +% c -| d % e", "(((a *% b) +% c) -| (d % e))"),
+        ("~a + ~~b in 1..2", "((~a + ~~b) in 1..2)"),
+        ("not a in { 1, 2 } or b", "((not (a in { 1, 2 })) or b)"),
         ("a - b - c > 0", "(((a - b) - c) > 0)"),
         ("a & 0xf = 3", "((a & 0xf) = 3)"),
         ("(a or b) and c", "((a or b) and c)"),
@@ -99,7 +111,10 @@ def test_precedence(text: str, meant: str) -> None:
         if isinstance(node, tree.Binary):
             return f"({spell(node.left)} {node.operator} {spell(node.right)})"
         if isinstance(node, tree.Unary):
-            return f"(not {spell(node.operand)})"
+            inner = spell(node.operand)
+            return f"(not {inner})" if node.operator == "not" else f"~{inner}"
+        if isinstance(node, tree.In):
+            return f"({spell(node.subject)} in {set_(node.members)})"
         return f"({expr(node)})" if isinstance(node, tree.Is | tree.Gives) else expr(node)
 
     assert spell(condition(text)) == meant

@@ -1,0 +1,271 @@
+"""Constants: what a file names, put where it is used, before anything else is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from . import errors
+from .expressions import Expressions
+from .names import RESERVED
+from .values import Value
+
+N = TypeVar("N")
+
+#: What is no expression although it is written as a path or a name, by the node it belongs to.
+_NO_VALUES: dict[type[object], tuple[str, ...]] = {
+    tree.Assign: ("target",),
+    tree.Bridge: ("port",),
+    tree.Choose: ("origin",),
+    tree.Forward: ("port", "via"),
+    tree.Import: ("path",),
+    tree.Is: ("subject",),
+    tree.Match: ("operand",),
+    tree.MatchOn: ("subject",),
+    tree.Swap: ("left", "right"),
+}
+
+
+class Known(NamedTuple):
+    """A constant: where it is declared, and the literals that it stands for."""
+
+    name: tree.Name
+    values: tuple[tree.Range, ...]
+
+
+Constants = Mapping[str, Known]
+
+
+def constants_of(
+    declared: Iterable[tree.Constant], around: Constants, found: Diagnostics
+) -> dict[str, Known]:
+    """These, and those that can be seen `around` them; each may be made of those above it."""
+    known = dict(around)
+    own: dict[str, tree.Name] = {}
+    for constant in declared:
+        name = constant.name
+        if name.text in own:
+            found.add(errors.declared_twice("constant", name, own[name.text].span))
+            continue
+        if name.text in RESERVED:
+            found.add(errors.name_taken(name, RESERVED[name.text]))
+        elif name.text in known:
+            found.add(errors.name_taken(name, "another constant", known[name.text].name.span))
+        own[name.text] = name
+        given = _Putting(known, found).ranges(constant.values)
+        values = tuple(_literals(given, known, found))
+        if len(values) < len(given):  # reported: what uses it is not to be blamed
+            values = (tree.Range(name.span, tree.Number(name.span, 1, name.text)),)
+        known[name.text] = Known(name, values)
+    return known
+
+
+def _literals(
+    written: Sequence[tree.Range], known: Constants, found: Diagnostics
+) -> Iterator[tree.Range]:
+    """Each value worked out: a literal, or a range between two."""
+
+    def no_name(path: tree.Path) -> Value | None:
+        found.add(_unknown(path.parts[0], known))
+        return None
+
+    def no_call(call: tree.Call) -> Value | None:
+        found.add(errors.no_such_function(call.function, []))
+        return None
+
+    expressions = Expressions(no_name, no_call, found)
+    for each in written:
+        ends = expressions.ends(each)
+        if ends is None:
+            continue
+        low, high = (_literal(end, each, found) for end in ends)
+        if low and high:
+            yield tree.Range(each.span, low, None if ends[0] is ends[1] else high)
+
+
+def _literal(
+    value: Value, written: tree.Range, found: Diagnostics
+) -> tree.Number | tree.Address | None:
+    if not value.literal:
+        found.add(_no_constant(written))
+        return None
+    text = written.span.text
+    match value.kind:
+        case "uint":
+            return tree.Number(written.span, value.low, text)
+        case "ip4" | "ip6" | "mac" as kind:
+            return tree.Address(written.span, kind, value.low, text)
+    return None
+
+
+def with_constants(program: tree.Program, around: Constants, found: Diagnostics) -> tree.Program:
+    """The file with values in place of names. `around`: those of the files that it imports."""
+    known = constants_of(program.constants, around, found)
+    own = any(isinstance(d, tree.Constant) for p in program.pipelines for d in p.declarations)
+    if not (known or own or program.named):
+        return program
+    headers = tuple(_Putting(_but_for(known, h), found).put(h) for h in program.headers)
+    pipelines = tuple(_in_pipeline(p, known, found) for p in program.pipelines)
+    return replace(program, headers=headers, pipelines=pipelines)
+
+
+def _but_for(known: Constants, header: tree.Header) -> Constants:
+    """Those that no field of a header has the name of."""
+    fields = {field.name.text for field in _fields(header.members) if field.name}
+    return {name: each for name, each in known.items() if name not in fields}
+
+
+def _fields(members: Iterable[tree.Node]) -> Iterator[tree.Field]:
+    for member in members:
+        if isinstance(member, tree.Field):
+            yield member
+            yield from _fields(member.parts)
+        elif isinstance(member, tree.Group):
+            yield from _fields(member.fields)
+
+
+def _in_pipeline(pipeline: tree.Pipeline, around: Constants, found: Diagnostics) -> tree.Pipeline:
+    declared = [d for d in pipeline.declarations if isinstance(d, tree.Constant)]
+    known, taken = constants_of(declared, around, found), set[str]()
+    for name, everywhere in _names(pipeline):
+        if name.text in known:
+            found.add(errors.name_taken(name, "a constant", known[name.text].name.span))
+            taken |= {name.text} if everywhere else set()
+    known = {name: constant for name, constant in known.items() if name not in taken}
+    return _Putting(known, found).put(pipeline)
+
+
+def _names(node: object) -> Iterator[tuple[tree.Name, bool]]:
+    """Names that a pipeline gives to what expressions may be about, everywhere or in a block."""
+    match node:
+        case tree.Edge():
+            yield node.alias or node.target, True
+        case tree.Rule() | tree.State():
+            yield node.name, True
+        case tree.Let():
+            yield node.name, False
+        case tree.Arm() if node.binding:
+            yield node.binding, False
+    if isinstance(node, tuple):
+        for each in node:
+            yield from _names(each)
+    elif isinstance(node, tree.Node) and not isinstance(node, tree.Name):
+        parts: tuple[str, ...] = node.__match_args__[1:]
+        for part in parts:
+            yield from _names(getattr(node, part))
+
+
+class _Putting:
+    """Puts values in the place of names."""
+
+    def __init__(self, known: Constants, found: Diagnostics) -> None:
+        self.known, self.found = known, found
+
+    def put(self, node: N) -> N:
+        match node:
+            case tree.Constant() | tree.Name():
+                return node
+            case tree.Number(named=True):
+                return self._number(node)  # type: ignore[return-value]
+            case tree.Path(parts=(name,), index=None) if name.text in self.known:
+                return self._value(name)  # type: ignore[return-value]
+            case tree.Test() | tree.In() | tree.Arm():
+                return self._of_ranges(node)
+            case tuple():
+                return tuple(map(self.put, node))  # type: ignore[return-value]
+            case tree.Node():
+                return self._inside(node)
+        return node
+
+    def _inside(self, node: N, without: tuple[str, ...] = ()) -> N:
+        left = (*_NO_VALUES.get(type(node), ()), *without)
+        changed = {}
+        for name in node.__match_args__[1:]:  # type: ignore[attr-defined]
+            before = getattr(node, name)
+            if name not in left and isinstance(before, tuple | tree.Node):
+                after = self.put(before)
+                if after is not before and after != before:
+                    changed[name] = after
+        return replace(node, **changed) if changed else node  # type: ignore[type-var]
+
+    def _of_ranges(self, node: N) -> N:
+        name = {tree.Test: "alternatives", tree.In: "members", tree.Arm: "patterns"}[type(node)]
+        made = self._inside(node, without=(name,))
+        ranges = self.ranges(getattr(node, name), known_only=isinstance(node, tree.Test))
+        return replace(made, **{name: ranges})  # type: ignore[type-var]
+
+    def ranges(
+        self, written: Sequence[tree.Range], known_only: bool = False
+    ) -> tuple[tree.Range, ...]:
+        """Alternatives; a constant that is a set stands for all its members. `known_only`: nothing
+        else has a name here."""
+        made: list[tree.Range] = []
+        for each in written:
+            match each:
+                case tree.Range(_, tree.Path(_, (name,), None), None, None) if (
+                    name.text in self.known
+                ):
+                    of = self.known[name.text].values
+                    made += (self._at(name, member) for member in of)
+                case _:
+                    put = self._inside(each)
+                    unknown = [e for e in (put.low, put.high, put.mask) if isinstance(e, tree.Path)]
+                    if known_only and unknown:
+                        self.found.add(_unknown(unknown[0].parts[0], self.known))
+                        put = tree.Range(each.span, tree.Number(each.span, 0, "0"))
+                    made.append(put)
+        return tuple(made)
+
+    def _at(self, name: tree.Name, member: tree.Range) -> tree.Range:
+        """A member of a constant, where its name is written."""
+        high = None if member.high is None else replace(member.high, span=name.span)
+        return tree.Range(name.span, replace(member.low, span=name.span), high)
+
+    def _number(self, number: tree.Number) -> tree.Number:
+        name = tree.Name(number.span, number.text)
+        if name.text not in self.known:
+            self.found.add(_unknown(name, self.known))
+            return replace(number, value=1, named=False)
+        value = self._value(name)
+        if isinstance(value, tree.Number):
+            return value
+        self.found.add(errors.wrong_kind(name.span, "an address", "a number"))
+        return replace(number, value=1, named=False)
+
+    def _value(self, name: tree.Name) -> tree.Number | tree.Address:
+        constant = self.known[name.text]
+        (first, *more) = constant.values
+        if more or first.high is not None:
+            self.found.add(_a_set(name, constant.name))
+        low = first.low
+        assert isinstance(low, tree.Number | tree.Address)
+        return replace(low, span=name.span, text=name.text)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unknown(name: tree.Name, known: Constants) -> Diagnostic:
+    return errors.unknown("constant", name, known, f"declare it: `const {name.text} = …`")
+
+
+def _no_constant(written: tree.Range) -> Diagnostic:
+    return error(
+        "H0364",
+        "this is no constant",
+        (written.span, "not known when the pipeline is compiled"),
+        help="a constant is a number, an address, a prefix, a range, or a set of these",
+    )
+
+
+def _a_set(name: tree.Name, declared: tree.Name) -> Diagnostic:
+    return error(
+        "H0364",
+        f"`{name.text}` is a set, and no single value",
+        (name.span, "one value is wanted here"),
+        (declared.span, "declared here"),
+        help=f"ask whether a value is in it: `a in {name.text}`",
+    )

@@ -1,0 +1,192 @@
+"""Expressions, comparisons and tests for membership of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.frozen import Frozen
+from ...lang.text.source import Span
+from ...lang.tree.operators import BINDS
+from .. import model
+from . import errors
+from .computed import complement, computed
+from .ranges import Facts, narrowed
+from .sets import prefix
+from .values import KINDS, Value, literal
+
+Lookup = Callable[[tree.Path], Value | None]
+CallLookup = Callable[[tree.Call], Value | None]
+
+_NOTHING = Facts()
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+class Expressions(Frozen):
+    """Checks expressions; `name` and `call` say what paths and calls mean here. Every method gives
+    None where it has reported an error. `tested`: comparisons that hold here."""
+
+    name: Lookup
+    call: CallLookup
+    found: Diagnostics
+    tested: Facts = _NOTHING
+
+    def value(self, expr: tree.Expr) -> Value | None:
+        """What an expression is, within what was tested further up."""
+        value = self._value(expr)
+        if value is None or value.kind != "uint" or not self.tested:
+            return value
+        low, high = narrowed(self.tested, value.expr, value.low, value.high)
+        return (
+            value if (low, high) == (value.low, value.high) else replace(value, low=low, high=high)
+        )
+
+    def _value(self, expr: tree.Expr) -> Value | None:
+        match expr:
+            case tree.Number() | tree.Address():
+                return literal(expr)
+            case tree.Path():
+                return self.name(expr)
+            case tree.Call():
+                return self.call(expr)
+            case tree.Binary(operator=op) if op in BINDS:
+                left, right = self._value(expr.left), self._value(expr.right)
+                return computed(expr, left, right, self.tested, self.found)
+            case tree.Unary(operator="~"):
+                operand = self._value(expr.operand)
+                return complement(expr, operand, self.found)
+            case _:
+                self.found.add(_no_value(expr.span))
+                return None
+
+    def compare(self, expr: tree.Binary) -> model.Compare | None:
+        """`a = b` and the like; both sides of one kind, and the outcome not known beforehand."""
+        left = self._value(expr.left)
+        match expr.right:
+            case tree.Binary(operator="/", left=tree.Address()):
+                self.found.add(_prefix_compared(expr))
+                return None
+        right = self._value(expr.right)
+        return self.compared(expr.operator, left, right, expr.span) if left and right else None
+
+    def compared(
+        self, operator: str, left: Value, right: Value, span: Span
+    ) -> model.Compare | None:
+        if left.kind != right.kind:
+            first, second = (left, right) if left.literal else (right, left)
+            self.found.add(
+                errors.wrong_kind(first.span, KINDS[first.kind], KINDS[second.kind], second.span)
+            )
+            return None
+        if "bytes" in (left.kind, right.kind):
+            self.found.add(errors.unsupported(span, "comparing runs of bytes"))
+            return None
+        known, other = (left, right) if left.literal else (right, left)
+        if known.literal and not (other.low <= known.low <= other.high):
+            self.found.add(
+                _never_differs(known.span, known.what, other.what, other.low, other.high)
+            )
+            return None
+        turned = operator if known is right else _TURNED.get(operator, operator)
+        bound = {">": other.high, "<=": other.high, "<": other.low, ">=": other.low}.get(turned)
+        if known.literal and known.low == bound:  # sound, if of no use
+            never = _never_differs(known.span, known.what, other.what, other.low, other.high)
+            self.found.add(replace(never, severity="warning"))
+        return model.Compare(operator, left.expr, right.expr)  # type: ignore[arg-type]
+
+    def contains(self, expr: tree.In) -> model.Condition | None:
+        """`a in {6, 17, 40..50}`, `a in 10.0.0.0/8`: a comparison with each member."""
+        subject = self._value(expr.subject)
+        if subject is None:
+            return None
+        return self.among(subject, expr.members)
+
+    def among(self, subject: Value, members: tuple[tree.Range, ...]) -> model.Condition | None:
+        ways = [self._member(subject, member) for member in members]
+        known = tuple(way for way in ways if way is not None)
+        if len(known) < len(ways):
+            return None
+        return known[0] if len(known) == 1 else model.Or(known)
+
+    def _member(self, subject: Value, member: tree.Range) -> model.Condition | None:
+        ends = self.ends(member)
+        if ends is None:
+            return None
+        low, high = ends
+        if low is high:
+            return self.compared("=", subject, low, member.span)
+        if low.literal and high.literal and low.low > high.low:
+            self.found.add(_empty_range(member.span, low, high))
+            return None
+        above = self._bound(">=", subject, low, member.span)
+        below = self._bound("<=", subject, high, member.span)
+        if above is None or below is None:
+            return None
+        both = tuple(side for side in (above, below) if isinstance(side, model.Compare))
+        if not both:
+            what = f"`{member.span.text}`"
+            self.found.add(
+                _never_differs(member.span, what, subject.what, subject.low, subject.high)
+            )
+            return None
+        return both[0] if len(both) == 1 else model.And(both)
+
+    def ends(self, member: tree.Range) -> tuple[Value, Value] | None:
+        """The least and the greatest value; the same where it is one."""
+        match member.low:
+            case tree.Binary(operator="/", left=tree.Address()) if member.high is None:
+                return prefix(member.low, self.found)
+        low = self._value(member.low)
+        high = low if member.high is None else self._value(member.high)
+        return (low, high) if low and high else None
+
+    def _bound(
+        self, operator: str, subject: Value, end: Value, span: Span
+    ) -> model.Compare | bool | None:
+        """One side of a range; True where all values of the subject are on that side."""
+        extreme = subject.low if operator == ">=" else subject.high
+        if end.literal and end.kind == subject.kind and end.low == extreme:
+            return True
+        return self.compared(operator, subject, end, span)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_value(span: Span) -> Diagnostic:
+    return error(
+        "H0241",
+        "this is a condition, not a value",
+        (span, "true or false"),
+        help="use it in `if`, `accept` or `require`",
+    )
+
+
+def _never_differs(span: Span, value: str, what: str, low: int, high: int) -> Diagnostic:
+    """A comparison whose outcome is known."""
+    return error(
+        "H0243",
+        f"this comparison with {value} is always the same",
+        (span, f"{what} is always {low} to {high}"),
+        help="compare with a value in that range, or leave the comparison out",
+    )
+
+
+def _empty_range(span: Span, low: Value, high: Value) -> Diagnostic:
+    return error(
+        "H0243",
+        "this range is empty",
+        (span, f"{low.what} is more than {high.what}"),
+        help=f"write the smaller one first: `{high.span.text}..{low.span.text}`",
+    )
+
+
+def _prefix_compared(expr: tree.Binary) -> Diagnostic:
+    return error(
+        "H0239",
+        "a prefix stands where an address is wanted",
+        (expr.right.span, "this is a set of addresses"),
+        help=f"write `{expr.left.span.text} in {expr.right.span.text}`",
+    )

@@ -1,0 +1,50 @@
+"""`let`: names for values of a packet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...lang import tree
+from .. import model
+from . import errors
+from .changes import Changed
+from .flow import Scope, State
+from .matches import check_free
+from .stage_names import StageNames
+from .stage_program import Program
+from .values import KINDS, Value
+
+
+def let(program: Program, written: tree.Let, state: State, scope: Scope) -> Changed:
+    """What stands behind it in the block, and at the top of a stage in later ones, may read it."""
+    name = written.name
+    free = check_free(program, name, scope)
+    value = StageNames(program, state, scope).expressions.value(written.value)
+    if value is not None and value.kind == "bytes":
+        program.report(errors.wrong_kind(value.span, KINDS["bytes"], "a number"))
+        value = None
+    if value is None or not free:
+        program.unsure = True
+        return Changed(None, state)
+    local = model.Local(_free(program, name.text, value), value.width, value.kind)
+    what = f"`{name.text}`"
+    known = replace(value, expr=local, span=name.span, what=what, declared=name.span)
+    program.lets[written.span] = known
+    return Changed(model.Let(local, value.expr, written.span), state)
+
+
+def _free(program: Program, name: str, value: Value) -> str:
+    """A name that no value of another type has: where blocks name alike what they keep, one place
+    holds it."""
+    made, number = name, 2
+    type_ = value.width, value.kind
+    while program.locals.setdefault(made, type_) != type_:
+        made, number = f"{name}_{number}", number + 1
+    return made
+
+
+def known_behind(program: Program, written: tree.Statement, scope: Scope) -> Scope:
+    """The scope of what stands behind a statement in its block."""
+    if not isinstance(written, tree.Let) or written.span not in program.lets:
+        return scope
+    return replace(scope, values={**scope.values, written.name.text: program.lets[written.span]})

@@ -1,0 +1,180 @@
+"""`match` on numbers and addresses: arms by value, range and prefix; the first that fits counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, error, listed
+from ...lang.text.source import Span
+from .. import model
+from ..model import guards
+from .changes import Changed
+from .expressions import Expressions
+from .flow import Scope, State
+from .ranges import Facts, implied
+from .stage_names import StageNames
+from .stage_program import Program
+from .values import Value
+
+#: Checks the block of an arm: what it becomes, and the packets that fall out of its end.
+Body = Callable[[tree.Block, State, Scope], tuple[model.Block, State]]
+
+
+def match_numbers(
+    body: Body,
+    program: Program,
+    written: tree.MatchOn,
+    subject: Value,
+    state: State,
+    scope: Scope,
+) -> Changed | None:
+    """A chain of branches. None where it has reported an error and nothing can be said of arms."""
+    if subject.kind == "bytes":
+        program.report(_cannot_match(written.subject.span, subject.declared))
+        return None
+    expressions = StageNames(program, state, scope).expressions
+    errors_before = len(program.found.errors)
+    arms = list(_arms(program, written, subject, expressions))
+    if len(program.found.errors) > errors_before:
+        return None
+    after: State = frozenset()
+    made: list[tuple[model.Condition | None, model.Block, Span]] = []
+    tested = scope.tested
+    for arm, condition in arms:
+        met = Facts(tested, implied(condition, True))
+        block, left = body(arm.body, state, replace(scope, tested=met))
+        tested = Facts(tested, implied(condition, False))
+        made.append((condition, block, arm.span))
+        after |= left
+    return Changed(_chain(made), after)
+
+
+def _chain(arms: list[tuple[model.Condition | None, model.Block, Span]]) -> model.If | None:
+    """`if` … `else if` …; the last arm takes what is left."""
+    (_, otherwise, _), *before = reversed(arms)
+    made = None
+    for condition, then, span in before:
+        assert condition is not None
+        made = model.If(condition, then, otherwise, span)
+        otherwise = model.Block((made,), then.ends and otherwise.ends)
+    return made
+
+
+def _arms(
+    program: Program, written: tree.MatchOn, subject: Value, expressions: Expressions
+) -> Iterator[tuple[tree.Arm, model.Condition | None]]:
+    """Each arm with what it asks; reports what is covered twice, missing, or no value."""
+    left: guards.Ranges = ((subject.low, subject.high),)
+    taken: list[tuple[Value, Value, Span]] = []
+    last = len(written.arms) - 1
+    for i, arm in enumerate(written.arms):
+        if arm.binding is not None:
+            program.report(arm_binding(arm.binding, arm.patterns[0].span.text))
+        if any(word(p).text == "_" for p in arm.patterns):
+            if why := _misplaced(i, last, len(arm.patterns), bool(left)):
+                program.report(_not_last(arm.patterns[0].span, why))
+            left = ()
+            yield arm, None
+            continue
+        for pattern in arm.patterns:
+            ends = expressions.ends(pattern)
+            if ends is None:
+                return
+            low, high = ends
+            if not (low.literal and high.literal):
+                program.report(_no_pattern(pattern.span))
+                return
+            rest = guards.without(left, ((low.low, high.low),))
+            first = next((s for a, b, s in taken if a.low <= high.low and low.low <= b.low), None)
+            if rest == left and first is not None:
+                program.report(duplicate_arm(pattern.span, first))
+            left = rest
+            taken.append((low, high, pattern.span))
+        yield arm, expressions.among(subject, arm.patterns)
+    if left:
+        missing = [f"{a}" if a == b else f"{a}..{b}" for a, b in left[:3]]
+        where = subject.declared or written.subject.span
+        program.report(not_exhaustive(written.subject.span, subject.span.text, missing, where))
+
+
+def _misplaced(at: int, last: int, alternatives: int, left: bool) -> str:
+    """Why `_` cannot stand there; empty if it can."""
+    if alternatives > 1:
+        return "not alone in its arm"
+    if at < last:
+        return "not the last arm"
+    if not at:
+        return "the only arm"
+    return "" if left else "nothing is left for it"
+
+
+def word(pattern: tree.Range) -> tree.Name:
+    """The name that a pattern is, or what stands there in its place."""
+    match pattern:
+        case tree.Range(_, tree.Path(_, (name,), None), None):
+            return name
+    return tree.Name(pattern.span, pattern.span.text)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def not_exhaustive(span: Span, what: str, missing: Sequence[str], where: Span) -> Diagnostic:
+    return error(
+        "H0274",
+        f"this match does not say what happens for {listed(missing)}",
+        (span, f"{', '.join(missing)} missing"),
+        (where, f"`{what}` is declared here"),
+        help=f"add arms for {listed(missing)}, or `_ => …` for the rest",
+    )
+
+
+def duplicate_arm(again: Span, first: Span) -> Diagnostic:
+    return error(
+        "H0275",
+        "this arm is never taken",
+        (again, "covered already"),
+        (first, "by this arm"),
+        help="remove one of the two",
+    )
+
+
+def arm_binding(binding: tree.Name, pattern: str) -> Diagnostic:
+    return error(
+        "H0277",
+        f"the arm `{pattern}` binds nothing",
+        (binding.span, "it stands for no single rule or port"),
+        help="only a reference is bound by its arm, as in `port p => …`: remove the name",
+    )
+
+
+def _cannot_match(span: Span, where: Span | None) -> Diagnostic:
+    labels = [(span, "a run of bytes")]
+    if where is not None:
+        labels.append((where, "declared here"))
+    return error(
+        "H0276",
+        f"`{span.text}` cannot be matched on",
+        *labels,
+        help="match a number, an address, or an element of a rule",
+    )
+
+
+def _not_last(span: Span, why: str) -> Diagnostic:
+    return error(
+        "H0275",
+        "`_` stands for what no other arm takes",
+        (span, why),
+        help="write it as the last of several arms; leave it out where the others say everything",
+    )
+
+
+def _no_pattern(span: Span) -> Diagnostic:
+    return error(
+        "H0276",
+        f"`{span.text}` is no pattern",
+        (span, "known only when the packet is there"),
+        help="an arm is a number, an address, a range, a prefix or a constant",
+    )
