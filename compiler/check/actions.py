@@ -59,7 +59,7 @@ def apply(
     names = (
         {} if argument.name == kind else {kind: Bound(argument.name, kind, action.parameter.span)}
     )
-    within = replace(scope, names=names, applied=(*scope.applied, action))
+    within = replace(scope, names=names, values={}, applied=(*scope.applied, action))
     body, after = block(program, action.body, state, within)
     return Changed(model.Inline(action.name.text, body, written.span), after)
 

@@ -125,8 +125,13 @@ def _of_numbers(
         return None
     if left.literal and right.literal:
         return _known(expr, low, max(1, low.bit_length()), "uint")
+    least, most = interval(operator, left.range, right.range)
+    if expr.operator in _WRAPS and (least < 0 or most > ones):
+        least, most = 0, ones
+    most = min(most, ones if expr.operator == "+|" else (1 << WIDEST) - 1)
+    at_all = max(0, min(least, low)), max(high, most)
     width = max(1, high.bit_length())
-    return Value(made, width, "uint", low, high, expr.span, f"`{expr.span.text}`")
+    return Value(made, width, "uint", low, high, expr.span, f"`{expr.span.text}`", at_all=at_all)
 
 
 def _width(left: Value, right: Value) -> int:

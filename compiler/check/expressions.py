@@ -39,9 +39,9 @@ class Expressions(Frozen):
         if value is None or value.kind != "uint" or not self.tested:
             return value
         low, high = narrowed(self.tested, value.expr, value.low, value.high)
-        return (
-            value if (low, high) == (value.low, value.high) else replace(value, low=low, high=high)
-        )
+        if (low, high) == (value.low, value.high):
+            return value
+        return replace(value, low=low, high=high, at_all=value.range)
 
     def _value(self, expr: tree.Expr) -> Value | None:
         match expr:
@@ -84,15 +84,14 @@ class Expressions(Frozen):
             self.found.add(errors.unsupported(span, "comparing runs of bytes"))
             return None
         known, other = (left, right) if left.literal else (right, left)
-        if known.literal and not (other.low <= known.low <= other.high):
-            self.found.add(
-                _never_differs(known.span, known.what, other.what, other.low, other.high)
-            )
+        least, most = other.range
+        if known.literal and not least <= known.low <= most:
+            self.found.add(_never_differs(known.span, known.what, other.what, least, most))
             return None
         turned = operator if known is right else _TURNED.get(operator, operator)
-        bound = {">": other.high, "<=": other.high, "<": other.low, ">=": other.low}.get(turned)
+        bound = {">": most, "<=": most, "<": least, ">=": least}.get(turned)
         if known.literal and known.low == bound:  # sound, if of no use
-            never = _never_differs(known.span, known.what, other.what, other.low, other.high)
+            never = _never_differs(known.span, known.what, other.what, least, most)
             self.found.add(replace(never, severity="warning"))
         return model.Compare(operator, left.expr, right.expr)  # type: ignore[arg-type]
 
@@ -127,9 +126,7 @@ class Expressions(Frozen):
         both = tuple(side for side in (above, below) if isinstance(side, model.Compare))
         if not both:
             what = f"`{member.span.text}`"
-            self.found.add(
-                _never_differs(member.span, what, subject.what, subject.low, subject.high)
-            )
+            self.found.add(_never_differs(member.span, what, subject.what, *subject.range))
             return None
         return both[0] if len(both) == 1 else model.And(both)
 
@@ -146,7 +143,7 @@ class Expressions(Frozen):
         self, operator: str, subject: Value, end: Value, span: Span
     ) -> model.Compare | bool | None:
         """One side of a range; True where all values of the subject are on that side."""
-        extreme = subject.low if operator == ">=" else subject.high
+        extreme = subject.range[operator == "<="]
         if end.literal and end.kind == subject.kind and end.low == extreme:
             return True
         return self.compared(operator, subject, end, span)

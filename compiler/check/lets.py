@@ -26,19 +26,19 @@ def let(program: Program, written: tree.Let, state: State, scope: Scope) -> Chan
     if value is None or not free:
         program.unsure = True
         return Changed(None, state)
-    local = model.Local(_free(program, name.text, value), value.width, value.kind)
+    local = model.Local(_place(program, name.text, value, scope), value.width, value.kind)
     what = f"`{name.text}`"
     known = replace(value, expr=local, span=name.span, what=what, declared=name.span)
     program.lets[written.span] = known
     return Changed(model.Let(local, value.expr, written.span), state)
 
 
-def _free(program: Program, name: str, value: Value) -> str:
-    """A name that no value of another type has: where blocks name alike what they keep, one place
-    holds it."""
+def _place(program: Program, name: str, value: Value, scope: Scope) -> str:
+    """A name that nothing around has, and no value of another type: where blocks name alike what
+    they keep, one place holds it."""
     made, number = name, 2
     type_ = value.width, value.kind
-    while program.locals.setdefault(made, type_) != type_:
+    while made in scope.taken or program.locals.setdefault(made, type_) != type_:
         made, number = f"{name}_{number}", number + 1
     return made
 
@@ -47,4 +47,7 @@ def known_behind(program: Program, written: tree.Statement, scope: Scope) -> Sco
     """The scope of what stands behind a statement in its block."""
     if not isinstance(written, tree.Let) or written.span not in program.lets:
         return scope
-    return replace(scope, values={**scope.values, written.name.text: program.lets[written.span]})
+    value = program.lets[written.span]
+    assert isinstance(value.expr, model.Local)
+    values = {**scope.values, written.name.text: value}
+    return replace(scope, values=values, taken=scope.taken | {value.expr.name})

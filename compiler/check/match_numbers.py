@@ -66,7 +66,7 @@ def _arms(
     program: Program, written: tree.MatchOn, subject: Value, expressions: Expressions
 ) -> Iterator[tuple[tree.Arm, model.Condition | None]]:
     """Each arm with what it asks; reports what is covered twice, missing, or no value."""
-    left: guards.Ranges = ((subject.low, subject.high),)
+    left: guards.Ranges = (subject.range,)
     taken: list[tuple[Value, Value, Span]] = []
     last = len(written.arms) - 1
     for i, arm in enumerate(written.arms):

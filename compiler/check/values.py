@@ -7,6 +7,7 @@ from ...lang.text.diagnostics import Diagnostics
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
+from ..model.arithmetic import Interval
 from . import errors
 
 WIDEST = 64
@@ -20,7 +21,8 @@ KINDS = {
 
 
 class Value(Frozen):
-    """A checked expression; its value lies in `low`..`high`. `what` says it in messages."""
+    """A checked expression; its value lies in `low`..`high`. `what` says it in messages; `at_all`:
+    where it lies whatever was tested further up, if that is more."""
 
     expr: model.Expr
     width: int
@@ -30,6 +32,12 @@ class Value(Frozen):
     span: Span
     what: str = "this"
     declared: Span | None = None
+    at_all: Interval | None = None
+
+    @property
+    def range(self) -> Interval:
+        """Where the value lies, whatever was tested."""
+        return self.at_all or (self.low, self.high)
 
     @property
     def literal(self) -> bool:

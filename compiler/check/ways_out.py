@@ -21,7 +21,7 @@ from .values import KINDS, fits
 #: Hooks that a `forward` may run, with the packet's pops applied.
 AT_FORWARD: tuple[model.Event, ...] = ("too_big", "ttl_expired", "no_headroom", "unresolved")
 #: What a next hop's address may be.
-NEXT_HOPS = (model.Packet, model.Item, model.Attribute, model.Recalled, model.Listed)
+NEXT_HOPS = (model.Packet, model.Item, model.Attribute, model.Recalled, model.Listed, model.Local)
 
 
 def forward(program: Program, statement: tree.Forward, state: State, scope: Scope) -> Changed:

@@ -170,7 +170,7 @@ class Forward(Frozen):
     graph's order."""
 
     port: PortOf
-    via: Packet | Item | Attribute | Recalled | Listed
+    via: Packet | Item | Attribute | Recalled | Listed | Local
     span: Span
     fronts: tuple[tuple[str, str], ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 _NUMBER = re.compile(r"(?:0x([0-9a-fA-F]+)|([0-9]+)([kM]?))\Z")
 _IP4 = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\Z")
@@ -39,10 +39,8 @@ def address(text: str) -> tuple[AddressKind, int] | None:
         return "mac", int(text.replace(":", ""), 16)
     if len(text) > 39:
         return None
-    import ipaddress  # slow to import, and most files have no such literal
-
     try:
-        return "ip6", int(ipaddress.IPv6Address(text))
+        return "ip6", int(_library().IPv6Address(text))
     except ValueError:
         return None
 
@@ -61,7 +59,11 @@ def shown_address(kind: AddressKind, value: int) -> str:
     """An address as users write it."""
     if kind == "mac":
         return value.to_bytes(6, "big").hex(":")
-    import ipaddress
-
-    made = ipaddress.IPv4Address if kind == "ip4" else ipaddress.IPv6Address
+    made = _library().IPv4Address if kind == "ip4" else _library().IPv6Address
     return str(made(value))
+
+
+def _library() -> Any:
+    import ipaddress  # slow to import, and most files have no such literal
+
+    return ipaddress

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from chance import Chance
 from random_facts import Facts, Worlds
@@ -24,20 +25,31 @@ class Ground:
     hooks: dict[str, str]
 
 
+class Operand(NamedTuple):
+    """Something with a name. `optional`: a rule may leave it out."""
+
+    text: str
+    kind: str
+    width: int
+    optional: bool = False
+
+
 @dataclass
 class Place:
-    """`worlds`: sorts of packets that get here. `bound`: rules that surely are, by name; `maybe`:
-    all that may be; `recalled`: states of which an entry surely was found; `locked`: rules that
-    arms depend on; `asked`: elements that were matched on; `free`: packets may be changed here,
-    because all that get behind this place come through it. `owed`: no link header announces what
-    a pop left first; `dangling`: nor what a push put first; `own`: a pop went to a link header;
-    `opened`: to another one; `bare`: a push stands in front of all; `behind`: one stands in front
-    of nobody knows what; `appended`: what was pushed stands at the end."""
+    """`worlds`: sorts of packets that get here. `named`: values that a `let` named. `bound`:
+    rules that surely are, by name; `maybe`: all that may be; `recalled`: states of which an
+    entry surely was found; `locked`: rules that arms depend on; `asked`: elements that were
+    matched on; `free`: packets may be changed here, because all that get behind this place come
+    through it. `owed`: no link header announces what a pop left first; `dangling`: nor what a
+    push put first; `own`: a pop went to a link header; `opened`: to another one; `bare`: a push
+    stands in front of all; `behind`: one stands in front of nobody knows what; `appended`: what
+    was pushed stands at the end."""
 
     worlds: Worlds
     bound: dict[str, Kind] = field(default_factory=dict)
     maybe: set[str] = field(default_factory=set)
     ports: list[str] = field(default_factory=list)
+    named: tuple[Operand, ...] = ()
     recalled: frozenset[str] = frozenset()
     locked: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()

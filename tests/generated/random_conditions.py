@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import ip_network
 
 from places import Ground, Place
 from random_facts import Worlds
-from random_values import CONSTANTS, Values
+from random_values import CONSTANTS, Values, varies
 
 #: Text, and the packets for which it holds and does not.
 Said = tuple[str, Worlds, Worlds]
@@ -24,8 +25,9 @@ class Conditions:
         here = replace(place, worlds=worlds)
         if here.perhaps and chance.maybe(0.6):
             return self.found(here)
-        leaves = [self.compare, self.compare, self.address, self.present, self.present, self.local,
-                  self.multicast, *[self.fragment] * 2, self.role, self.limited]  # fmt: skip
+        leaves = [self.compare, self.compare, self.among, self.address, self.local, self.local,
+                  self.role, *[self.present] * 2, self.multicast, *[self.fragment] * 6,
+                  self.limited]  # fmt: skip
         for leaf in chance.shuffled(leaves):
             made = leaf(here)
             if made is not None:
@@ -53,17 +55,44 @@ class Conditions:
     def compare(self, here: Place) -> Said | None:
         chance = self.chance
         made = self.values.number(here)
-        if made.high >> 64 or "." not in made.text:
+        if made.high >> 64 or not varies(made.text):
             return None
         if chance.maybe(0.2):
             other = self.values.number(here)
-            if "." in other.text and not other.high >> 64:
+            if varies(other.text) and not other.high >> 64:
                 operator = chance.one(("=", "!=", "<", ">="))
                 return f"{made.text} {operator} {other.text}", here.worlds, here.worlds
         value = chance.number(0, made.high) if chance.maybe(0.5) else chance.number(0, 9)
         value = min(max(value, made.low), made.high)
         operator = chance.one(("=", "!=", "<", "<=", ">", ">="))
         return f"{made.text} {operator} {value}", here.worlds, here.worlds
+
+    def among(self, here: Place) -> Said | None:
+        """Whether a number, or an address, is in a set."""
+        chance = self.chance
+        if chance.maybe(0.4):
+            kind = chance.one(("ip4", "ip6"))
+            known = self.values.of_kind(here, kind, 128)
+            subject = chance.one(known) if known else ""
+            members = [self.prefix(kind), *chance.some(CONSTANTS[kind], 0, 2)]
+        else:
+            made = self.values.number(here)
+            least = chance.number(made.low, made.high)
+            most = chance.number(least, made.high)
+            subject = made.text if varies(made.text) and not made.high >> 64 else ""
+            span = f"{least}..{most}" if (least, most) != (made.low, made.high) else str(least)
+            members = [span, *(str(chance.number(made.low, made.high)) for _ in range(2))]
+            members = chance.some(members, 1, 3)
+        if not subject:
+            return None
+        inside = members[0] if len(members) == 1 else f"{{ {', '.join(members)} }}"
+        return f"{subject} in {inside}", here.worlds, here.worlds
+
+    def prefix(self, kind: str) -> str:
+        """One that has addresses that packets have."""
+        length = self.chance.number(1, 32 if kind == "ip4" else 128)
+        text = f"{self.chance.one(CONSTANTS[kind])}/{length}"
+        return str(ip_network(text, strict=False))
 
     def address(self, here: Place) -> Said | None:
         """Of a MAC or IP address: with another or a constant."""

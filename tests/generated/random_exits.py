@@ -44,11 +44,14 @@ class Exits:
         listed = [o for o in operands if o.text.endswith("]")]
         recalled = [o for o in rules if o.text.split(".")[0] in place.recalled]
         rules = recalled if recalled and self.chance.maybe(0.7) else rules
-        rules = rules if rules and self.chance.maybe(0.8) else operands
-        via = self.chance.one(listed if listed and self.chance.maybe(0.6) else rules).text
+        rules = rules if rules and self.chance.maybe(0.65) else operands
+        via = self.chance.one(listed if listed and self.chance.maybe(0.75) else rules).text
         lines: Lines = []
+        if self.chance.maybe(0.2):
+            lines.append(f"let {(name := self.values.fresh())} = {via}")
+            via = name
         if self.chance.maybe(0.3) and not place.bare:
-            lines = ["clamp mss"]
+            lines.append("clamp mss")
         return [*lines, f"forward {self.chance.one(ports)} via {via}"]
 
     def bridge(self, place: Place) -> Lines:

@@ -14,7 +14,7 @@ IPS = ("ipv4", "ipv6")
 MOST_NODES = 13
 #: How often a standard header stands anywhere, beside those of tunnels.
 ANYWHERE = {"gre": 0.3, "udp": 0.4, "arp": 0.2, "mpls": 0.17, "vxlan": 0.12, "geneve": 0.2,
-            "gtpu": 0.12, "pdu_session": 0.15, "srh": 0.1, "ipv6_fragment": 0.25,
+            "gtpu": 0.12, "pdu_session": 0.2, "srh": 0.1, "ipv6_fragment": 0.25,
             "ipv6_destination": 0.15}  # fmt: skip
 #: Where a standard header is declared.
 HOMES = {
@@ -212,7 +212,7 @@ class GraphMaker:
         if first not in IPS or chance.maybe(0.4):
             rest.append(("user", chance.one(IPS)))
         out += chance.shuffled(rest)
-        late = [("tcp", 0.5), ("icmp", 0.25), ("udp", 0.2), ("icmpv6", 0.2)]
+        late = [("tcp", 0.5), ("icmp", 0.25), ("udp", 0.2), ("icmpv6", 0.3)]
         return out + [(n, n) for n, p in late if chance.maybe(p) and (n, n) not in rest]
 
     def before(self, head: str) -> list[Spot]:

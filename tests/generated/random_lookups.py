@@ -202,7 +202,7 @@ class Lookups:
         if key not in self.actions:
             inner = place.branch()
             inner.bound, inner.ports, inner.recalled = {"ACT": self.kinds["ACT"]}, [], frozenset()
-            inner.action = True
+            inner.action, inner.named = True, ()
             name = f"act{len(self.actions)}"
             self.actions[key] = (name, self.blocks.block(inner, True, 3))
         return [f"{self.actions[key][0]}(ACT)"]

@@ -24,9 +24,9 @@ class Pushes:
         self.graph = ground.facts.graph
 
     def push(self, place: Place) -> Lines:
-        if place.appended or (place.pushed and self.chance.maybe(0.3)):
+        if place.appended or (place.pushed and self.chance.maybe(0.1)):
             return []
-        if self.chance.maybe(0.3) and (lines := self.push_behind(place)):
+        if self.chance.maybe(0.2) and (lines := self.push_behind(place)):
             return lines
         targets = self.chance.shuffled(self.targets(place)) * 3
         paths = [(path, b) for b in targets if (path := self.path_to(place, b)) is not None]
@@ -125,7 +125,7 @@ class Pushes:
         what was pushed upon the outermost that was pushed."""
         if place.pushed:
             return [place.pushed[0]]
-        first = 0 if self.chance.maybe(0.5) and not place.opened else None  # any link header
+        first = 0 if self.chance.maybe(0.75) and not place.opened else None  # any link header
         places = [
             {way[0], *way[self.facts.leading(way) if first is None else 0 :][:1]}
             | set(way[1 : self.facts.leading(way)] if first == 0 else ())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from places import Ground, Lines, Place, nested
+from places import Ground, Lines, Operand, Place, nested
 from random_changes import Changes
 from random_conditions import Conditions
 from random_exits import Exits
 from random_lookups import Blocks, Lookups
 from random_pushes import Pushes
-from random_values import Values
+from random_values import Values, varies
 
 
 class StageMaker:
@@ -105,7 +105,7 @@ class StageMaker:
 
     def statement(self, place: Place) -> Lines:
         chance = self.chance
-        options: list[Callable[[Place], Lines]] = [self.branch, self.lookups.find_any]
+        options: list[Callable[[Place], Lines]] = [self.branch, self.lookups.find_any, self.named]
         options += [self.changes.remember] + [self.lookups.recall] * 2 if self.ground.states else []
         if place.free:
             options += [self.changes.pop, self.changes.assign, self.changes.assign]
@@ -119,6 +119,23 @@ class StageMaker:
             options += [self.lookups.given] * 2
         return self.first_of(options, place, 4)
 
+    def named(self, place: Place) -> Lines:
+        """A value under a name, which is another each time."""
+        chance, name = self.chance, self.values.fresh()
+        kind = chance.one(("uint", "uint", "uint", "ip4", "ip6", "mac"))
+        known = self.values.of_kind(place, kind, 128)
+        if kind == "uint" or not known:
+            made = self.values.number(place)
+            if made.high >> 64 or not varies(made.text):
+                return []
+            width, kind = max(1, made.high.bit_length()), "uint"
+            value = f"{made.text} ^ {(1 << width) - 1:#x}"  # may be anything of that width
+        else:
+            value, width = chance.one(known), {"ip4": 32, "ip6": 128, "mac": 48}[kind]
+            value = self.values.masked(kind, value) if chance.maybe(0.5) else value
+        place.named += (Operand(name, kind, width),)
+        return [f"let {name} = {value}"]
+
     def ending(self, place: Place) -> Lines:
         """Out, mostly with something changed."""
         often = 0.5 if place.deep else 0.6
@@ -128,11 +145,11 @@ class StageMaker:
             return self.sent(place)
         self.budget -= 1
         lookups = self.lookups
-        if lookups.choosable(place) and self.chance.maybe(0.75):
+        if lookups.choosable(place) and self.chance.maybe(0.6):
             return lookups.choose(place)
-        if "ACT" in place.bound and not place.action and self.chance.maybe(0.8):
+        if "ACT" in place.bound and not place.action and self.chance.maybe(0.75):
             return lookups.apply(place)
-        if lookups.matchable(place) and self.chance.maybe(0.8):
+        if lookups.matchable(place) and self.chance.maybe(0.9):
             return lookups.match(place)
         if lookups.gives_at(place) and self.chance.maybe(0.6):
             return lookups.given_end(place)
@@ -159,7 +176,7 @@ class StageMaker:
             lines += self.lookups.listed(place, self.pushes.needed(place))
         if chance.maybe(0.8):
             lines += self.pushes.push(place)
-            lines += self.pushes.push(place) if chance.maybe(0.4) else []
+            lines += self.pushes.push(place) if chance.maybe(0.6) else []
         elif chance.maybe(0.5):
             lines += self.pushes.append(place)
         return lines + self.exits.onward(place)

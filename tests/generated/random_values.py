@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from compare import ADDRESSES, ADDRESSES6
 from helioc.compiler.check.values import WIDEST
-from places import Ground, Place
+from places import Ground, Operand, Place
 
 CONSTANTS = {"ip4": ADDRESSES, "ip6": ADDRESSES6, "mac": ["02:00:00:00:00:09"]}
 
@@ -20,24 +20,27 @@ class Number(NamedTuple):
     high: int
 
 
-class Operand(NamedTuple):
-    """Something with a name. `optional`: a rule may leave it out."""
-
-    text: str
-    kind: str
-    width: int
-    optional: bool = False
+def varies(text: str) -> bool:
+    """Whether an expression is about the packet, and no mere number."""
+    return "." in text or "kept" in text
 
 
 class Values:
     def __init__(self, ground: Ground) -> None:
         self.chance, self.facts = ground.chance, ground.facts
         self.states = ground.states
+        self._named = 0
+
+    def fresh(self) -> str:
+        """A name for a value that nothing else has."""
+        self._named += 1
+        return f"kept{self._named}"
 
     # ---- what there is -----------------------------------------------------------------------
 
     def operands(self, place: Place) -> list[Operand]:
-        return [*self.of_packet(place), *self.of_rules(place) * 2, *self.of_states(place) * 2]
+        found = [*self.of_packet(place), *self.of_rules(place) * 2, *self.of_states(place) * 2]
+        return found + list(place.named) + [Operand("frame.length", "uint", 32)]
 
     def of_packet(self, place: Place) -> list[Operand]:
         found = []
@@ -99,6 +102,8 @@ class Values:
             known = self.of_kind(place, kind, width, optional)
             if chance.maybe(0.15):
                 known += [o.text for o in self.first(place, kind) if o.width <= width]
+            if known and chance.maybe(0.2):
+                return self.masked(kind, chance.one(known))
             if known and chance.maybe(0.85):
                 return chance.one(known)
             return chance.one(CONSTANTS[kind])
@@ -107,12 +112,12 @@ class Values:
             return chance.one(known)
         for _ in range(3):
             made = self.number(place)
-            if made.high < 1 << width and "." in made.text:
+            if made.high < 1 << width and varies(made.text):
                 return made.text
         if width >= 32 and chance.maybe(0.5):
             return self.hashed(place)
         wide = self.number(place, 0)
-        if "." in wide.text and chance.maybe(0.5):
+        if varies(wide.text) and chance.maybe(0.5):
             return f"{wide.text} & {(1 << width) - 1:#x}"
         return str(chance.value(width))
 
@@ -140,8 +145,37 @@ class Values:
             return Number(operand.text, 0, high)
         return self.reckoned(place, operand.text, high)
 
+    def masked(self, kind: str, text: str) -> str:
+        """Bits of an address."""
+        chance = self.chance
+        other = chance.one(CONSTANTS[kind])
+        return f"{text} {chance.one(('&', '|', '^'))} {chance.one(('', '~'))}{other}"
+
+    def wrapped(self, text: str, high: int) -> Number:
+        """What wraps, or stops, at the width of what is named."""
+        operators = "+%", "-%", "*%", "+|", "+|", "-|", "-|"
+        operator, by = self.chance.one(operators), self.chance.number(1, 300)
+        low = min(by, high) if operator == "+|" else 0
+        most = max(0, high - by) if operator == "-|" else high
+        return Number(f"({text} {operator} {by})", low, most)
+
+    def by_bits(self, text: str, high: int) -> Number:
+        chance = self.chance
+        if chance.maybe(0.3):
+            return Number(f"~{text}", 0, high)
+        operator, bits = chance.one(("|", "^")), chance.number(0, high)
+        return Number(f"({text} {operator} {bits})", bits if operator == "|" else 0, high)
+
+    def divided(self, text: str, high: int) -> Number:
+        by = self.chance.number(1, min(high, 999) or 1)
+        if self.chance.maybe(0.5):
+            return Number(f"({text} / {by})", 0, high // by)
+        return Number(f"({text} % {by})", 0, min(high, by - 1))
+
     def reckoned(self, place: Place, text: str, high: int) -> Number:
         chance = self.chance
+        if chance.maybe(0.6):
+            return chance.one((self.wrapped, self.wrapped, self.by_bits, self.divided))(text, high)
         match chance.number(0, 5):
             case 0:
                 mask = chance.number(1, high)
