@@ -60,12 +60,40 @@ def test_everything_at_once(golden: Golden) -> None:
         ("a - (b + c) != (d & 0xF)", "a - (b + c) != d & 0xF"),
         ("(a = b) = f(c, (d or e))", "(a = b) = f(c, d or e)"),
         ("not not a", "not not a"),
+        ("(a in {1}) and not (b in {1..2,(3)})", "a in 1 and not b in { 1..2, 3 }"),
+        ("(a|b)&c=(d^e)|f", "(a | b) & c = d ^ e | f"),
+        ("~(a+b)=~(~a)", "~(a + b) = ~~a"),
+        ("(a/b)%c = a/(b%c)", "a / b % c = a / (b % c)"),
+        ("a -| (b +% c) = 1", "a -| (b +% c) = 1"),
+        ("a in 10.0.0.0/8", "a in 10.0.0.0/8"),
+        ("(a + b) << 2 = a + (b << 2)", "(a + b) << 2 = a + (b << 2)"),  # see H0120
+        ("a & (b << 2) = (a + b) & 3", "a & (b << 2) = (a + b) & 3"),
+        ("a | (b << 2) = (a << 2) & 3", "a | b << 2 = a << 2 & 3"),
         ("(not a) = b", "(not a) = b"),
     ],
 )
 def test_brackets_are_those_needed(text: str, expected: str) -> None:
     out = check(f"pipeline p {{ stage s {{ if {text} {{}} }} }}")
     assert f"if {expected} {{}}" in out
+
+
+@pytest.mark.parametrize(
+    "text, migrated",
+    [
+        ("1 + 1 << 2", "1 + (1 << 2)"),
+        ("a & 0xf << 4 >> 1", "(a & 0xf) << 4 >> 1"),
+        ("a + b & 3 - c", "a + (b & 3) - c"),
+        ("f(a + b & 3)", "f(a + (b & 3))"),
+        ("a << 2 & 3 + b * c", "(a << 2 & 3) + b * c"),
+        ("a + b * c", "a + b * c"),
+    ],
+)
+def test_what_bound_otherwise_gets_brackets(text: str, migrated: str) -> None:
+    before = f"pipeline p {{\n  stage s {{ x.y = {text} }}\n}}\n"
+    after = format_program(parse(Source("t.hp", before), as_before=True))
+    assert f"x.y = {migrated} " in after
+    assert formatted(after) == after
+    assert format_program(parse(Source("t.hp", after), as_before=True)) == after
 
 
 def test_an_empty_program() -> None:
