@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..compiler.bundle import Bundle
-from ..compiler.model import Pipeline
+from ..compiler.model import Pipeline, Stage
 from ..lang.text.diagnostics import Diagnostic, Label, Refused
 from ..lang.text.source import Span
 
@@ -30,6 +31,17 @@ def program_table(bundle: Bundle, measured: ObjectStats, span: Span) -> str:
     if measured.why_not:
         lines.append(f"(not loaded: {measured.why_not})")
     return "\n".join(lines)
+
+
+def parts_of_stages(pipeline: Pipeline) -> Iterator[str]:
+    """Where stages that are too much for one program were divided, a line each."""
+    parts: dict[str, list[Stage]] = {}
+    for stage in pipeline.stages:
+        if stage.part_of:
+            parts.setdefault(stage.part_of, []).append(stage)
+    for name, later in parts.items():
+        places = ", ".join(f"{s.name} from line {s.span.line} on" for s in later)
+        yield f"(stage {name} is too much for one program: {places})"
 
 
 def memory_table(bundle: Bundle, measured: ObjectStats) -> str:

@@ -71,7 +71,7 @@ def check(file: Path) -> None:
     counts = (
         (len(pipeline.graph.nodes), "node"),
         (len(pipeline.rules), "rule kind"),
-        (len(pipeline.stages) + 1, "stage"),
+        (1 + sum(not s.part_of for s in pipeline.stages), "stage"),
     )
     summary = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts)
     click.echo(f"{file}: ok ({summary})")
@@ -112,7 +112,7 @@ def compile(
 ) -> None:
     """Write C, object and manifest; print what each stage costs, and each table's memory."""
     from ..compiler.bundle import building, compile_for_card, compile_pipeline, write_bundle
-    from .cost_tables import card_table, memory_table, program_table
+    from .cost_tables import card_table, memory_table, parts_of_stages, program_table
     from .files import make_directory, write_skeleton
 
     without = frozenset(name for name, leave in left.items() if leave)
@@ -144,6 +144,8 @@ def compile(
     if skeleton:
         written.append(write_skeleton(bundle, directory))
     click.echo(program_table(bundle, measured, pipeline.span))
+    for line in parts_of_stages(pipeline):
+        click.echo(line)
     click.echo(memory_table(bundle, measured), nl=bool(measured.maps))
     click.echo(f"wrote {', '.join(str(path) for path in written)}")
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from ..lang.syntax.parser import parse, read
 from ..lang.text.diagnostics import Diagnostics, Refused
 from ..lang.text.frozen import kept
-from .backend.kernel_limits import over_budget
+from .backend.kernel_limits import over_budget, too_long
 from .backend.verifier_cost import too_much
 from .check.program import check
 from .ir.unit import Unit
+from .lower.divide import divided
 from .lower.trace import to_be_traced
 from .lower.unit import Join, Target, lower
 from .model import Pipeline
@@ -39,7 +40,23 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
 
 def read_pipeline(path: Path, found: Diagnostics | None = None) -> Pipeline:
     """The same, without asking what the kernel takes: a build reports that."""
-    return check(parse(read(path)), found=found)
+    return in_parts(check(parse(read(path)), found=found))
+
+
+def in_parts(pipeline: Pipeline) -> Pipeline:
+    """With stages that are too much for one program divided, as far as that can be."""
+    while over := _too_long(pipeline):
+        made = divided(pipeline, over)
+        if made is None:
+            break
+        pipeline = made
+    return pipeline
+
+
+def _too_long(pipeline: Pipeline) -> list[str]:
+    """Stages that are; the passes leave less, but only what is near a limit needs them."""
+    unit = edited(lowered(pipeline))
+    return too_long(pipeline, unit) and too_long(pipeline, run(pipeline, unit))
 
 
 def fitting(pipeline: Pipeline) -> Unit:

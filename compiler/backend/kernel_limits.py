@@ -52,6 +52,14 @@ def _too_many_stages(pipeline: Pipeline) -> Iterator[Diagnostic]:
         )
 
 
+def too_long(pipeline: Pipeline, unit: Unit) -> list[str]:
+    """Names of the stages that are too much for one program each."""
+    if unit.target == "nfp" or not _may_be_over(pipeline, unit):
+        return []
+    found = (p.functions[-1].stage for p in unit.programs if any(_program(pipeline, unit, p)))
+    return list(dict.fromkeys(found))
+
+
 # ---- one program ----------------------------------------------------------------------------
 
 
@@ -64,14 +72,20 @@ def _may_be_over(pipeline: Pipeline, unit: Unit) -> bool:
 
 def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagnostic]:
     stage = next(s for s in pipeline.stages if s.name == program.functions[-1].stage)
-    what, help_ = f"stage `{stage.name}`", "move some of it into a stage of its own"
+    what, help_ = (
+        f"stage `{stage.part_of or stage.name}`",
+        "move some of it into a stage of its own",
+    )
+    where = stage.span
+    if len(stage.body.statements) == 1:  # what is more is divided: lower/divide.py
+        what, where = f"a statement of {what}", getattr(stage.body.statements[0], "span", where)
     if unit.join == "fused":
-        what, help_ = "all stages in one program", "compile without `--fuse`"
+        what, help_, where = "all stages in one program", "compile without `--fuse`", stage.span
     called = _called(unit, program)
     count = sum(map(operations, called))
     if count > OPERATIONS:
         says = f"some {count:,} operations; at most {OPERATIONS:,}"
-        yield _refused(f"{what} is too long for the kernel", stage.span, says, help_)
+        yield _refused(f"{what} is too long for the kernel", where, says, help_)
     prefixes = set[str]().union(*map(tables_of, called))
     used = [t for t in unit.tables if t.manifest.prefix in prefixes]
     maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, used))
@@ -79,7 +93,7 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
     if maps > MAPS:
         says = f"of {len(used)} rule kinds, {maps} maps; at most {MAPS} for a program"
         title = f"{what} asks too many tables for the kernel"
-        yield _refused(title, stage.span, says, f"ask a part of them elsewhere: {help_}")
+        yield _refused(title, where, says, f"ask a part of them elsewhere: {help_}")
 
 
 def looked_up(unit: Unit, program: Program) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 from ...lang import tree
@@ -17,6 +18,7 @@ from .headers import CheckedHeader, check_header
 from .hooks import HOOKS, check_hooks
 from .kinds import Rules, collect_kinds
 from .lets import known_behind
+from .mentions import mentions
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
@@ -198,6 +200,8 @@ class _PipelineChecker:
         made = []
         scope = Scope(taken=frozenset(program.rules.known))
         for i, stage in enumerate(order):
+            later = (mentions(s.body, program.actions) for s in order[i + 1 :])
+            scope = replace(scope, asked=frozenset().union(*later))
             body, state = block(program, stage.body, state, scope)
             for statement in stage.body.statements:
                 scope = known_behind(program, statement, scope)

@@ -16,6 +16,7 @@ from .flow import Change, Scope, State, bind, unbind
 from .lets import known_behind, let
 from .lookups import choose, find, leads_to
 from .matches import match
+from .mentions import forget, mentioned_behind
 from .ranges import Facts, contradict, implied, one_of
 from .stage_names import StageNames
 from .stage_program import Program
@@ -32,12 +33,16 @@ def block(
     made: list[model.Statement] = []
     ending: Span | None = None
     scope = replace(scope, tested=Facts(scope.tested))
-    for each in written.statements if written else ():
+    asked = mentioned_behind(program, written) if written else []
+    behind = scope.asked
+    for i, each in enumerate(written.statements if written else ()):
         if ending is not None:
             program.report(_unreachable(each.span, ending))
             break
+        scope = replace(scope, asked=asked[i] | behind)
         changed = statement(program, each, state, scope)
-        state, scope = changed.state, known_behind(program, each, scope)
+        state = forget(program, changed.state, scope.asked)
+        scope = known_behind(program, each, scope)
         if len(state) > MOST_CLASSES:
             program.report(_too_many_classes(each.span, MOST_CLASSES))
             state = frozenset()

@@ -12,10 +12,13 @@ from .tables import Element, RuleKind, State
 
 
 class Stage(Frozen):
+    """`part_of`: it is a later part of the stage of that name, too much for one program."""
+
     name: str
     body: Block
     doc: str = ""
     span: Span = NOWHERE
+    part_of: str = ""
 
 
 Event = Literal["malformed", "tiny_fragment", "too_big", "ttl_expired", "no_headroom", "unresolved"]

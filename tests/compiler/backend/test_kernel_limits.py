@@ -73,10 +73,32 @@ def test_more_stages_than_tail_calls(tmp_path: Path) -> None:
     assert found.labels[0].span.text == "stage s32"
 
 
-def test_more_maps_than_a_program_may_have(tmp_path: Path) -> None:
+def loaded(path: Path, written: str) -> list[str]:
+    """The stages of a pipeline that the kernel takes."""
+    file = path / "large.hp"
+    file.write_text(written)
+    pipeline = check_file(file)
+    measured = measure_object(compile_pipeline(pipeline).object)
+    assert not measured.refused and all(p.verified for p in measured.programs.values())
+    return [stage.name for stage in pipeline.stages]
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("frame", ["{} send back", "if ipv4 {{ {} }} else {{ drop }} send back"])
+def test_more_maps_than_a_program_may_have(tmp_path: Path, frame: str) -> None:
+    """The stage is divided between two statements, also within an `if`."""
     rules, finds = kinds(10, "by lpm ipv4.src")
-    found = refused(tmp_path, text(rules, within("ipv4", [finds])))
-    assert (found.code, found.title) == ("H0335", "stage `s0` asks too many tables for the kernel")
+    body = frame.format(finds)
+    body = body if "else" in frame else f"if not ipv4 {{ drop }} {body}"
+    assert loaded(tmp_path, text(rules, body, "drop")) == ["s0", "s0_2", "s1"]
+
+
+def test_more_maps_than_a_program_may_have_in_one_statement(tmp_path: Path) -> None:
+    rules, finds = kinds(10, "by lpm ipv4.src")
+    body = f"if not ipv4 {{ drop }} find R0 else {{ {finds.replace('find R0 else { pass }', '')} }}"
+    found = refused(tmp_path, text(rules, f"{body} send back"))
+    assert found.code == "H0335" and found.labels[0].span.text == "find R0 else"
+    assert found.title == "a statement of stage `s0` asks too many tables for the kernel"
 
 
 def test_fused_the_stages_share_one_program(tmp_path: Path) -> None:
@@ -91,10 +113,20 @@ def test_fused_the_stages_share_one_program(tmp_path: Path) -> None:
     assert caught.value.diagnostics[0].help.endswith("compile without `--fuse`")
 
 
+@pytest.mark.usefixtures("kernel")
 def test_a_stage_that_is_too_long(tmp_path: Path) -> None:
     changes = (f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(700))
-    found = refused(tmp_path, text("", within("tcp { if ipv4", [*changes, "}"])))
-    assert (found.code, found.title) == ("H0335", "stage `s0` is too long for the kernel")
+    written = text("", within("tcp { if ipv4", [*changes, "}"]))
+    assert loaded(tmp_path, written) == ["s0", "s0_2"]
+
+
+def test_a_statement_that_is_too_long(tmp_path: Path) -> None:
+    changes = " ".join(f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(700))
+    rules, _ = kinds(1, "by lpm ipv4.src")
+    body = f"if not tcp or not ipv4 {{ drop }} find R0 else {{ {changes} }} send back"
+    found = refused(tmp_path, text(rules, body))
+    assert found.code == "H0335" and found.labels[0].span.text == "find R0 else"
+    assert found.title == "a statement of stage `s0` is too long for the kernel"
 
 
 def test_only_the_traced_build_is_too_long(tmp_path: Path) -> None:
@@ -179,6 +211,7 @@ def test_thirty_two_stages_are_all_run(tmp_path: Path) -> None:
 def test_look_ups_that_all_go_on(tmp_path: Path) -> None:
     """Each doubles the sorts of packets; to tell them apart would take for ever."""
     rules, _ = kinds(40, "by lpm ipv4.src")
-    finds = (f"find R{i} else {{ }}" for i in range(40))
+    finds = [f"find R{i} else {{ }}" for i in range(40)]
+    finds += [f"if R{i} {{ drop }}" for i in range(40)]
     found = refused(tmp_path, text(rules, within("ipv4", finds)))
     assert found.code == "H0218"

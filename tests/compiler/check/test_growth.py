@@ -130,3 +130,34 @@ MINUS = "if ipv4.ttl - 3 = 9 { drop }"
 )  # fmt: skip
 def test_what_is_known_of_a_difference(known: bool, lines: list[str]) -> None:
     assert accepted(*lines) == known
+
+
+def optional_lookups(count: int, asked: bool) -> Source:
+    """So many rules that may be found or not; all of them are asked for at the end, or none."""
+    kinds = [
+        f"  rule R{i} [16] {{ match src_ip exact ipv4.src gives action }}" for i in range(count)
+    ]
+    head = HEAD.replace("  default pass", "\n".join((*kinds, "", "  default pass")))
+    finds = [
+        f"find R{i} else {{}}\nif R{i} {{ match R{i}.action {{ LOSE => drop  KEEP => {{}} }} }}"
+        for i in range(count)
+    ]
+    ends = [f"if R{i} {{ drop }}" for i in range(count)] if asked else []
+    lines = (head, *finds, *ends, "pass\n}\nrun parser -> first\n}\n")
+    return Source("big.hp", "\n".join(lines))
+
+
+def test_rules_that_nobody_asks_for_any_more_tell_no_packets_apart() -> None:
+    check(parse(optional_lookups(40, asked=False)))
+    with pytest.raises(Refused) as refused:
+        check(parse(optional_lookups(16, asked=True)))
+    assert [d.code for d in refused.value.diagnostics] == ["H0218"]
+
+
+def test_what_a_later_stage_or_an_action_asks_for_is_known_there() -> None:
+    parts = "find PDR else {}\n}\nstage second {\nif PDR { note(PDR) }"
+    kind = "rule PDR [16] { match src_ip exact ipv4.src gives action }"
+    note = "action note(PDR) { match PDR.action { LOSE => drop  KEEP => {} } }"
+    head = HEAD.replace("  default pass", f"  {kind}\n  {note}\n\n  default pass")
+    text = f"{head}{parts}\npass\n}}\nrun parser -> first -> second\n}}\n"
+    check(parse(Source("big.hp", text)))
