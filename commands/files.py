@@ -14,7 +14,18 @@ from ..lang.text.diagnostics import Diagnostic, Refused
 from ..lang.text.exit_status import cannot_write
 
 if TYPE_CHECKING:
-    pass
+    from .language_server import Helio
+
+
+def language_server() -> Helio:
+    """What answers editors. Raises `Refused` (H0812) where pygls is missing."""
+    try:
+        from .language_server import server
+    except ModuleNotFoundError:
+        help_ = "pip install 'helioc[lsp]'"
+        title = "`helioc lsp` needs the Python package pygls"
+        raise Refused([Diagnostic("H0812", title, (), help_)]) from None
+    return server()
 
 
 def write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""`helioc`: check, compile, fmt, graph, doc, test, decode, replay, fuzz, explain.
+"""`helioc`: check, compile, fmt, graph, doc, test, decode, replay, fuzz, lsp, explain.
 
 Exit status: 0 success, 1 the input is refused or a test failed, 2 the command line is wrong, 70 an
 internal error, 130 interrupted, 129 and 143 ended by SIGHUP and SIGTERM, 141 the output's reader is
@@ -235,6 +235,20 @@ def doc(file: Path, out: Path | None) -> None:
         refuse_over(out, (file,))
     text, written = write_page(checked(file, lowered=True), out)
     click.echo(text if out is None else f"wrote {', '.join(map(str, written))}", nl=out is not None)
+
+
+# ---- lsp ------------------------------------------------------------------------------------
+
+
+@cli.command()
+def lsp() -> None:
+    """Answer an editor by the Language Server Protocol, on standard input and output.
+
+    Diagnostics, hover, completion, definition, references, rename and formatting. docs/editors.md
+    has the settings for Neovim and VS Code."""
+    from .files import language_server
+
+    language_server().start_io()
 
 
 for command in (*packet_commands.COMMANDS, explain):

@@ -1,0 +1,205 @@
+"""What editors are answered: on the pipelines that ship, and by names that stand in many places."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from helioc.compiler.check.resolve import PIPELINES
+from helioc.compiler.editor.answers import Document, hover, replaced
+from helioc.compiler.editor.symbols import Symbol
+from helioc.lang.syntax.lexer import lex
+from helioc.lang.text.source import Source
+
+SHIPPED = sorted(PIPELINES.rglob("*.hp"))
+
+TEXT = """import std.ethernet, std.ip
+
+/// What is ours.
+const OURS = 10.0.0.0/8
+
+/// A note in front of a packet.
+header note {
+  kind  : u8
+  class : u8 = 0
+  accept kind < 3
+}
+
+pipeline p {
+  ports lan, wan
+
+  parser {
+    ethernet -> ipv4 as user  when type = 0x0800  on lan
+    user     -> udp           when protocol = 17
+    ethernet -> note          when type = 0x88b5
+    note     -> user          when kind = 1
+  }
+
+  /// What is done.
+  ie action = 1, u8 { KEEP = 1, LOSE = 2 }
+  ie src    = 2, ip4
+
+  rule PDR [16] {
+    match src exact user.src
+    gives action
+  }
+
+  state SEEN [16] {
+    match from : ip4
+    gives many : u32
+  }
+
+  action done(PDR) {
+    match PDR.action { KEEP => {}  LOSE => drop }
+  }
+
+  stage first {
+    if not user { pass }
+    let from = user.src
+    find PDR else { drop }
+    done(PDR)
+    recall SEEN(from = from) else { drop }
+    if SEEN.many > 3 and port is lan { drop }
+  }
+
+  stage second {
+    if from in OURS { user.ttl = 3 }
+    pass
+  }
+
+  run parser -> first -> second
+}
+"""
+
+
+def opened(text: str = TEXT, path: Path = Path("/p.hp")) -> Document:
+    document = Document(path)
+    document.change(text)
+    return document
+
+
+def at(document: Document, before: str, word: str) -> Symbol:
+    """What `word` stands for behind the first `before`."""
+    offset = document.text.index(word, document.text.index(before))
+    use = document.index.at(offset + 1)
+    assert use is not None, (before, word)
+    assert use.span.text == word
+    return use.symbol
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_names_of_what_ships_are_known(path: Path) -> None:
+    """Behind a dot, and wherever a declared name stands alone."""
+    document = opened(path.read_text(), path)
+    assert not [d for d in document.diagnostics(False) if d.severity == "error"]
+    assert document.formatted() == path.read_text()
+    used = {use.span.start for use in document.index.uses}
+    tokens = lex(Source("t.hp", document.text)).tokens
+    for before, token in pairwise(tokens):
+        if before.kind == "." and token.kind == "IDENT" and tokens[0] is not before:
+            assert token.start in used or "import" in _line(document.text, token.start)
+
+
+def _line(text: str, offset: int) -> str:
+    return text[text.rfind("\n", 0, offset) + 1 : text.find("\n", offset)]
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "kind", "shown"),
+    [
+        ("if not", "user", "node", "user  when type = 0x0800"),
+        ("match src", "user", "node", "header ipv4"),
+        ("= user.", "src", "field", "src"),
+        ("accept", "kind", "field", "kind  : u8"),
+        ("note     -> user          when", "kind", "field", "kind  : u8"),
+        ("in OU", "OURS", "constant", "const OURS = 10.0.0.0/8"),
+        ("done(PDR)\n", "done", "action", "action done(PDR)"),
+        ("match PDR.", "action", "element", "ie action = 1, u8"),
+        ("{}  ", "LOSE", "symbol", "LOSE = 2"),
+        ("SEEN(", "from", "slot", "from : ip4"),
+        ("(from = ", "from", "value", "let from = user.src"),
+        ("stage second {\n    if ", "from", "value", "let from = user.src"),
+        ("if SEEN.", "many", "slot", "many : u32"),
+        ("port is ", "lan", "role", "ports lan"),
+        ("parser -> ", "first", "stage", "stage first"),
+    ],
+)
+def test_what_a_name_stands_for(before: str, word: str, kind: str, shown: str) -> None:
+    document = opened()
+    offset = document.text.index(before)
+    found = document.text.index(word, offset + (len(before) if before[-1] in " .(" else 0))
+    use = document.index.at(found + 1)
+    assert use is not None and (use.symbol.kind, use.symbol.name) == (kind, word)
+    assert shown in use.symbol.shown
+
+
+def test_doc_comments_are_shown() -> None:
+    assert hover(at(opened(), "in OU", "OURS")).endswith("\n\nWhat is ours.")
+    assert "The TTL" not in hover(at(opened(), "user.ttl", "ttl"))
+
+
+def test_members_behind_a_dot() -> None:
+    document = opened(TEXT.replace("SEEN.many > 3", "SEEN.many > 3 and PDR."))  # not parsed
+    document = opened()
+    document.change(TEXT.replace("SEEN.many > 3", "SEEN.many > 3 and PDR."))
+    offset = document.text.index("PDR. ") + 4
+    assert [s.name for s in document.completions(offset) if isinstance(s, Symbol)] == [
+        "src", "action",
+    ]  # fmt: skip
+    offset = document.text.index("user.ttl") + 5
+    fields = {s.name for s in document.completions(offset) if isinstance(s, Symbol)}
+    assert {"src", "ttl", "dscp", "checksum"} <= fields
+    everything = document.completions(document.text.index("    pass\n  }"))
+    names = {s.name if isinstance(s, Symbol) else s for s in everything}
+    assert {"user", "PDR", "SEEN", "OURS", "from", "done", "find", "let"} <= names
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "name", "places"),
+    [
+        ("as user", "user", "carried", 7),
+        ("ports ", "lan", "inside", 3),
+        ("const ", "OURS", "MINE", 2),
+        ("rule ", "PDR", "RULES", 5),
+        ("let ", "from", "source", 3),
+        ("kind  :", "kind", "sort", 3),
+        ("ie action", "action", "deed", 3),
+        ("KEEP = 1, ", "LOSE", "DROP", 2),
+        ("stage ", "first", "begin", 2),
+        ("gives many", "many", "count_", 2),
+    ],
+)
+def test_a_new_name_everywhere(before: str, word: str, name: str, places: int) -> None:
+    document = opened()
+    offset = document.text.index(word, document.text.index(before))
+    spans = document.renamed(offset, name)
+    assert not isinstance(spans, str), spans
+    assert len(spans) == places
+    text = replaced(TEXT, spans, name)
+    assert not [d for d in opened(text).diagnostics(True) if d.severity == "error"]
+    assert len(re.findall(rf"\b{name}\b", text)) >= places
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "name", "why"),
+    [
+        ("as user", "user", "udp", "would be wrong"),
+        ("as user", "user", "match", "cannot be a name"),
+        ("as user", "user", "two words", "cannot be a name"),
+        ("user.ttl", "ttl", "hops", "declared in std/ip.hp"),
+        ("import", "std", "x", "no name here"),
+        ("let ", "from", "PDR", "would be wrong"),
+    ],
+)
+def test_names_that_cannot_be(before: str, word: str, name: str, why: str) -> None:
+    document = opened()
+    said = document.renamed(document.text.index(word, document.text.index(before)), name)
+    assert isinstance(said, str) and why in said
+
+
+def test_a_file_of_headers() -> None:
+    good = "header note { kind : u8 }\n"
+    assert opened(good).diagnostics(True) == []
+    assert [d.code for d in opened("header note { kind : u65 }\n").diagnostics(True)] == ["H0230"]
