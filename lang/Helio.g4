@@ -94,8 +94,8 @@ block : '{' statement* '}' ;
 statement
     : ifElse
     | matchOn
-    | 'find' name ('(' assign (',' assign)* ')')? otherwise?
-    | 'recall' name '(' assign (',' assign)* ')' otherwise?
+    | find otherwise?
+    | recall otherwise?
     | 'remember' name '(' assign (',' assign)* ')'
     | 'choose' name 'from' path otherwise?
     | 'push' pushed ('/' pushed)* (('before' | 'behind') nodeName)?
@@ -112,9 +112,15 @@ statement
     | statementName ('(' name ')' | ('[' place ']')? ('.' step)* '=' sum)
     ;
 
-ifElse : 'if' expr block elseBranch* ;
+find : 'find' name ('(' assign (',' assign)* ')')? ;
 
-elseBranch : 'else' ('if' expr)? block ;
+recall : 'recall' name '(' assign (',' assign)* ')' ;
+
+ifElse : 'if' asked block elseBranch* ;
+
+elseBranch : 'else' ('if' asked)? block ;
+
+asked : find | recall | expr ;
 
 matchOn : 'match' path '{' arm* '}' ;
 

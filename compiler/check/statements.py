@@ -106,6 +106,8 @@ def ends(statement: model.Statement) -> bool:
 
 def statement(program: Program, written: tree.Statement, state: State, scope: Scope) -> Changed:
     match written:
+        case tree.If(condition=tree.Find() | tree.Recall() as asked):
+            return _if_found(program, written, asked, state, scope)
         case tree.If(condition=tree.Gives() as gives):
             return _if_gives(program, written, gives, state, scope)
         case tree.If():
@@ -162,7 +164,41 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
 # ---- if ---------------------------------------------------------------------------------------
 
 
+#: Whether an entry was recalled: set and asked at once. No `let` can be called so.
+_RECALLED = model.Local("0", 1)
+
+
+def _if_found(
+    program: Program,
+    written: tree.If,
+    asked: tree.Find | tree.Recall,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    """A look-up, and a branch by what it came to."""
+    before: tuple[model.Statement, ...] = ()
+    test: model.Condition
+    if isinstance(asked, tree.Find):
+        name, test = asked.kind.text, model.Found(asked.kind.text)
+        looked = find(program, asked, (model.Block(()), frozenset()), state, scope)
+    else:
+        name, test = asked.state.text, model.Compare("=", _RECALLED, model.Const(1, 1))
+        hit, miss = (model.Let(_RECALLED, model.Const(n, 1), written.span) for n in (1, 0))
+        before, missed = (hit,), model.Block((miss,))
+        looked = recall(program, asked, (missed, frozenset()), state, scope)
+    then, after_then = block(program, written.then, looked.state, scope)
+    rest = unbind(state, name)
+    otherwise, after_otherwise = block(program, written.otherwise, rest, scope)
+    after = after_then | after_otherwise
+    if looked.statement is None:
+        return Changed(None, after)
+    branch = model.If(test, then, otherwise, written.span)
+    body = model.Block((*before, looked.statement, branch), then.ends and otherwise.ends)
+    return Changed(model.Inline("", body, written.span), after)
+
+
 def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Changed:
+    assert not isinstance(written.condition, tree.Find | tree.Recall)
     condition, yes, no = narrow(program, written.condition, state, scope)
     facts = [implied(condition, holds) for holds in (True, False)]
     possible = [bool(s) and not contradict(f) for s, f in zip((yes, no), facts, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error, listed
@@ -130,14 +130,29 @@ def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, model.
     write, of which the kernel makes no single step."""
     for stage in stages:
         parts = list(walk(stage.body))
+        named = {p.local: p.value for p in parts if isinstance(p, model.Let)}
         recalled = {(part.state, part.key) for part in parts if isinstance(part, model.Recall)}
         sizes = {state: len(key) for state, key in recalled}
         for part in parts:
             if isinstance(part, model.Remember) and part.state in sizes:
                 key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
-                used = {value.state for value in walk(values) if isinstance(value, model.Recalled)}
-                if part.state in used and (part.state, key) in recalled:
+                if part.state in _recalled_in(values, named) and (part.state, key) in recalled:
                     yield stage, part
+
+
+def _recalled_in(
+    values: tuple[model.Expr, ...], named: Mapping[model.Local, model.Expr]
+) -> set[str]:
+    """The states of which something goes into these values, also by names."""
+    found, left, seen = set[str](), [*values], set[model.Local]()
+    while left:
+        for part in walk(left.pop()):
+            if isinstance(part, model.Recalled):
+                found.add(part.state)
+            elif isinstance(part, model.Local) and part in named and part not in seen:
+                seen.add(part)
+                left.append(named[part])
+    return found
 
 
 def _named(program: Program, name: tree.Name) -> model.State | None:

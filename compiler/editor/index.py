@@ -221,6 +221,8 @@ class _Walk:
     def statement(self, s: tree.Statement, scope: Scope, named: Scope) -> None:
         match s:
             case tree.If():
+                if isinstance(s.condition, tree.Find | tree.Recall):
+                    self.look_up(s.condition, scope)
                 self.expression(s.condition, scope)
                 self.block(s.then, scope)
                 self.block(s.otherwise, scope)

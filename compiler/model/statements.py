@@ -218,7 +218,8 @@ class DecodeProbe(Frozen):
 
 
 class Inline(Frozen):
-    """An action's body, where it was applied."""
+    """An action's body, where it was applied; or (`action` is empty) what a statement is made
+    of."""
 
     action: str
     body: Block

@@ -78,7 +78,7 @@ class Statements:
         """A statement on one line, or None if it needs several."""
         if isinstance(node, tree.If):
             then = self.inline_block(node.then)
-            text = None if then is None else f"if {print_expr.expr(node.condition)} {then}"
+            text = None if then is None else f"if {_asked(node)} {then}"
             return self._inline_else(text, node.otherwise)
         if isinstance(node, tree.Find | tree.Choose | tree.Recall):
             return self._inline_else(_lookup(node), node.otherwise)
@@ -111,7 +111,7 @@ class Statements:
         if inline is not None:
             self.write(inline, node.span.end)
         elif isinstance(node, tree.If):
-            self.write(f"if {print_expr.expr(node.condition)} ", node.condition.span.end)
+            self.write(f"if {_asked(node)} ", node.condition.span.end)
             self.block(node.then, depth)
             self.otherwise(node.otherwise, depth)
         elif isinstance(node, tree.Find | tree.Choose | tree.Recall):
@@ -170,6 +170,11 @@ def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
 def _pattern(node: tree.Arm) -> str:
     alternatives = " | ".join(map(print_expr.range_, node.patterns))
     return alternatives + (f" {node.binding.text}" if node.binding else "")
+
+
+def _asked(node: tree.If) -> str:
+    asked = node.condition
+    return _lookup(asked) if isinstance(asked, tree.Find | tree.Recall) else print_expr.expr(asked)
 
 
 def _lookup(node: tree.Find | tree.Choose | tree.Recall) -> str:

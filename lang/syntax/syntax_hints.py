@@ -184,6 +184,10 @@ def _hint(place: Place) -> str:
         pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
         if pair in foreign_words.SIGNS:
             return foreign_words.SIGNS[pair]
+    if place.rule in ("ifElse", "elseBranch") and token.kind in ("and", "or"):
+        return "a look-up stands alone behind `if`: ask the rest in an `if` within"
+    if token.kind in ("find", "recall"):
+        return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):

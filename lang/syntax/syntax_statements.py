@@ -39,6 +39,10 @@ class StatementBuilder(ExpressionBuilder):
             return self.if_else(first)
         if word == "match":
             return self.match_on(first)
+        if word == "find" or word == "recall":
+            otherwise = context.children[1:]
+            block = self.block(otherwise[0].children[1]) if otherwise else None
+            return self.found(first, span, block)
         if len(context.children) == 1:
             return self.verdict(first)
         if context.children[1].kind == "(":
@@ -81,10 +85,29 @@ class StatementBuilder(ExpressionBuilder):
             # The `if` of an `else if` begins behind its `else`.
             opening = branch.children[1] if branch is not context else branch.children[0]
             span = Span(self.source, opening.start, end)
-            result = tree.If(span, self.expr(condition), self.block(then), otherwise)
+            asked = self.asked(condition)
+            result = tree.If(span, asked, self.block(then), otherwise)
             otherwise = tree.Block(span, (result,))
         self.branches -= len(branches)
         return result
+
+    def asked(self, context: Context) -> tree.Expr | tree.Find | tree.Recall:
+        """What stands behind `if`."""
+        first = context.children[0]
+        if is_token(first.children[0], "find") or is_token(first.children[0], "recall"):
+            return self.found(first, self.span(context), None)
+        return self.expr(first)
+
+    def found(
+        self, context: Context, span: Span, otherwise: tree.Block | None
+    ) -> tree.Find | tree.Recall:
+        """A look-up, and what is done where it finds nothing."""
+        children = context.children
+        name = self.name(children[1])
+        given = self.given(children) if len(children) > 2 else ()
+        if children[0].kind == "find":
+            return tree.Find(span, name, given, otherwise)
+        return tree.Recall(span, name, given, otherwise)
 
     def match_on(self, context: Context) -> tree.MatchOn:
         children = context.children
@@ -127,18 +150,10 @@ class StatementBuilder(ExpressionBuilder):
             return None
         return self.block(last.children[1])
 
-    def stmt_find(self, children: list[Any], span: Span) -> tree.Find:
-        given = self.given(children) if len(children) > 2 and is_token(children[2], "(") else ()
-        return tree.Find(span, self.name(children[1]), given, self.otherwise(children))
-
     def given(self, children: list[Any]) -> tuple[tree.Assign, ...]:
         """What stands in the brackets of a look-up."""
         end = next(i for i, c in enumerate(children) if is_token(c, ")"))
         return tuple(self.assign(c) for c in children[3:end:2])
-
-    def stmt_recall(self, children: list[Any], span: Span) -> tree.Recall:
-        name, given = self.name(children[1]), self.given(children)
-        return tree.Recall(span, name, given, self.otherwise(children))
 
     def stmt_remember(self, children: list[Any], span: Span) -> tree.Remember:
         return tree.Remember(span, self.name(children[1]), self.given(children))

@@ -12,7 +12,9 @@ class Block(Node):
 
 
 class If(Node):
-    condition: Expr
+    """`if user.ttl = 0 {…} else {…}`, `if find PDR {…}`: what is looked up is bound in `then`."""
+
+    condition: Expr | Find | Recall
     then: Block
     otherwise: Block | None
 

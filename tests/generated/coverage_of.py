@@ -24,6 +24,7 @@ from helioc.compiler.model import (
     Forward,
     Given,
     Header,
+    Inline,
     Item,
     Items,
     Match,
@@ -110,6 +111,8 @@ def _of_parts(pipeline: Pipeline) -> Iterator[str]:
 
 def _of_statement(part: Any) -> Iterator[str]:
     match part:
+        case Inline(action=""):
+            yield "look-up asked by an if"
         case Verdict():
             yield f"verdict {part.verdict}"
         case Assign(fields=(_, _)):

@@ -101,7 +101,9 @@ class Lookups:
 
     def looked_up(self, place: Place, missed: Place, text: str, bound: Callable[[], None]) -> Lines:
         """With an `else` that ends, so that what was looked up is there behind it, or with one that
-        does not."""
+        does not; now and then as the question of an `if`."""
+        asked = self.chance.maybe(0.3)
+        text = f"if {text} {{}}" if asked else text
         if self.chance.maybe(0.75):
             long = self.chance.maybe(0.5)
             body = self.blocks.block(missed, True, 1) if long else self.blocks.verdict(missed)
