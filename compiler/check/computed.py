@@ -8,7 +8,7 @@ from .. import model
 from ..model.arithmetic import Interval, interval
 from . import errors
 from .ranges import Facts, excluded, narrowed, surely_above
-from .values import KINDS, WIDEST, Value
+from .values import KINDS, WIDEST, Value, of_width
 
 #: What wraps at the width of its wider operand, or stops at the end of it.
 _WRAPS = ("+%", "-%", "*%")
@@ -57,8 +57,7 @@ def _of_addresses(expr: tree.Binary, left: Value, right: Value, found: Diagnosti
     operator: model.Operator = expr.operator  # type: ignore[assignment]
     width = left.width
     made = model.Arithmetic(operator, left.expr, right.expr, max(WIDEST, width), left.kind)
-    low, high = interval(operator, (left.low, left.high), (right.low, right.high))
-    return Value(made, width, left.kind, low, high, expr.span, f"`{expr.span.text}`")
+    return of_width(made, width, left.kind, expr.span, f"`{expr.span.text}`", None)
 
 
 def _is_number(side: Value, expr: tree.Binary, found: Diagnostics) -> bool:

@@ -184,7 +184,7 @@ def _hint(place: Place) -> str:
         pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
         if pair in foreign_words.SIGNS:
             return foreign_words.SIGNS[pair]
-    if place.rule in ("ifElse", "elseBranch") and token.kind in ("and", "or"):
+    if token.kind in ("and", "or") and place.expected == {"{"}:
         return "a look-up stands alone behind `if`: ask the rest in an `if` within"
     if token.kind in ("find", "recall"):
         return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"

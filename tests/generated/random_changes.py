@@ -111,7 +111,7 @@ class Changes:
         if not fields:
             return []
         groups = [(n, f) for n, f in fields if f.group]
-        fields = groups if groups and self.chance.maybe(0.8) else fields
+        fields = groups if groups and self.chance.maybe(0.95) else fields
         node, field = self.chance.one(self.preferred(fields))
         target = f"{node}.{field.name}"
         optional = self.facts.header(node).optional(field)

@@ -24,9 +24,9 @@ class Exits:
     def onward(self, place: Place) -> Lines:
         """With what was changed, if it can be."""
         chance = self.chance
-        if chance.maybe(0.85) and (lines := self.forward(place)):
+        if chance.maybe(0.95) and (lines := self.forward(place)):
             return lines
-        if chance.maybe(0.4) and (lines := self.bridge(place)):
+        if chance.maybe(0.6) and (lines := self.bridge(place)):
             return lines
         kept = ["pass", "send back", "pass", "default"]
         return [chance.one(kept)] if place.settled else self.verdict(place)
@@ -43,11 +43,11 @@ class Exits:
             return []
         listed = [o for o in operands if o.text.endswith("]")]
         recalled = [o for o in rules if o.text.split(".")[0] in place.recalled]
-        rules = recalled if recalled and self.chance.maybe(0.7) else rules
         rules = rules if rules and self.chance.maybe(0.65) else operands
-        via = self.chance.one(listed if listed and self.chance.maybe(0.75) else rules).text
+        sorts = [s for s in (*[listed] * 8, *[recalled] * 7, rules) if s]
+        via = self.chance.one(self.chance.one(sorts)).text
         lines: Lines = []
-        if self.chance.maybe(0.2):
+        if self.chance.maybe(0.15):
             lines.append(f"let {(name := self.values.fresh())} = {via}")
             via = name
         if self.chance.maybe(0.3) and not place.bare:

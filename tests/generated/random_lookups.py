@@ -41,7 +41,7 @@ class Lookups:
         known = [n for n, k in self.kinds.items() if k.matches and not k.spread and k.ports]
         if self.values.ports(place) or place.deep > 6:
             return []
-        if self.states and (not known or self.chance.maybe(0.3)):
+        if self.states and (not known or self.chance.maybe(0.55)):
             return self.recall(place)
         return self.find(place, self.chance.one(known)) if known else []
 
@@ -102,7 +102,7 @@ class Lookups:
     def looked_up(self, place: Place, missed: Place, text: str, bound: Callable[[], None]) -> Lines:
         """With an `else` that ends, so that what was looked up is there behind it, or with one that
         does not; now and then as the question of an `if`."""
-        asked = self.chance.maybe(0.3)
+        asked = self.chance.maybe(0.25)
         text = f"if {text} {{}}" if asked else text
         if self.chance.maybe(0.75):
             long = self.chance.maybe(0.5)

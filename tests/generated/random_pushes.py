@@ -125,7 +125,7 @@ class Pushes:
         what was pushed upon the outermost that was pushed."""
         if place.pushed:
             return [place.pushed[0]]
-        first = 0 if self.chance.maybe(0.75) and not place.opened else None  # any link header
+        first = 0 if self.chance.maybe(0.85) and not place.opened else None  # any link header
         places = [
             {way[0], *way[self.facts.leading(way) if first is None else 0 :][:1]}
             | set(way[1 : self.facts.leading(way)] if first == 0 else ())

@@ -108,13 +108,13 @@ class StageMaker:
         options: list[Callable[[Place], Lines]] = [self.branch, self.lookups.find_any, self.named]
         options += [self.changes.remember] + [self.lookups.recall] * 2 if self.ground.states else []
         if place.free:
-            options += [self.changes.pop, self.changes.assign, self.changes.assign]
+            options += [self.changes.pop] + [self.changes.assign] * 3
             options += [self.changes.pop_link, self.untagged]
         if place.free and (place.ends or (not place.deep and chance.maybe(0.15))):
             options += [self.pushes.push] * 3 + [self.pushes.append] * place.ends
         if place.ends:
             options += [self.clamp] if chance.maybe(0.2) else []
-        options += [self.changes.queue] if chance.maybe(0.15) else []
+        options += [self.changes.queue] if chance.maybe(0.25) else []
         if self.lookups.gives_at(place):
             options += [self.lookups.given] * 2
         return self.first_of(options, place, 4)
@@ -170,10 +170,12 @@ class StageMaker:
         lines: Lines = self.lookups.port(place) if chance.maybe(0.7) else []
         lines += self.changes.pop(place) if chance.maybe(0.5) else []
         lines += self.changes.pop_link(place) if chance.maybe(0.6) else []
-        lines += self.changes.assign(place) if chance.maybe(0.35) else []
+        lines += self.changes.assign(place) if chance.maybe(0.5) else []
         lines += self.changes.remember(place) if chance.maybe(0.2) else []
         if chance.maybe(0.85):
             lines += self.lookups.listed(place, self.pushes.needed(place))
+        if chance.maybe(0.3):
+            lines += self.lookups.listed(place, {("ip4", 32), ("ip6", 128)})
         if chance.maybe(0.8):
             lines += self.pushes.push(place)
             lines += self.pushes.push(place) if chance.maybe(0.6) else []
