@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..compiler.bundle import Bundle
+from ..compiler.driver import in_programs
 from ..compiler.model import Pipeline, Stage
 from ..lang.text.diagnostics import Diagnostic, Label, Refused
 from ..lang.text.source import Span
@@ -36,7 +37,7 @@ def program_table(bundle: Bundle, measured: ObjectStats, span: Span) -> str:
 def parts_of_stages(pipeline: Pipeline) -> Iterator[str]:
     """Where stages that are too much for one program were divided, a line each."""
     parts: dict[str, list[Stage]] = {}
-    for stage in pipeline.stages:
+    for stage in in_programs(pipeline, "staged").stages:
         if stage.part_of:
             parts.setdefault(stage.part_of, []).append(stage)
     for name, later in parts.items():

@@ -71,9 +71,7 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
         yield Grid(columns, tuple(map(_state, p.states)))
         yield from _updated(p)
     yield Heading(2, "Stages")
-    yield Grid(
-        ("stage", ""), (("parser", ""), *((s.name, s.doc) for s in p.stages if not s.part_of))
-    )
+    yield Grid(("stage", ""), (("parser", ""), *((s.name, s.doc) for s in p.stages)))
     yield Heading(2, "Hooks")
     yield Grid(("event", "what becomes of the packet"), tuple(p.hooks.items()))
     yield Heading(2, "Counters")

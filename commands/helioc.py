@@ -71,7 +71,7 @@ def check(file: Path) -> None:
     counts = (
         (len(pipeline.graph.nodes), "node"),
         (len(pipeline.rules), "rule kind"),
-        (1 + sum(not s.part_of for s in pipeline.stages), "stage"),
+        (len(pipeline.stages) + 1, "stage"),
     )
     summary = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts)
     click.echo(f"{file}: ok ({summary})")
@@ -144,7 +144,7 @@ def compile(
     if skeleton:
         written.append(write_skeleton(bundle, directory))
     click.echo(program_table(bundle, measured, pipeline.span))
-    for line in parts_of_stages(pipeline):
+    for line in () if fuse else parts_of_stages(pipeline):
         click.echo(line)
     click.echo(memory_table(bundle, measured), nl=bool(measured.maps))
     click.echo(f"wrote {', '.join(str(path) for path in written)}")

@@ -14,7 +14,7 @@ from ..lang.contract.trace.schema import FORMAT, Schema, TracedBuild
 from ..lang.text.atomic_write import write_files
 from ..lang.text.diagnostics import Diagnostic, Refused
 from .backend.kernel_limits import untraced
-from .driver import edited, lower_pipeline, lowered, placed, run
+from .driver import edited, in_programs, lower_pipeline, lowered, placed, run
 from .ir.unit import Unit
 from .lower.unit import Join
 from .manifest import manifest_of
@@ -62,7 +62,7 @@ class Build:
         """Begin. Raises `Refused`."""
         from .backend.building import built
 
-        pipeline, without = self._pipeline, self._without
+        pipeline, without = in_programs(self._pipeline, join), self._without
         unit = edited(lowered(pipeline, join))
         units = [(unit, placed(pipeline, unit, without))]
         if traced:
@@ -160,6 +160,7 @@ def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
     from .backend.building import built
     from .backend.emit import emit
 
+    pipeline = in_programs(pipeline, join, "tc")
     unit = edited(lowered(pipeline, join, target="tc"))
     spilled = partial(run, pipeline, unit, spilled=True)
     unit, data = built(pipeline, placed(pipeline, unit), spilled)

@@ -40,11 +40,16 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
 
 def read_pipeline(path: Path, found: Diagnostics | None = None) -> Pipeline:
     """The same, without asking what the kernel takes: a build reports that."""
-    return in_parts(check(parse(read(path)), found=found))
+    return check(parse(read(path)), found=found)
 
 
-def in_parts(pipeline: Pipeline) -> Pipeline:
-    """With stages that are too much for one program divided, as far as that can be."""
+def in_programs(pipeline: Pipeline, join: Join, target: Target = "host") -> Pipeline:
+    """A stage a program: those that are too much for one are divided, as far as that can be."""
+    return _divided(pipeline) if join == "staged" and target != "nfp" else pipeline
+
+
+@kept
+def _divided(pipeline: Pipeline) -> Pipeline:
     while over := _too_long(pipeline):
         made = divided(pipeline, over)
         if made is None:
@@ -55,14 +60,16 @@ def in_parts(pipeline: Pipeline) -> Pipeline:
 
 def _too_long(pipeline: Pipeline) -> list[str]:
     """Stages that are; the passes leave less, but only what is near a limit needs them."""
-    unit = edited(lowered(pipeline))
+    unit = edited(_unit(pipeline, "staged", "host"))
     return too_long(pipeline, unit) and too_long(pipeline, run(pipeline, unit))
 
 
 def fitting(pipeline: Pipeline) -> Unit:
     """The pipeline after its first passes. Raises `Refused` where no kernel takes it."""
     unit = edited(lowered(pipeline))
-    if over_budget(pipeline, unit):  # the passes leave less: only what is near a limit needs them
+    if over_budget(
+        _divided(pipeline), unit
+    ):  # the passes leave less: only what is near a limit needs them
         placed(pipeline, unit)
     return unit
 
@@ -78,11 +85,16 @@ def lowered(
     pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
 ) -> Unit:
     """The pipeline in the intermediate representation, before all passes."""
+    unit = _unit(in_programs(pipeline, join, target), join, target)
+    return to_be_traced(unit) if traced else unit
+
+
+def _unit(pipeline: Pipeline, join: Join, target: Target) -> Unit:
+    """Of a pipeline as it is, with a program for each of its stages."""
     units = _lowered(pipeline)
     if (join, target) not in units:
         units[join, target] = lower(pipeline, pipeline.span.source.file, join, target)
-    unit = units[join, target]
-    return to_be_traced(unit) if traced else unit
+    return units[join, target]
 
 
 @kept
@@ -159,6 +171,7 @@ def _placed(_: Unit) -> dict[frozenset[str], Unit]:
 
 
 def _place(pipeline: Pipeline, unit: Unit, without: frozenset[str]) -> Unit:
+    pipeline = in_programs(pipeline, unit.join, unit.target)
     made = run(pipeline, unit, without=without)
     if found := over_budget(pipeline, made):
         raise Refused(found)

@@ -1,4 +1,5 @@
-"""Arithmetic: of what values, in how many bits, and what the outcome may be."""
+"""Arithmetic: of what values, in how many bits, and what the outcome may be. What was tested
+further up only makes bounds tighter: what a value is, and how wide, follows from declarations."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ from . import errors
 from .ranges import Facts, excluded, narrowed, surely_above
 from .values import KINDS, WIDEST, Value, of_width
 
-#: What wraps at the width of its wider operand, or stops at the end of it.
-_WRAPS = ("+%", "-%", "*%")
+#: What each operator computes, if that is less or more than the number it wraps or stops.
+_WRAPS: dict[str, model.Operator] = {"+%": "+", "-%": "-", "*%": "*"}
+_STOPS: dict[str, model.Operator] = {"+|": "+", "-|": "-"}
 _BITWISE = ("&", "|", "^")
+_MOST = (1 << WIDEST) - 1
 
 
 def computed(
@@ -28,7 +31,7 @@ def computed(
     a, b = (narrowed(tested, side.expr, side.low, side.high) for side in (left, right))
     if not _allowed(expr, right, b, tested, found):
         return None
-    return _of_numbers(expr, left, right, a, b, tested, found)
+    return _of_numbers(expr, (left, right), (a, b), tested, found)
 
 
 def complement(expr: tree.Unary, operand: Value | None, found: Diagnostics) -> Value | None:
@@ -40,13 +43,15 @@ def complement(expr: tree.Unary, operand: Value | None, found: Diagnostics) -> V
         return None
     width = WIDEST if operand.literal and operand.kind == "uint" else operand.width
     ones = (1 << width) - 1
+    what = f"`{expr.span.text}`"
     if operand.literal:
-        return _known(expr, operand.low ^ ones, width, operand.kind)
-    made = model.Arithmetic(
-        "^", operand.expr, model.Const(ones, width), max(WIDEST, width), operand.kind
-    )
-    low, high = ones - operand.high, ones - operand.low
-    return Value(made, width, operand.kind, low, high, expr.span, f"`{expr.span.text}`")
+        known = operand.low ^ ones
+        made: model.Expr = model.Const(known, width)
+        return Value(made, width, operand.kind, known, known, expr.span, what)
+    made = model.Arithmetic("^", operand.expr, model.Const(ones, width), width, operand.kind)
+    least, most = operand.range
+    low, high, at_all = ones - operand.high, ones - operand.low, (ones - most, ones - least)
+    return Value(made, width, operand.kind, low, high, expr.span, what, at_all=at_all)
 
 
 def _of_addresses(expr: tree.Binary, left: Value, right: Value, found: Diagnostics) -> Value | None:
@@ -55,9 +60,8 @@ def _of_addresses(expr: tree.Binary, left: Value, right: Value, found: Diagnosti
         found.add(errors.unsupported(expr.span, "computing with runs of bytes"))
         return None
     operator: model.Operator = expr.operator  # type: ignore[assignment]
-    width = left.width
-    made = model.Arithmetic(operator, left.expr, right.expr, max(WIDEST, width), left.kind)
-    return of_width(made, width, left.kind, expr.span, f"`{expr.span.text}`", None)
+    made = model.Arithmetic(operator, left.expr, right.expr, left.width, left.kind)
+    return of_width(made, left.width, left.kind, expr.span, f"`{expr.span.text}`", None)
 
 
 def _is_number(side: Value, expr: tree.Binary, found: Diagnostics) -> bool:
@@ -90,7 +94,8 @@ def _allowed(
             )
         )
         return False
-    if expr.operator in ("/", "%") and not b[0] and 0 not in excluded(tested, right.expr):
+    maybe_zero = not b[0] and (not b[1] or 0 not in excluded(tested, right.expr))
+    if expr.operator in ("/", "%") and maybe_zero:
         found.add(_by_zero(right))
         return False
     return True
@@ -98,44 +103,58 @@ def _allowed(
 
 def _of_numbers(
     expr: tree.Binary,
-    left: Value,
-    right: Value,
-    a: Interval,
-    b: Interval,
+    sides: tuple[Value, Value],
+    bounds: tuple[Interval, Interval],
     tested: Facts,
     found: Diagnostics,
 ) -> Value | None:
-    operator: model.Operator = expr.operator.rstrip("%|") or expr.operator  # type: ignore[assignment]
-    low, high = interval(operator, a, b)
-    if operator == "-" and (above := surely_above(tested, left.expr, right.expr)) is not None:
-        low = max(low, above)
-    ones = (1 << _width(left, right)) - 1
-    made: model.Expr = model.Arithmetic(operator, left.expr, right.expr)
-    if expr.operator in _WRAPS and (low < 0 or high > ones):
-        if ones.bit_length() < WIDEST:
-            made = model.Arithmetic("&", made, model.Const(ones, ones.bit_length()))
-        low, high = 0, ones
-    elif expr.operator == "-|" and low < 0:
-        made, low, high = model.Arithmetic("-|", left.expr, right.expr), 0, max(0, high)
-    elif expr.operator == "+|" and high > ones and not high >> WIDEST:
-        made = model.Arithmetic("min", made, model.Const(ones, ones.bit_length()))
-        low, high = min(low, ones), ones
+    left, right = sides
+    bits = max((v.width for v in sides if not v.literal), default=WIDEST)
+    ones = (1 << bits) - 1
+    low, high = _outcome(expr.operator, *bounds, ones)
+    above = surely_above(tested, left.expr, right.expr) if expr.operator == "-" else None
+    low = low if above is None else max(low, above)
+    least, most = _outcome(expr.operator, left.range, right.range, ones)
     if not _fits(expr, low, high, found):
         return None
-    if left.literal and right.literal:
-        return _known(expr, low, max(1, low.bit_length()), "uint")
-    least, most = interval(operator, left.range, right.range)
-    if expr.operator in _WRAPS and (least < 0 or most > ones):
-        least, most = 0, ones
-    most = min(most, ones if expr.operator == "+|" else (1 << WIDEST) - 1)
-    at_all = max(0, min(least, low)), max(high, most)
-    width = max(1, high.bit_length())
-    return Value(made, width, "uint", low, high, expr.span, f"`{expr.span.text}`", at_all=at_all)
+    at_all = max(0, min(least, low)), max(high, min(most, _MOST))
+    width = max(1, at_all[1].bit_length())
+    made: model.Expr = model.Const(low, width)
+    if not (left.literal and right.literal):
+        made = _made(expr.operator, left, right, ones, width)
+    what = f"`{expr.span.text}`"
+    return Value(made, width, "uint", low, high, expr.span, what, at_all=at_all)
 
 
-def _width(left: Value, right: Value) -> int:
-    """At which `+%` wraps and `+|` stops: the width of the wider operand that is no mere number."""
-    return max((v.width for v in (left, right) if not v.literal), default=WIDEST)
+def _outcome(operator: str, a: Interval, b: Interval, ones: int) -> Interval:
+    """Where the outcome lies; of what neither wraps nor stops perhaps below 0, or above 64 bits."""
+    low, high = interval(_WRAPS.get(operator) or _STOPS.get(operator) or operator, a, b)
+    if operator in _WRAPS and (low < 0 or high > ones):
+        return (low & ones, low & ones) if low == high else (0, ones)
+    if operator == "+|":
+        return min(low, ones), min(high, ones)
+    return (max(0, low), max(0, high)) if operator == "-|" else (low, high)
+
+
+def _made(operator: str, left: Value, right: Value, ones: int, width: int) -> model.Expr:
+    """The expression: all that may wrap or stop is computed in 64 bits first."""
+    a, b = left.expr, right.expr
+    if operator == "-|":
+        return model.Arithmetic("-|", a, b, width)
+    if operator == "+|" and ones == _MOST:
+        return model.Arithmetic("+|", a, b, width)
+    if operator == "+|":
+        return model.Arithmetic("min", model.Arithmetic("+", a, b), _all(ones), width)
+    if operator not in _WRAPS:
+        plain: model.Operator = operator  # type: ignore[assignment]
+        return model.Arithmetic(plain, a, b, width)
+    if ones == _MOST:
+        return model.Arithmetic(_WRAPS[operator], a, b, width)
+    return model.Arithmetic("&", model.Arithmetic(_WRAPS[operator], a, b), _all(ones), width)
+
+
+def _all(ones: int) -> model.Const:
+    return model.Const(ones, ones.bit_length())
 
 
 def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics) -> bool:
@@ -159,11 +178,6 @@ def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics) -> bool:
             )
         )
     return low >= 0 and not high >> WIDEST
-
-
-def _known(expr: tree.Expr, value: int, width: int, kind: model.Kind) -> Value:
-    made = model.Const(value, width)
-    return Value(made, width, kind, value, value, expr.span, f"`{expr.span.text}`")
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...lang import tree
@@ -12,6 +13,7 @@ from .. import model
 from . import errors
 from .flow import Scope, State, split
 from .packets import PacketNames
+from .ranges import Facts, implied
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import Value
@@ -33,12 +35,12 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             return Narrowed(negated, inner.no, inner.yes)
         case tree.Binary(operator="and"):
             left = narrow(program, expr.left, state, scope)
-            right = narrow(program, expr.right, left.yes, scope)
+            right = narrow(program, expr.right, left.yes, _knowing(scope, left, True))
             both = model.And(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(both, right.yes, left.no | right.no)
         case tree.Binary(operator="or"):
             left = narrow(program, expr.left, state, scope)
-            right = narrow(program, expr.right, left.no, scope)
+            right = narrow(program, expr.right, left.no, _knowing(scope, left, False))
             one = model.Or(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(one, left.yes | right.yes, right.no)
         case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
@@ -66,6 +68,11 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             return _found(program, name, state, scope)
         case _:
             return _plain_value(program, expr, state, scope)
+
+
+def _knowing(scope: Scope, left: Narrowed, holds: bool) -> Scope:
+    """The scope of a right side, which is asked only where the left one holds, or does not."""
+    return replace(scope, tested=Facts(scope.tested, implied(left.condition, holds)))
 
 
 def _operands(left: Narrowed, right: Narrowed) -> tuple[model.Condition, ...]:

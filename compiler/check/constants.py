@@ -10,7 +10,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from . import errors
 from .expressions import Expressions
-from .names import RESERVED
+from .names import WORDS
 from .values import Value
 
 N = TypeVar("N")
@@ -50,8 +50,9 @@ def constants_of(
         if name.text in own:
             found.add(errors.declared_twice("constant", name, own[name.text].span))
             continue
-        if name.text in RESERVED:
-            found.add(errors.name_taken(name, RESERVED[name.text]))
+        if name.text in WORDS:
+            found.add(errors.name_taken(name, WORDS[name.text]))
+            continue
         elif name.text in known:
             found.add(errors.name_taken(name, "another constant", known[name.text].name.span))
         own[name.text] = name
@@ -172,7 +173,10 @@ class _Putting:
                 return self._number(node)  # type: ignore[return-value]
             case tree.Path(parts=(name,), index=None) if name.text in self.known:
                 return self._value(name)  # type: ignore[return-value]
-            case tree.Test() | tree.In() | tree.Arm():
+            case tree.Arm():  # a name may be a symbol: what is matched on says it
+                values = self.ranges(node.patterns)
+                return replace(self._inside(node, ("patterns",)), values=values)
+            case tree.Test() | tree.In():
                 return self._of_ranges(node)
             case tuple():
                 return tuple(map(self.put, node))  # type: ignore[return-value]
@@ -192,7 +196,7 @@ class _Putting:
         return replace(node, **changed) if changed else node  # type: ignore[type-var]
 
     def _of_ranges(self, node: N) -> N:
-        name = {tree.Test: "alternatives", tree.In: "members", tree.Arm: "patterns"}[type(node)]
+        name = "alternatives" if isinstance(node, tree.Test) else "members"
         made = self._inside(node, without=(name,))
         ranges = self.ranges(getattr(node, name), known_only=isinstance(node, tree.Test))
         return replace(made, **{name: ranges})  # type: ignore[type-var]

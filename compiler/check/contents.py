@@ -242,6 +242,8 @@ def number(expr: model.Expr, contents: Contents) -> Interval:
             bits = contents.bits(name)
             low = bits.value & mask
             return low, low | mask & ~bits.known & (1 << bits.width) - 1
+        case model.Arithmetic(width=width) if width > 64:
+            return 0, (1 << width) - 1
         case model.Arithmetic(operator, left, right):
             return reckoned(operator, number(left, contents), number(right, contents))
     return ANY

@@ -9,13 +9,13 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
-from ...lang.tree.operators import BINDS
+from ...lang.tree.operators import PRECEDENCE
 from .. import model
 from . import errors
 from .computed import complement, computed
 from .ranges import Facts, narrowed
 from .sets import prefix
-from .values import KINDS, Value, literal
+from .values import KINDS, Value, literal, shown
 
 Lookup = Callable[[tree.Path], Value | None]
 CallLookup = Callable[[tree.Call], Value | None]
@@ -51,7 +51,7 @@ class Expressions(Frozen):
                 return self.name(expr)
             case tree.Call():
                 return self.call(expr)
-            case tree.Binary(operator=op) if op in BINDS:
+            case tree.Binary(operator=op) if op in PRECEDENCE:
                 left, right = self._value(expr.left), self._value(expr.right)
                 return computed(expr, left, right, self.tested, self.found)
             case tree.Unary(operator="~"):
@@ -86,12 +86,12 @@ class Expressions(Frozen):
         known, other = (left, right) if left.literal else (right, left)
         least, most = other.range
         if known.literal and not least <= known.low <= most:
-            self.found.add(_never_differs(known.span, known.what, other.what, least, most))
+            self.found.add(_never_differs(known.span, known.what, other))
             return None
         turned = operator if known is right else _TURNED.get(operator, operator)
         bound = {">": most, "<=": most, "<": least, ">=": least}.get(turned)
         if known.literal and known.low == bound:  # sound, if of no use
-            never = _never_differs(known.span, known.what, other.what, least, most)
+            never = _never_differs(known.span, known.what, other)
             self.found.add(replace(never, severity="warning"))
         return model.Compare(operator, left.expr, right.expr)  # type: ignore[arg-type]
 
@@ -116,9 +116,6 @@ class Expressions(Frozen):
         low, high = ends
         if low is high:
             return self.compared("=", subject, low, member.span)
-        if low.literal and high.literal and low.low > high.low:
-            self.found.add(_empty_range(member.span, low, high))
-            return None
         above = self._bound(">=", subject, low, member.span)
         below = self._bound("<=", subject, high, member.span)
         if above is None or below is None:
@@ -126,18 +123,28 @@ class Expressions(Frozen):
         both = tuple(side for side in (above, below) if isinstance(side, model.Compare))
         if not both:
             what = f"`{member.span.text}`"
-            self.found.add(_never_differs(member.span, what, subject.what, *subject.range))
+            self.found.add(_never_differs(member.span, what, subject))
             return None
         return both[0] if len(both) == 1 else model.And(both)
 
     def ends(self, member: tree.Range) -> tuple[Value, Value] | None:
-        """The least and the greatest value; the same where it is one."""
+        """The least and the greatest value, of one kind; the same where it is one."""
         match member.low:
             case tree.Binary(operator="/", left=tree.Address()) if member.high is None:
                 return prefix(member.low, self.found)
         low = self._value(member.low)
         high = low if member.high is None else self._value(member.high)
-        return (low, high) if low and high else None
+        if low is None or high is None:
+            return None
+        if low.kind != high.kind:
+            self.found.add(
+                errors.wrong_kind(high.span, KINDS[high.kind], KINDS[low.kind], low.span)
+            )
+            return None
+        if low.literal and high.literal and low.low > high.low:
+            self.found.add(_empty_range(member.span, low, high))
+            return None
+        return low, high
 
     def _bound(
         self, operator: str, subject: Value, end: Value, span: Span
@@ -161,12 +168,13 @@ def _no_value(span: Span) -> Diagnostic:
     )
 
 
-def _never_differs(span: Span, value: str, what: str, low: int, high: int) -> Diagnostic:
+def _never_differs(span: Span, value: str, other: Value) -> Diagnostic:
     """A comparison whose outcome is known."""
+    least, most = (shown(end, other.kind) for end in other.range)
     return error(
         "H0243",
         f"this comparison with {value} is always the same",
-        (span, f"{what} is always {low} to {high}"),
+        (span, f"{other.what} is always {least} to {most}"),
         help="compare with a value in that range, or leave the comparison out",
     )
 

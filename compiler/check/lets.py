@@ -10,6 +10,7 @@ from . import errors
 from .changes import Changed
 from .flow import Scope, State
 from .matches import check_free
+from .names import WORDS
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import KINDS, Value
@@ -18,7 +19,9 @@ from .values import KINDS, Value
 def let(program: Program, written: tree.Let, state: State, scope: Scope) -> Changed:
     """What stands behind it in the block, and at the top of a stage in later ones, may read it."""
     name = written.name
-    free = check_free(program, name, scope)
+    free = name.text not in WORDS and check_free(program, name, scope)
+    if name.text in WORDS:
+        program.report(errors.name_taken(name, WORDS[name.text]))
     value = StageNames(program, state, scope).expressions.value(written.value)
     if value is not None and value.kind == "bytes":
         program.report(errors.wrong_kind(value.span, KINDS["bytes"], "a number"))
@@ -27,8 +30,9 @@ def let(program: Program, written: tree.Let, state: State, scope: Scope) -> Chan
         program.unsure = True
         return Changed(None, state)
     local = model.Local(_place(program, name.text, value, scope), value.width, value.kind)
+    expr = value.expr if value.literal else local  # a mere number stays one
     what = f"`{name.text}`"
-    known = replace(value, expr=local, span=name.span, what=what, declared=name.span)
+    known = replace(value, expr=expr, span=name.span, what=what, declared=name.span)
     program.lets[written.span] = known
     return Changed(model.Let(local, value.expr, written.span), state)
 
@@ -48,6 +52,6 @@ def known_behind(program: Program, written: tree.Statement, scope: Scope) -> Sco
     if not isinstance(written, tree.Let) or written.span not in program.lets:
         return scope
     value = program.lets[written.span]
-    assert isinstance(value.expr, model.Local)
     values = {**scope.values, written.name.text: value}
-    return replace(scope, values=values, taken=scope.taken | {value.expr.name})
+    taken = {value.expr.name} if isinstance(value.expr, model.Local) else set[str]()
+    return replace(scope, values=values, taken=scope.taken | taken)

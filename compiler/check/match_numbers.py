@@ -16,7 +16,7 @@ from .flow import Scope, State
 from .ranges import Facts, implied
 from .stage_names import StageNames
 from .stage_program import Program
-from .values import Value
+from .values import Value, shown
 
 #: Checks the block of an arm: what it becomes, and the packets that fall out of its end.
 Body = Callable[[tree.Block, State, Scope], tuple[model.Block, State]]
@@ -42,13 +42,23 @@ def match_numbers(
     after: State = frozenset()
     made: list[tuple[model.Condition | None, model.Block, Span]] = []
     tested = scope.tested
-    for arm, condition in arms:
+    for arm, condition, behind in arms:
         met = Facts(tested, implied(condition, True))
-        block, left = body(arm.body, state, replace(scope, tested=met))
-        tested = Facts(tested, implied(condition, False))
+        block, out = body(arm.body, state, replace(scope, tested=met))
+        tested = Facts(tested, (*implied(condition, False), *_between(subject, behind)))
         made.append((condition, block, arm.span))
-        after |= left
+        after |= out
     return Changed(_chain(made), after)
+
+
+def _between(subject: Value, left: guards.Ranges) -> tuple[model.Compare, ...]:
+    """That a number lies between the ends of what is left."""
+    if subject.kind != "uint" or not left:
+        return ()
+    ends = min(low for low, _ in left), max(high for _, high in left)
+    least, most = (model.Const(end, max(1, end.bit_length())) for end in ends)
+    below = model.Compare("<=", subject.expr, most)
+    return implied(model.And((model.Compare(">=", subject.expr, least), below)), True)
 
 
 def _chain(arms: list[tuple[model.Condition | None, model.Block, Span]]) -> model.If | None:
@@ -64,8 +74,9 @@ def _chain(arms: list[tuple[model.Condition | None, model.Block, Span]]) -> mode
 
 def _arms(
     program: Program, written: tree.MatchOn, subject: Value, expressions: Expressions
-) -> Iterator[tuple[tree.Arm, model.Condition | None]]:
-    """Each arm with what it asks; reports what is covered twice, missing, or no value."""
+) -> Iterator[tuple[tree.Arm, model.Condition | None, guards.Ranges]]:
+    """Each arm with what it asks, and what is left behind it; reports what is covered twice,
+    missing, or no value."""
     left: guards.Ranges = (subject.range,)
     taken: list[tuple[Value, Value, Span]] = []
     last = len(written.arms) - 1
@@ -76,9 +87,9 @@ def _arms(
             if why := _misplaced(i, last, len(arm.patterns), bool(left)):
                 program.report(_not_last(arm.patterns[0].span, why))
             left = ()
-            yield arm, None
+            yield arm, None, left
             continue
-        for pattern in arm.patterns:
+        for pattern in arm.values or arm.patterns:
             ends = expressions.ends(pattern)
             if ends is None:
                 return
@@ -92,9 +103,10 @@ def _arms(
                 program.report(duplicate_arm(pattern.span, first))
             left = rest
             taken.append((low, high, pattern.span))
-        yield arm, expressions.among(subject, arm.patterns)
+        yield arm, expressions.among(subject, arm.values or arm.patterns), left
     if left:
-        missing = [f"{a}" if a == b else f"{a}..{b}" for a, b in left[:3]]
+        said = [[shown(end, subject.kind) for end in each] for each in left[:3]]
+        missing = [a if a == b else f"{a}..{b}" for a, b in said]
         where = subject.declared or written.subject.span
         program.report(not_exhaustive(written.subject.span, subject.span.text, missing, where))
 

@@ -13,3 +13,14 @@ RESERVED = {
     "_": "everything else",
     "hash": "a function",
 }
+
+#: And those that mean something wherever a value could stand: no constant and no `let` has them.
+WORDS = RESERVED | {
+    "header": "a part of a packet",
+    "payload": "a part of a packet",
+    "pseudo": "a part of a packet",
+    "computed": "a checksum that is computed",
+    "rest": "what is left of a header",
+    "error": "the ICMP error that may be sent",
+    "frame": "the frame as it came",
+}

@@ -126,14 +126,14 @@ def recall(
 
 
 def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, model.Remember]]:
-    """Where an entry is remembered from what was recalled of it, in the same stage: read, modify,
-    write, of which the kernel makes no single step."""
+    """Where an entry is remembered from what was recalled of it: read, modify, write, of which the
+    kernel makes no single step."""
+    every = [part for stage in stages for part in walk(stage.body)]
+    named = {p.local: p.value for p in every if isinstance(p, model.Let)}
+    recalled = {(part.state, part.key) for part in every if isinstance(part, model.Recall)}
+    sizes = {state: len(key) for state, key in recalled}
     for stage in stages:
-        parts = list(walk(stage.body))
-        named = {p.local: p.value for p in parts if isinstance(p, model.Let)}
-        recalled = {(part.state, part.key) for part in parts if isinstance(part, model.Recall)}
-        sizes = {state: len(key) for state, key in recalled}
-        for part in parts:
+        for part in walk(stage.body):
             if isinstance(part, model.Remember) and part.state in sizes:
                 key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
                 if part.state in _recalled_in(values, named) and (part.state, key) in recalled:

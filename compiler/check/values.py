@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics
 from ...lang.text.frozen import Frozen
+from ...lang.text.literals import shown_address
 from ...lang.text.source import Span
 from .. import model
 from ..model.arithmetic import Interval
@@ -42,6 +43,11 @@ class Value(Frozen):
     @property
     def literal(self) -> bool:
         return isinstance(self.expr, model.Const)
+
+
+def shown(value: int, kind: model.Kind) -> str:
+    """A value as users write it."""
+    return str(value) if kind in ("uint", "bytes") else shown_address(kind, value)  # type: ignore[arg-type]
 
 
 def of_width(

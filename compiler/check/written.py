@@ -138,6 +138,8 @@ def _within(expr: model.Expr, counts: Counts) -> Interval | None:
     match expr:
         case model.Const(number):
             return number, number
+        case model.Arithmetic(width=width) if width > 64:
+            return 0, (1 << width) - 1
         case model.Arithmetic(operator, left, right):
             a, b = _within(left, counts), _within(right, counts)
             return reckoned(operator, a, b) if a and b else None

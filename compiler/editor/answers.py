@@ -15,7 +15,7 @@ from ...lang.text.source import NOWHERE, Source, Span
 from ..check.headers import check_header
 from ..check.program import check
 from ..check.resolve import load_file, visible_headers
-from ..driver import fitting, in_parts
+from ..driver import fitting
 from .index import index
 from .symbols import Index, Symbol
 
@@ -59,7 +59,7 @@ class Document:
             if program.pipelines:
                 pipeline = check(program, found=found)
                 if thoroughly:
-                    fitting(in_parts(pipeline))
+                    fitting(pipeline)
             else:  # a file of headers
                 for header in visible_headers(program, load_file, found).known.values():
                     check_header(header, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir.expr import Call, Cast, binary
+from ..ir.expr import Call, Cast, binary, number
 from ..ir.expr import Expr as Made
 from ..ir.expr_builders import choose
 from ..ir.types import U64, Int
@@ -35,6 +35,9 @@ def arithmetic(context: Context, expr: Arithmetic, a: Value, b: Value) -> Value:
     match expr.operator:
         case "min":
             return Value(choose(left < right, left, right), width)
+        case "+|":
+            most = number((1 << 64) - 1)
+            return Value(choose(left > most - right, most, binary("+", left, right)), width)
         case "-|":
             return Value(choose(left > right, binary("-", left, right), 0), width)
         case operator:

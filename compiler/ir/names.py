@@ -14,6 +14,15 @@ def c_name(node: str) -> str:
     return node.replace("[", "__").replace("]", "")
 
 
+def local_name(name: str) -> str:
+    """The member of the state that holds what a `let` named: no other ends so."""
+    return f"let_{name}_"
+
+
+def is_local(member: str) -> bool:
+    return member.startswith("let_") and member.endswith("_")
+
+
 def constant_name(*parts: str) -> str:
     """An enumerator of C."""
     return re.sub(r"\W+", "_", c_name("_".join(parts))).strip("_").upper()

@@ -63,7 +63,7 @@ class Traced(Frozen):
 class Unit(Frozen):
     name: str
     source: str
-    join: str
+    join: Literal["staged", "fused"]
     roles: tuple[str, ...]
     tables: tuple[Table, ...]
     records: tuple[Record, ...]

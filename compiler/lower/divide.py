@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..model import (
     Append,
     Block,
+    ClampMss,
     Compare,
     Const,
     If,
@@ -121,5 +122,6 @@ def _weight(block: Block) -> int:
 
 
 def _reshapes(s: Statement) -> bool:
-    """Whether packets may have other headers behind it."""
-    return any(isinstance(part, Push | Append | Pop | PopLink) for part in walk(s))
+    """Whether packets may have other headers behind it, or what a `forward` does to them."""
+    kinds = Push | Append | Pop | PopLink | ClampMss
+    return any(isinstance(part, kinds) for part in walk(s))

@@ -122,7 +122,8 @@ def _role(
             break
         writer = Builder(span=stage.span)
         site = start.new_function(writer, stage=stage.name, outline=outline)
-        trace.stage(site)
+        if not stage.part_of:
+            trace.stage(site)
         outline = lower_block(site, stage.body)
         lowered.append((stage, site))
     out = [Function(h.name, "", role, h.body, pipeline.span) for h in start.helpers.values()]

@@ -9,6 +9,7 @@ from ..headers.groups import group_pointer, packet_end
 from ..ir.expr import CTX, ZERO, Call, Cast, Member, NotNull, Number, State, as_bytes, load, number
 from ..ir.expr import Expr as Made
 from ..ir.expr_builders import bits_joined, both, choose, first_of, low_bits, to_network, wide
+from ..ir.names import local_name
 from ..ir.nodes import Opaque
 from ..ir.types import BYTES, U8, U32, U64, Array, Int, Struct, raw
 from ..ir.values import Value, constant
@@ -78,7 +79,7 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
 
 def local_state(local: Local) -> State:
     """Where what a `let` named is kept, in this program and in later ones."""
-    return State(f"let_{local.name}_", Int(bytes_of(local.width) * 8))
+    return State(local_name(local.name), Int(bytes_of(local.width) * 8))
 
 
 def _recalled(site: LoweringContext, expr: Recalled) -> Value:

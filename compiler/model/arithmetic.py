@@ -8,7 +8,7 @@ from collections.abc import Callable
 #: The least and the greatest number that something may be.
 Interval = tuple[int, int]
 
-#: By operator; the caller cuts off what is more than 64 bits. `min` and `-|` are what saturates.
+#: By operator; the caller cuts off what is more than 64 bits.
 COMPUTED: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -21,6 +21,7 @@ COMPUTED: dict[str, Callable[[int, int], int]] = {
     "<<": lambda a, b: a << (b & 63),
     ">>": lambda a, b: a >> (b & 63),
     "min": min,
+    "+|": lambda a, b: min(a + b, (1 << 64) - 1),
     "-|": lambda a, b: max(0, a - b),
 }
 
@@ -29,7 +30,7 @@ def interval(sign: str, a: Interval, b: Interval) -> Interval:
     """Where the outcome lies; below 0, or above 64 bits, where it would wrap. Nothing is divided by
     0, and shifted by less than 64."""
     (low, high), (least, most) = a, b
-    if low == high and least == most:
+    if low == high and least == most and (least or sign not in ("/", "%")):
         return (COMPUTED[sign](low, least),) * 2
     match sign:
         case "+":
@@ -54,7 +55,11 @@ def interval(sign: str, a: Interval, b: Interval) -> Interval:
             return low >> most, high >> least
         case "min":
             return min(low, least), min(high, most)
-    return max(0, low - most), max(0, high - least)
+        case "+|":
+            return COMPUTED["+|"](low, least), COMPUTED["+|"](high, most)
+        case "-|":
+            return max(0, low - most), max(0, high - least)
+    raise AssertionError(sign)
 
 
 def _ones(value: int) -> int:

@@ -140,12 +140,13 @@ class PortOf(Frozen):
     source: str | Attribute | Recalled
 
 
-Operator = Literal["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "min", "-|"]
+Operator = Literal["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "min", "+|", "-|"]
 
 
 class Arithmetic(Frozen):
     """In unsigned numbers of 64 bits, or of `width` where that is more (IPv6 addresses, of which
-    only bits are computed). `min` and `-|` (0 where it would be less) are what saturates."""
+    only bits are computed). `width`: bits of the outcome. `min`, `+|` (of 64 bits) and `-|` (0
+    where it would be less) are what stops at the end."""
 
     operator: Operator
     left: Expr

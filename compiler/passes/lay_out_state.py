@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.expr import Expr, Number, State
+from ..ir.names import is_local
 from ..ir.nodes import Body, ForgetPlaces
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, bits_of
@@ -30,7 +31,7 @@ def lay_out_state(unit: Unit) -> Unit:
     locals_ = tuple(
         (member, bits_of(types[member]))
         for member in sorted(used)
-        if member.startswith("let_") and isinstance(types.get(member), Int)
+        if is_local(member) and isinstance(types.get(member), Int)
     )
     kept_plain = tuple(sorted(used & _NUMBERS))
     places = {f"{n.name}_at" for n in nodes}

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from .. import tree
 from ..tree import Expr, Field, Name
-from ..tree.operators import BINDS, BOUND
+from ..tree.operators import PRECEDENCE, PRECEDENCE_BEFORE
 
 # How tightly things bind, as the grammar nests them.
 _OR, _AND, _NOT, _COMPARISON, SUM = range(1, 6)
-_LEVELS = {"or": _OR, "and": _AND} | {word: SUM - 1 + level for word, level in BINDS.items()}
+_LEVELS = {"or": _OR, "and": _AND} | {word: SUM - 1 + level for word, level in PRECEDENCE.items()}
 _COMPLEMENT, _ATOM = 20, 21
 
 
@@ -53,7 +53,11 @@ def _expr(node: Expr) -> tuple[int, str]:
 def _operand(parent: tree.Binary, node: Expr, least: int, more: int) -> str:
     """An operand, in brackets also where it would have been another without (H0120)."""
     inner, outer = getattr(node, "operator", ""), parent.operator
-    if inner in BOUND and outer in BOUND and BOUND[inner] < BOUND[outer] + more:
+    if (
+        inner in PRECEDENCE_BEFORE
+        and outer in PRECEDENCE_BEFORE
+        and PRECEDENCE_BEFORE[inner] < PRECEDENCE_BEFORE[outer] + more
+    ):
         least = _ATOM
     return expr(node, least)
 

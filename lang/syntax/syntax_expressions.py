@@ -9,7 +9,7 @@ from .. import tree
 from ..text import literals
 from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
-from ..tree.operators import BINDS, BOUND, COMPARISONS
+from ..tree.operators import COMPARISONS, PRECEDENCE, PRECEDENCE_BEFORE
 from .lexer import DEEPEST, Lexed, Token, too_deep
 from .print_expr import bracketed
 
@@ -17,7 +17,7 @@ Context = Any  # of the generated parser
 MOST_OPERATORS = 2 * DEEPEST
 """In one expression, however nested."""
 
-_OPERATORS = {*COMPARISONS, *BINDS, "~", "and", "or", "not"}
+_OPERATORS = {*COMPARISONS, *PRECEDENCE, "~", "and", "or", "not"}
 
 
 def is_token(child: Any, kind: str) -> bool:
@@ -146,7 +146,7 @@ class ExpressionBuilder:
 
     def operation(self, children: list[Any]) -> tree.Expr:
         """Operands and operators of one level, from the left."""
-        if children[1].kind in BINDS:
+        if children[1].kind in PRECEDENCE:
             return self.arithmetic(children[::2], children[1::2])
         left = self.inner(children[0])
         for i in range(1, len(children), 2):
@@ -174,9 +174,9 @@ class ExpressionBuilder:
         bound otherwise needs brackets."""
         values = [self.inner(operand) for operand in operands]
         kinds = [token.kind for token in operators]
-        made = self._computed(operands, values, kinds, BINDS)
-        if BOUND.keys() >= set(kinds):
-            before = self._computed(operands, values, kinds, BOUND)
+        made = self._computed(operands, values, kinds, PRECEDENCE)
+        if PRECEDENCE_BEFORE.keys() >= set(kinds):
+            before = self._computed(operands, values, kinds, PRECEDENCE_BEFORE)
             if self.as_before:
                 return before
             if (was := bracketed(before)) != (now := bracketed(made)):

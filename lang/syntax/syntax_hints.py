@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..text.diagnostics import Diagnostic, Label, did_you_mean
 from ..text.frozen import Frozen
 from ..text.source import Source, Span
-from ..tree.operators import BINDS, COMPARISONS
+from ..tree.operators import COMPARISONS, PRECEDENCE
 from . import foreign_words
 from .lexer import Token, span
 from .planned import planned
@@ -17,7 +17,7 @@ HARD = frozenset(
 )
 """Words that cannot be names anywhere."""
 
-_OPERATORS = frozenset((*BINDS, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
+_OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
 # By grammar rule: a token that it expects, and the text for all that it expects then.
 _WHOLE = {

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 #: The more tightly, the higher; operators of one level are taken from the left.
-BINDS = {
+PRECEDENCE = {
     "|": 1,
     "^": 2,
     "&": 3,
@@ -13,5 +13,5 @@ BINDS = {
     "*": 6, "/": 6, "%": 6, "*%": 6,
 }  # fmt: skip
 #: How tightly they bound before, when only these were there.
-BOUND = {"+": 1, "-": 1, "*": 2, "&": 2, "<<": 2, ">>": 2}
+PRECEDENCE_BEFORE = {"+": 1, "-": 1, "*": 2, "&": 2, "<<": 2, ">>": 2}
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")

@@ -20,11 +20,13 @@ class If(Node):
 
 
 class Arm(Node):
-    """`DROP => drop`, `6 | 17 => pass`, `OVERLAY o => { … }`, `_ => pass`."""
+    """`DROP => drop`, `6 | 17 => pass`, `OVERLAY o => { … }`, `_ => pass`. `values`: the patterns
+    with constants in place of their names, once these are known."""
 
     patterns: tuple[Range, ...]
     binding: Name | None
     body: Block
+    values: tuple[Range, ...] = ()
 
 
 class MatchOn(Node):

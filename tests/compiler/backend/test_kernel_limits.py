@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.bundle import compile_pipeline
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import check_file, in_programs, lower_pipeline
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.runtime.kernel.program_stats import measure_object
 from helioc.runtime.loading.bundle import Bundle
@@ -80,7 +80,7 @@ def loaded(path: Path, written: str) -> list[str]:
     pipeline = check_file(file)
     measured = measure_object(compile_pipeline(pipeline).object)
     assert not measured.refused and all(p.verified for p in measured.programs.values())
-    return [stage.name for stage in pipeline.stages]
+    return [stage.name for stage in in_programs(pipeline, "staged").stages]
 
 
 @pytest.mark.usefixtures("kernel")
@@ -91,6 +91,19 @@ def test_more_maps_than_a_program_may_have(tmp_path: Path, frame: str) -> None:
     body = frame.format(finds)
     body = body if "else" in frame else f"if not ipv4 {{ drop }} {body}"
     assert loaded(tmp_path, text(rules, body, "drop")) == ["s0", "s0_2", "s1"]
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_a_forward_does_is_the_same_on_both_sides_of_a_cut(tmp_path: Path) -> None:
+    """The cut is where no packet has to be clamped yet, or all have."""
+    rules, finds = kinds(10, "by lpm ipv4.src")
+    body = f"if tcp {{ if ipv4 {{ {finds} }} clamp mss }} else {{ drop }} send back"
+    assert loaded(tmp_path, text(rules, body)) == ["s0", "s0_2"]
+    body = f"if tcp {{ clamp mss if ipv4 {{ {finds} }} }} else {{ drop }} send back"
+    found = refused(tmp_path, text(rules, body))
+    assert (found.code, found.title) == (
+        "H0335", "a statement of stage `s0` asks too many tables for the kernel"
+    )  # fmt: skip
 
 
 def test_more_maps_than_a_program_may_have_in_one_statement(tmp_path: Path) -> None:
