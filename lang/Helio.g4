@@ -122,7 +122,7 @@ elseBranch : 'else' ('if' asked)? block ;
 
 asked : find | recall | expr ;
 
-matchOn : 'match' path '{' arm* '}' ;
+matchOn : 'match' sum '{' arm* '}' ;
 
 arm : pattern ('|' pattern)* name? '=>' (block | statement) ','? ;
 

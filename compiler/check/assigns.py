@@ -24,6 +24,10 @@ ADDRESSES = ("src", "dst", "segments")
 
 
 def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:
+    first = statement.target.parts[0]
+    if first.text in scope.values:
+        program.report(_keeps_its_value(first, scope.values[first.text]))
+        return Changed(None, state)
     target = _target(program, statement.target, state, scope, "target")
     value = StageNames(program, state, scope).expressions.value(statement.value)
     if target is None or value is None:
@@ -154,4 +158,16 @@ def _not_covered(span: Span, node: str, what: str, role: str, where: Span) -> Di
         (span, "changes what it covers"),
         (where, f"no edge leads on to {what}"),
         help=f"lead edges from `{node}` to {what}, or narrow with `if NODE {{…}}` to what is read",
+    )
+
+
+def _keeps_its_value(name: tree.Name, value: Value | None) -> Diagnostic:
+    labels = [(name.span, "assigned here")]
+    if value is not None and value.declared is not None:
+        labels.append((value.declared, "named here"))
+    return error(
+        "H0322",
+        f"`{name.text}` cannot be changed in place",
+        *labels,
+        help="what `let` names stays as it is: name the other value by a `let` of its own",
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from .. import model
-from ..model.arithmetic import Interval, interval
+from ..model.arithmetic import COMPUTED, Interval, interval
 from . import errors
 from .ranges import Facts, excluded, narrowed, surely_above
 from .values import KINDS, WIDEST, Value, of_width
@@ -26,6 +26,10 @@ def computed(
         return None
     if expr.operator in _BITWISE and left.kind == right.kind != "uint":
         return _of_addresses(expr, left, right, found)
+    if "uint" not in (left.kind, right.kind) and left.kind != right.kind:
+        kinds = KINDS[right.kind], KINDS[left.kind]
+        found.add(errors.wrong_kind(right.span, *kinds, left.span, "mask with one of its kind"))
+        return None
     if not all(_is_number(side, expr, found) for side in (left, right)):
         return None
     a, b = (narrowed(tested, side.expr, side.low, side.high) for side in (left, right))
@@ -60,6 +64,10 @@ def _of_addresses(expr: tree.Binary, left: Value, right: Value, found: Diagnosti
         found.add(errors.unsupported(expr.span, "computing with runs of bytes"))
         return None
     operator: model.Operator = expr.operator  # type: ignore[assignment]
+    if left.literal and right.literal:
+        known, what = COMPUTED[operator](left.low, right.low), f"`{expr.span.text}`"
+        constant = model.Const(known, left.width)
+        return Value(constant, left.width, left.kind, known, known, expr.span, what)
     made = model.Arithmetic(operator, left.expr, right.expr, left.width, left.kind)
     return of_width(made, left.width, left.kind, expr.span, f"`{expr.span.text}`", None)
 
@@ -73,7 +81,7 @@ def _is_number(side: Value, expr: tree.Binary, found: Diagnostics) -> bool:
                 "a number",
                 help="an address is only masked by one of its kind: `user.dst & 255.255.255.0`"
                 if expr.operator in _BITWISE
-                else "compute with numbers only",
+                else "of addresses only bits are computed: `&`, `|`, `^`, `~`",
             )
         )
         return False
@@ -88,11 +96,8 @@ def _allowed(
 ) -> bool:
     """Whether the right side is one that the operator takes."""
     if expr.operator in ("<<", ">>") and not (right.literal and right.high < WIDEST):
-        found.add(
-            errors.unsupported(
-                right.span, "shifting by what is not a number below 64", "shift by a number"
-            )
-        )
+        title = "shifting by what is not a number below 64"
+        found.add(errors.unsupported(right.span, title, "shift by a number from 0 to 63"))
         return False
     maybe_zero = not b[0] and (not b[1] or 0 not in excluded(tested, right.expr))
     if expr.operator in ("/", "%") and maybe_zero:
@@ -109,8 +114,9 @@ def _of_numbers(
     found: Diagnostics,
 ) -> Value | None:
     left, right = sides
-    bits = max((v.width for v in sides if not v.literal), default=WIDEST)
-    ones = (1 << bits) - 1
+    widths = [v.width for v in sides if not v.literal]
+    bits = max(widths, default=0)
+    ones = (1 << (bits or WIDEST)) - 1
     low, high = _outcome(expr.operator, *bounds, ones)
     above = surely_above(tested, left.expr, right.expr) if expr.operator == "-" else None
     low = low if above is None else max(low, above)
@@ -118,12 +124,20 @@ def _of_numbers(
     if not _fits(expr, low, high, found):
         return None
     at_all = max(0, min(least, low)), max(high, min(most, _MOST))
-    width = max(1, at_all[1].bit_length())
+    width = max(1, at_all[1].bit_length(), _width(expr.operator, left, bits))
     made: model.Expr = model.Const(low, width)
     if not (left.literal and right.literal):
         made = _made(expr.operator, left, right, ones, width)
     what = f"`{expr.span.text}`"
     return Value(made, width, "uint", low, high, expr.span, what, at_all=at_all)
+
+
+def _width(operator: str, left: Value, bits: int) -> int:
+    """The least width of an outcome, where its operands have one: of what can come to more bits
+    there is none. `bits`: of the wider operand that is no mere number."""
+    if operator in ("/", "%", ">>"):
+        return 0 if left.literal else left.width
+    return 0 if operator in ("+", "*", "<<") else bits
 
 
 def _outcome(operator: str, a: Interval, b: Interval, ones: int) -> Interval:

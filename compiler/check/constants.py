@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeVar
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.source import Span
 from . import errors
-from .expressions import Expressions
+from .expressions import MOST_MEMBERS, Expressions
 from .names import WORDS
 from .values import Value
 
@@ -24,7 +25,6 @@ _NO_VALUES: dict[type[object], tuple[str, ...]] = {
     tree.Import: ("path",),
     tree.Is: ("subject",),
     tree.Match: ("operand",),
-    tree.MatchOn: ("subject",),
     tree.Swap: ("left", "right"),
 }
 
@@ -70,7 +70,8 @@ def _literals(
     """Each value worked out: a literal, or a range between two."""
 
     def no_name(path: tree.Path) -> Value | None:
-        found.add(_unknown(path.parts[0], known))
+        of_packet = len(path.parts) > 1
+        found.add(_no_constant(path.span) if of_packet else _unknown(path.parts[0], known))
         return None
 
     def no_call(call: tree.Call) -> Value | None:
@@ -91,7 +92,7 @@ def _literal(
     value: Value, written: tree.Range, found: Diagnostics
 ) -> tree.Number | tree.Address | None:
     if not value.literal:
-        found.add(_no_constant(written))
+        found.add(_no_constant(written.span))
         return None
     text = written.span.text
     match value.kind:
@@ -213,7 +214,7 @@ class _Putting:
                     name.text in self.known
                 ):
                     of = self.known[name.text].values
-                    made += (self._at(name, member) for member in of)
+                    made += (self._at(name, member) for member in of[: MOST_MEMBERS + 1])
                 case _:
                     put = self._inside(each)
                     unknown = [e for e in (put.low, put.high, put.mask) if isinstance(e, tree.Path)]
@@ -221,7 +222,7 @@ class _Putting:
                         self.found.add(_unknown(unknown[0].parts[0], self.known))
                         put = tree.Range(each.span, tree.Number(each.span, 0, "0"))
                     made.append(put)
-        return tuple(made)
+        return tuple(dict.fromkeys(made[: MOST_MEMBERS + 1]))
 
     def _at(self, name: tree.Name, member: tree.Range) -> tree.Range:
         """A member of a constant, where its name is written."""
@@ -256,12 +257,13 @@ def _unknown(name: tree.Name, known: Constants) -> Diagnostic:
     return errors.unknown("constant", name, known, f"declare it: `const {name.text} = …`")
 
 
-def _no_constant(written: tree.Range) -> Diagnostic:
+def _no_constant(span: Span) -> Diagnostic:
     return error(
         "H0364",
         "this is no constant",
-        (written.span, "not known when the pipeline is compiled"),
-        help="a constant is a number, an address, a prefix, a range, or a set of these",
+        (span, "not known when the pipeline is compiled"),
+        help="a constant is a number, an address, a prefix, a range, or a set of these; in a stage "
+        "`let` names a value of the packet",
     )
 
 

@@ -20,6 +20,9 @@ from .values import KINDS, Value, literal, shown
 Lookup = Callable[[tree.Path], Value | None]
 CallLookup = Callable[[tree.Call], Value | None]
 
+#: Of a set, those of constants counted one by one: each is a comparison.
+MOST_MEMBERS = 512
+
 _NOTHING = Facts()
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -51,6 +54,9 @@ class Expressions(Frozen):
                 return self.name(expr)
             case tree.Call():
                 return self.call(expr)
+            case tree.Binary(operator="/", left=tree.Address()):
+                self.found.add(_prefix_computed(expr.span))
+                return None
             case tree.Binary(operator=op) if op in PRECEDENCE:
                 left, right = self._value(expr.left), self._value(expr.right)
                 return computed(expr, left, right, self.tested, self.found)
@@ -69,7 +75,17 @@ class Expressions(Frozen):
                 self.found.add(_prefix_compared(expr))
                 return None
         right = self._value(expr.right)
+        self._warn_of_alternatives(expr.right, expr.left.span)
         return self.compared(expr.operator, left, right, expr.span) if left and right else None
+
+    def _warn_of_alternatives(self, expr: tree.Expr, left: Span) -> None:
+        """`a = 6 | 17` compares with 23."""
+        match expr:
+            case tree.Binary(
+                _, "|" | "&", tree.Number() | tree.Address(), tree.Number() | tree.Address()
+            ) if value := self._value(expr):
+                number = shown(value.low, value.kind)
+                self.found.add(_no_alternatives(expr, left.text, number))
 
     def compared(
         self, operator: str, left: Value, right: Value, span: Span
@@ -103,7 +119,13 @@ class Expressions(Frozen):
         return self.among(subject, expr.members)
 
     def among(self, subject: Value, members: tuple[tree.Range, ...]) -> model.Condition | None:
-        ways = [self._member(subject, member) for member in members]
+        if len(members) > MOST_MEMBERS:
+            self.found.add(_too_many_members(members[0].span, len(members)))
+            return None
+        for member in members:
+            if member.high is None:
+                self._warn_of_alternatives(member.low, subject.span)
+        ways = dict.fromkeys(self._member(subject, member) for member in members)
         known = tuple(way for way in ways if way is not None)
         if len(known) < len(ways):
             return None
@@ -176,6 +198,38 @@ def _never_differs(span: Span, value: str, other: Value) -> Diagnostic:
         f"this comparison with {value} is always the same",
         (span, f"{other.what} is always {least} to {most}"),
         help="compare with a value in that range, or leave the comparison out",
+    )
+
+
+def _prefix_computed(span: Span) -> Diagnostic:
+    return error(
+        "H0239",
+        "a prefix stands where an address is wanted",
+        (span, "this is a set of addresses"),
+        help=f"ask whether an address is in it: `a in {span.text}`",
+    )
+
+
+def _no_alternatives(expr: tree.Binary, left: str, value: str) -> Diagnostic:
+    first, second = expr.left.span.text, expr.right.span.text
+    help_ = f"write `{left} in {{ {first}, {second} }}` for one of the two"
+    if expr.operator == "&":
+        help_ = f"write `{left} & {second} = {first}` to compare under a mask"
+    return error(
+        "H0366",
+        f"`{expr.span.text}` is the one value {value}",
+        (expr.span, "computed before it is compared"),
+        help=f"{help_}; or write the value itself",
+        severity="warning",
+    )
+
+
+def _too_many_members(span: Span, count: int) -> Diagnostic:
+    return error(
+        "H0367",
+        f"this set has {count} members",
+        (span, f"at most {MOST_MEMBERS}"),
+        help="let a rule match them, by `exact` or `lpm`: a table takes any number, and may change",
     )
 
 

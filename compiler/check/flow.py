@@ -103,12 +103,13 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Scope:
-    """`names`: what match arms and parameters bind; `values`: what `let` named; `asked`: names that
+    """`names`: what match arms and parameters bind; `values`: what `let` named, None where that
+    is wrong; `asked`: names that
     what stands behind the block mentions; `taken`: names of the model that are in use;
     `tested`: comparisons that hold here; `applied`: the actions that are being inlined."""
 
     names: dict[str, Bound] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, Value | None] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     facts: tuple[Fact, ...] = ()
     taken: frozenset[str] = frozenset()

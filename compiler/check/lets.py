@@ -28,6 +28,8 @@ def let(program: Program, written: tree.Let, state: State, scope: Scope) -> Chan
         value = None
     if value is None or not free:
         program.unsure = True
+        if free:
+            program.lets[written.span] = None
         return Changed(None, state)
     local = model.Local(_place(program, name.text, value, scope), value.width, value.kind)
     expr = value.expr if value.literal else local  # a mere number stays one
@@ -53,5 +55,5 @@ def known_behind(program: Program, written: tree.Statement, scope: Scope) -> Sco
         return scope
     value = program.lets[written.span]
     values = {**scope.values, written.name.text: value}
-    taken = {value.expr.name} if isinstance(value.expr, model.Local) else set[str]()
-    return replace(scope, values=values, taken=scope.taken | taken)
+    kept = value.expr.name if value and isinstance(value.expr, model.Local) else ""
+    return replace(scope, values=values, taken=scope.taken | {kept})

@@ -31,8 +31,9 @@ def match_numbers(
     scope: Scope,
 ) -> Changed | None:
     """A chain of branches. None where it has reported an error and nothing can be said of arms."""
-    if subject.kind == "bytes":
-        program.report(_cannot_match(written.subject.span, subject.declared))
+    if subject.kind == "bytes" or subject.low == subject.high:
+        why = "a run of bytes" if subject.kind == "bytes" else "always the same"
+        program.report(_cannot_match(written.subject.span, why, subject.declared))
         return None
     expressions = StageNames(program, state, scope).expressions
     errors_before = len(program.found.errors)
@@ -162,8 +163,8 @@ def arm_binding(binding: tree.Name, pattern: str) -> Diagnostic:
     )
 
 
-def _cannot_match(span: Span, where: Span | None) -> Diagnostic:
-    labels = [(span, "a run of bytes")]
+def _cannot_match(span: Span, why: str, where: Span | None) -> Diagnostic:
+    labels = [(span, why)]
     if where is not None:
         labels.append((where, "declared here"))
     return error(

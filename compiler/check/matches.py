@@ -22,8 +22,10 @@ def match(
     body: Body, program: Program, written: tree.MatchOn, state: State, scope: Scope
 ) -> Changed:
     names = StageNames(program, state, scope, "match")
+    if not isinstance(written.subject, tree.Path):
+        return _match_computed(body, program, written, state, scope)
     first = written.subject.parts[0].text
-    of_rule = first in scope.names or first in program.rules.known
+    of_rule = (first in scope.names or first in program.rules.known) and not written.subject.index
     value = names.attribute(written.subject) if of_rule else names.name(written.subject)
     if value is None:
         return Changed(None, _arms_apart(program, written, state))
@@ -38,6 +40,25 @@ def match(
     if matched is None:
         return Changed(None, _arms_apart(program, written, state))
     return matched
+
+
+def _match_computed(
+    body: Body, program: Program, written: tree.MatchOn, state: State, scope: Scope
+) -> Changed:
+    """`match user.ttl & 3 { … }`: what is matched on is computed once."""
+    value = StageNames(program, state, scope).expressions.value(written.subject)
+    matched = None
+    if value is not None:
+        local = model.Local(f"0{value.kind}{value.width}", value.width, value.kind)
+        kept = replace(value, expr=local)
+        matched = match_numbers(body, program, written, kept, state, scope)
+    if value is None or matched is None or matched.statement is None:
+        return Changed(None, _arms_apart(program, written, state))
+    chain = matched.statement
+    assert isinstance(chain, model.If)
+    ends = chain.then.ends and chain.otherwise.ends
+    block = model.Block((model.Let(local, value.expr, written.span), chain), ends)
+    return Changed(model.Inline("", block, written.span), matched.state)
 
 
 def _arms_apart(program: Program, written: tree.MatchOn, state: State) -> State:
@@ -106,7 +127,7 @@ def _match_value(
     arms: list[tuple[tuple[int, ...], model.Block]] = []
     after: State = frozenset()
     reserved = [each.name for each in element.reserved]
-    known, what = list(values), written.subject.text
+    known, what = list(values), written.subject.span.text
     for arm, covers in _covered(program, written, known, what, element.span, reserved):
         if arm.binding is not None:
             program.report(arm_binding(arm.binding, arm.patterns[0].span.text))
@@ -132,7 +153,7 @@ def _match_reference(
     arms: list[model.ReferenceArm] = []
     after: State = frozenset()
     known = list(element.references)
-    for arm, covers in _covered(program, written, known, written.subject.text, element.span):
+    for arm, covers in _covered(program, written, known, written.subject.span.text, element.span):
         several = len(arm.patterns) > 1 or word(arm.patterns[0]).text == "_"
         if arm.binding is not None and several:
             program.report(arm_binding(arm.binding, arm.patterns[-1].span.text))
@@ -162,7 +183,8 @@ def _reference_arm(
 def check_free(program: Program, name: tree.Name, scope: Scope) -> bool:
     """Whether a name means nothing here; says what it means."""
     if name.text in scope.values:
-        declared = scope.values[name.text].declared
+        value = scope.values[name.text]
+        declared = value.declared if value else None
         program.report(errors.name_taken(name, "a value of the packet", declared))
     elif name.text in scope.names:
         program.report(errors.name_taken(name, "a rule or port", scope.names[name.text].span))

@@ -92,6 +92,8 @@ class StageNames(RuleNames):
     def named(self, path: tree.Path) -> Value | None:
         """What a `let` named."""
         known = self.scope.values[path.parts[0].text]
+        if known is None:
+            return None
         if len(path.parts) > 1 or path.index is not None:
             self.program.report(_no_parts(path.span, known))
             return None
@@ -133,14 +135,17 @@ class StageNames(RuleNames):
                 help = f"it is a symbol of `{owner.name}`: {use}"
                 program.report(errors.unknown("node or rule", name, (), help))
                 return
-        program.report(
-            errors.unknown(
-                "node or rule",
-                name,
-                [*nodes, *program.rules.known, *self.scope.names],
-                f"the parse graph has {', '.join(nodes)}",
+        help = f"the parse graph has {', '.join(nodes)}"
+        if name.text in program.locals:
+            help = (
+                f"`{name.text}` is known behind its `let` in that block only: name it further out"
             )
-        )
+        elif name.text == "frame":
+            help = "of the frame there is only `frame.length`"
+        elif name.text.isupper():
+            help = f"a constant is declared beside the stages: `const {name.text} = …`"
+        known = [*nodes, *program.rules.known, *self.scope.names, *self.scope.values]
+        program.report(errors.unknown("node or rule", name, known, help))
 
     def present(self, node: str, span: Span, pushed: bool = False) -> bool:
         """Whether every packet here has the node, as it came (with `pushed`, or by a push); reports

@@ -36,7 +36,7 @@ class Program:
     missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
     pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
     pushed: dict[str, list[Contents]] = field(default_factory=dict)  # what pushes wrote of a node
-    lets: dict[Span, Value] = field(default_factory=dict)  # by the statement
+    lets: dict[Span, Value | None] = field(default_factory=dict)  # by the statement
     locals: dict[str, tuple[int, str]] = field(default_factory=dict)  # width and kind, by name
     applied: set[str] = field(default_factory=set)
     steps: int = 0  # statements of inlined actions

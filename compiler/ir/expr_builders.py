@@ -26,6 +26,9 @@ def total(parts: Iterable[Operand]) -> Expr:
     return reduce(lambda a, b: binary("+", a, b), found, expr(0))
 
 
+_MOST_IN_A_ROW = 32
+
+
 def both(operands: Iterable[Expr]) -> Expr:
     """Whether all of them hold; of none, 1."""
     return _chain("&&", list(operands), ONE)
@@ -37,6 +40,11 @@ def either(operands: Iterable[Expr]) -> Expr:
 
 
 def _chain(op: Literal["&&", "||"], operands: list[Expr], nothing: Expr) -> Expr:
+    if len(operands) > _MOST_IN_A_ROW:  # those of a large set: nested so deeply nothing walks them
+        half = len(operands) // 2
+        return Binary(
+            op, _chain(op, operands[:half], nothing), _chain(op, operands[half:], nothing)
+        )
     return reduce(lambda a, b: Binary(op, a, b), operands) if operands else nothing
 
 

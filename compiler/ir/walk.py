@@ -27,10 +27,12 @@ from .nodes import (
 
 def statements(body: Body) -> Iterator[Statement]:
     """All of a body, outer ones first."""
-    for s in body:
+    left = [*reversed(body)]
+    while left:
+        s = left.pop()
         yield s
-        for inner in blocks(s):
-            yield from statements(inner)
+        for inner in reversed(blocks(s)):
+            left += reversed(inner)
 
 
 def blocks(s: Statement) -> tuple[Body, ...]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from itertools import accumulate, count
+from itertools import count
 from typing import NamedTuple
 
+from ...lang.text.frozen import Frozen, kept
 from ..model import (
     Append,
     Block,
@@ -30,8 +31,8 @@ from .reads import walk
 
 Statements = tuple[Statement, ...]
 
-#: Of what a part weighs, the most that one half may have before it is cut within a statement.
-_UNEVEN = 0.75
+#: How far from half of a part the second one may be, before the cut goes through a statement.
+_UNEVEN = 0.5
 
 
 class Halves(NamedTuple):
@@ -69,56 +70,83 @@ def _named(stages: list[Stage]) -> Iterator[Stage]:
         yield stage
 
 
-def _halves(statements: Statements, flags: Iterator[str]) -> Halves | None:
-    """About in the middle: between two statements, or if that leaves nearly all on one side within
-    one."""
-    weights = [sum(1 for _ in walk(s)) for s in statements]
-    ends = list(accumulate(weights))
-    whole = ends[-1] if ends else 0
-    best = min(range(1, len(statements)), key=lambda i: abs(2 * ends[i - 1] - whole), default=0)
-    if best and max(ends[best - 1], whole - ends[best - 1]) <= _UNEVEN * whole:
-        return Halves(statements[:best], statements[best:])
+def _halves(statements: Statements, flags: Iterator[str], half: int | None = None) -> Halves | None:
+    """Between two statements, or if that is far from the middle within one. `half`: what the second
+    part is to weigh, if that is not half of these."""
+    weights = [_weight(s) for s in statements]
+    behind = [sum(weights[i:]) for i in range(len(statements))]
+    half = sum(weights) // 2 if half is None else half
+    best = min(range(1, len(statements)), key=lambda i: abs(behind[i] - half), default=0)
+    between = Halves(statements[:best], statements[best:]) if best else None
+    if best and abs(behind[best] - half) <= _UNEVEN * half:
+        return between
     heavy = max(range(len(statements)), key=lambda i: weights[i], default=None)
-    within = None if heavy is None else _within(statements[heavy], flags)
-    if heavy is not None and within is not None:
-        before, behind = statements[:heavy], statements[heavy + 1 :]
-        return Halves((*before, *within.first), (*within.second, *behind))
-    return Halves(statements[:best], statements[best:]) if best else None
+    if heavy is None:
+        return None
+    rest = half - behind[heavy] + weights[heavy]
+    within = _within(statements[heavy], max(1, rest), flags)
+    if within is None:
+        return between
+    before, after = statements[:heavy], statements[heavy + 1 :]
+    return Halves((*before, *within.first), (*within.second, *after))
 
 
-def _within(s: Statement, flags: Iterator[str]) -> Halves | None:
+def _within(s: Statement, half: int, flags: Iterator[str]) -> Halves | None:
     match s:
         case Inline(_, Block(body, ends)):
-            halves = _halves(body, flags)
+            halves = _halves(body, flags, half)
             if halves is None:
                 return None
             first, second = Block(halves.first), Block(halves.second, ends)
             return Halves((replace(s, body=first),), (replace(s, body=second),))
+        case If(_, then, otherwise) if _weight(then) >= _weight(otherwise):
+            return _within_then(s, half, flags)
         case If():
-            return _within_if(s, flags)
+            return _within_else(s, half, flags)
     return None
 
 
-def _within_if(s: If, flags: Iterator[str]) -> Halves | None:
-    """Of the heavier branch the first half here, the second where a flag says that the packet came
-    by it. No packet has changed its headers by then: all have to have them alike."""
-    of_then = _weight(s.then) >= _weight(s.otherwise)
-    branch, other = (s.then, s.otherwise) if of_then else (s.otherwise, s.then)
-    halves = _halves(branch.statements, flags)
+def _within_then(s: If, half: int, flags: Iterator[str]) -> Halves | None:
+    """The first half of `then` here; the second, and `else`, where a flag says which way the packet
+    came. No packet has changed its headers by then: all have to have them alike."""
+    halves = _halves(s.then.statements, flags, max(1, half - _weight(s.otherwise)))
     if halves is None or any(map(_reshapes, halves.first)):
         return None
-    flag = Local(next(flags), 1)
-    taken, not_taken = (Let(flag, Const(value, 1), s.span) for value in (1, 0))
-    here, there = (Block((taken, *halves.first)), Block((not_taken,)))
-    first = If(s.condition, *((here, there) if of_then else (there, here)), s.span)
+    hit, miss, test = _flag(s, flags)
+    first = If(s.condition, Block((hit, *halves.first)), Block((miss,)), s.span)
+    rest = Block(halves.second, s.then.ends)
     span = getattr(halves.second[0], "span", s.span)
-    rest = Block(halves.second, branch.ends)
-    second = If(Compare("=", flag, Const(1, 1)), rest, other, span)
+    return Halves((first,), (If(test, rest, s.otherwise, span),))
+
+
+def _within_else(s: If, half: int, flags: Iterator[str]) -> Halves | None:
+    """`then` and the first half of `else` here, the second behind: of a chain of `else if` those
+    from the middle on."""
+    rest = s.otherwise.statements
+    halves = Halves((), rest) if _weight(s.otherwise) <= half else _halves(rest, flags, half)
+    if halves is None or any(map(_reshapes, halves.first)):
+        return None
+    if not s.then.ends and any(map(_reshapes, s.then.statements)):
+        return None
+    hit, miss, test = _flag(s, flags)
+    then = Block((miss, *s.then.statements), s.then.ends)
+    first = If(s.condition, then, Block((hit, *halves.first)), s.span)
+    span = getattr(halves.second[0], "span", s.span)
+    second = If(test, Block(halves.second, s.otherwise.ends), Block(()), span)
     return Halves((first,), (second,))
 
 
-def _weight(block: Block) -> int:
-    return sum(1 for _ in walk(block))
+def _flag(s: If, flags: Iterator[str]) -> tuple[Let, Let, Compare]:
+    """What says that a packet came by the branch that is divided, or did not; and the question."""
+    flag = Local(next(flags), 1)
+    hit, miss = (Let(flag, Const(value, 1), s.span) for value in (1, 0))
+    return hit, miss, Compare("=", flag, Const(1, 1))
+
+
+@kept
+def _weight(part: Frozen) -> int:
+    """Of a statement or a block, the nodes that it is made of."""
+    return sum(1 for _ in walk(part))
 
 
 def _reshapes(s: Statement) -> bool:

@@ -293,7 +293,7 @@ def serializedATN():
         683,5,73,0,0,683,685,3,70,35,0,684,682,1,0,0,0,684,685,1,0,0,0,685,
         686,1,0,0,0,686,687,3,58,29,0,687,69,1,0,0,0,688,692,3,62,31,0,689,
         692,3,64,32,0,690,692,3,88,44,0,691,688,1,0,0,0,691,689,1,0,0,0,
-        691,690,1,0,0,0,692,71,1,0,0,0,693,694,5,39,0,0,694,695,3,112,56,
+        691,690,1,0,0,0,692,71,1,0,0,0,693,694,5,39,0,0,694,695,3,100,50,
         0,695,699,5,6,0,0,696,698,3,74,37,0,697,696,1,0,0,0,698,701,1,0,
         0,0,699,697,1,0,0,0,699,700,1,0,0,0,700,702,1,0,0,0,701,699,1,0,
         0,0,702,703,5,7,0,0,703,73,1,0,0,0,704,709,3,76,38,0,705,706,5,31,
@@ -3495,8 +3495,8 @@ class HelioParser ( Parser ):
             super().__init__(parent, invokingState)
             self.parser = parser
 
-        def path(self):
-            return self.getTypedRuleContext(HelioParser.PathContext,0)
+        def sum_(self):
+            return self.getTypedRuleContext(HelioParser.SumContext,0)
 
 
         def arm(self, i:int=None):
@@ -3522,7 +3522,7 @@ class HelioParser ( Parser ):
             self.state = 693
             self.match(HelioParser.T__38)
             self.state = 694
-            self.path()
+            self.sum_()
             self.state = 695
             self.match(HelioParser.T__5)
             self.state = 699

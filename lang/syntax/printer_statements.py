@@ -83,7 +83,7 @@ class Statements:
         if isinstance(node, tree.Find | tree.Choose | tree.Recall):
             return self._inline_else(_lookup(node), node.otherwise)
         if isinstance(node, tree.MatchOn):
-            return None if node.arms else f"match {node.subject.text} {{}}"
+            return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
         if isinstance(node, tree.Push | tree.Append):
             if any(self.broken(e.node.span.end, e.span.end) for e in node.path if e.fields):
                 return None
@@ -132,7 +132,7 @@ class Statements:
             self.statement(node.statements[0], depth)
 
     def match_on(self, node: tree.MatchOn, depth: int) -> None:
-        self.write(f"match {node.subject.text} {{", node.subject.span.end)
+        self.write(f"match {print_expr.value(node.subject)} {{", node.subject.span.end)
         longest = width(map(_pattern, node.arms))
         for arm in node.arms:
             self.item(arm, depth + 1)

@@ -74,7 +74,7 @@ class StatementBuilder(ExpressionBuilder):
         left = max(0, MOST_BRANCHES - self.branches)
         if len(branches) > left:
             where = self.at(branches[left][0].start)
-            self.errors.append(_too_many_branches(where, MOST_BRANCHES))
+            self.errors.append(_too_many_branches(where, MOST_BRANCHES, "`else if`"))
             branches = branches[: max(1, left)]
         self.branches += len(branches)
         if self.branches > DEEPEST:
@@ -112,7 +112,12 @@ class StatementBuilder(ExpressionBuilder):
     def match_on(self, context: Context) -> tree.MatchOn:
         children = context.children
         arms = tuple(self.arm(c) for c in children[3:-1])
-        return tree.MatchOn(self.span(context), self.path(children[1]), arms)
+        if len(arms) > MOST_BRANCHES:
+            where = arms[MOST_BRANCHES].patterns[0].span
+            self.errors.append(_too_many_branches(where, MOST_BRANCHES, "arms"))
+        if len(arms) > DEEPEST:  # each is within the `else` of the one before
+            sys.setrecursionlimit(max(_FRAMES, sys.getrecursionlimit()))
+        return tree.MatchOn(self.span(context), self.expr(children[1]), arms)
 
     def arm(self, context: Context) -> tree.Arm:
         children = context.children
@@ -219,10 +224,10 @@ class StatementBuilder(ExpressionBuilder):
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _too_many_branches(where: Span, limit: int) -> Diagnostic:
+def _too_many_branches(where: Span, limit: int, what: str) -> Diagnostic:
     labels = (Label(where, f"this is branch {limit + 1}"),)
     hint = f"at most {limit} are read: rules of a table may say which case it is"
-    return Diagnostic("H0108", "this has too many `else if`", labels, hint)
+    return Diagnostic("H0108", f"this has too many {what}", labels, hint)
 
 
 def _second_else(where: Span, first: Span) -> Diagnostic:

@@ -30,9 +30,9 @@ class Arm(Node):
 
 
 class MatchOn(Node):
-    """`match FAR.action { … }`."""
+    """`match FAR.action { … }`, `match user.ttl & 3 { … }`."""
 
-    subject: Path
+    subject: Expr
     arms: tuple[Arm, ...]
 
 
