@@ -10,7 +10,7 @@ from random_conditions import Conditions
 from random_exits import Exits
 from random_lookups import Blocks, Lookups
 from random_pushes import Pushes
-from random_values import Values, varies
+from random_values import Values
 
 
 class StageMaker:
@@ -125,11 +125,12 @@ class StageMaker:
         kind = chance.one(("uint", "uint", "uint", "ip4", "ip6", "mac"))
         known = self.values.of_kind(place, kind, 128)
         if kind == "uint" or not known:
-            made = self.values.number(place)
-            if made.high >> 64 or not varies(made.text):
+            numbers = [o for o in self.values.operands(place) if o.kind == "uint"]
+            if not numbers:
                 return []
-            width, kind = max(1, made.high.bit_length()), "uint"
-            value = f"{made.text} ^ {(1 << width) - 1:#x}"  # may be anything of that width
+            of = chance.one(numbers)
+            forms = ("{}", "~{}", "{} ^ 1", "{} +% 7", "{} *% 3", "{} -% 9")  # any of that width
+            value, width, kind = chance.one(forms).format(of.text), of.width, "uint"
         else:
             value, width = chance.one(known), {"ip4": 32, "ip6": 128, "mac": 48}[kind]
             value = self.values.masked(kind, value) if chance.maybe(0.5) else value
