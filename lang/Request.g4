@@ -37,11 +37,11 @@ id : NUMBER ;
 
 name : WORD | STRING ;
 
-element : '(' type ',' length ',' value (',' literal)* ')' ;   // several: a list
+// Of several values the first is the length, if it is a word or a number; which words and numbers are
+// lengths only the element knows. `(src_ip, 10.0.0.1)` has none.
+element : '(' type ',' value (',' value (',' literal)*)? ')' ;
 
 type : WORD+ | NUMBER ;
-
-length : WORD | NUMBER ;
 
 value : literal (('/' | '&' | '..') literal)? ;
 

@@ -17,10 +17,11 @@ Place = tuple[int, ...]
 
 
 class IE(NamedTuple):
-    """`(type, length, value)`, or several values: then `value` has all, with commas. `type` is the
-    element's name as written, or its number; `value` and `other` (prefix length, mask or upper end)
-    are spellings, or numbers already. A quoted name keeps its quotes. `at`: start and end of type,
-    length, value, other and the whole."""
+    """`(type, length, value)`, or several values: then `value` has all, with commas; `(type,
+    value)` has an empty `length`. `type` is the element's name as written, or its number;
+    `value` and `other` (prefix length, mask or upper end) are spellings, or numbers already. A
+    quoted name keeps its quotes. `at`: start and end of type, length, value, other and the
+    whole."""
 
     type: str
     length: str
@@ -91,7 +92,8 @@ def head_text(item: RuleItem) -> str:
 def item_text(item: RuleItem | IE) -> str:
     """An item as it is written in a request, on one line."""
     if isinstance(item, IE):
-        return f"({item.type}, {item.length}, {value_text(item)})"
+        length = f"{item.length}, " if item.length else ""
+        return f"({item.type}, {length}{value_text(item)})"
     head = head_text(item)
     if head and not item.block and not item.items:
         return head

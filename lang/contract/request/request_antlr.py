@@ -45,7 +45,6 @@ TYPES: dict[str, int] = {
 # What a parser that stands in this rule wants, in a user's words.
 _WANTED = {
     "type": "an element's name",
-    "length": "a length",
     "value": "a value",
     "literal": "a value",
     "kind": "the kind of a rule",
@@ -82,10 +81,8 @@ def _expected(parser: Any, rule: str) -> str:
         return "`,`"
     if rule in _WANTED and TYPES[WORD] in types | {TYPES[WORD]} and rule != "value":
         return _WANTED[rule]
-    if rule == "element" and punctuation:
-        return f"`{punctuation[0]}`"
-    if rule == "value":
-        return "`)`"
+    if rule in ("element", "value") and punctuation:
+        return "`,` or `)`" if {",", ")"} <= set(punctuation) else f"`{punctuation[0]}`"
     if rule == "block":
         return "`,` or `]`" if parser._ctx.list_() else "a rule, an element or `]`"
     if punctuation:

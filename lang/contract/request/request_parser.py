@@ -46,8 +46,8 @@ _FORMS: dict[str, Form] = {"/": "prefix", "&": "mask", "-": "range"}
 
 
 class _IERecipe(NamedTuple):
-    """Indices of tokens, counted from the change's first. `other` is 0 for a plain value; `more`
-    are the further values of a list."""
+    """Indices of tokens, counted from the change's first. `length` is 0 where it is left out,
+    `other` for a plain value; `more` are the further values of a list."""
 
     first: int
     type_last: int
@@ -177,7 +177,7 @@ def _item(recipe: _RuleRecipe | _IERecipe, found: Tokens, base: int) -> RuleItem
     if type(recipe) is _IERecipe:
         first, type_last, length, value, form, other, last, more = recipe
         one = base + first + 1
-        two, three, four = base + length, base + value, base + (other or value)
+        two, three, four = base + (length or value), base + value, base + (other or value)
         name = texts[one]
         for i in range(one + 1, base + type_last + 1):
             name += " " + texts[i]
@@ -186,7 +186,7 @@ def _item(recipe: _RuleRecipe | _IERecipe, found: Tokens, base: int) -> RuleItem
             said = ", ".join([said, *[texts[base + i] for i in more]])
             four = base + more[-1]
         return IE(
-            name, texts[two], form, said, texts[four] if other else "",
+            name, texts[two] if length else "", form, said, texts[four] if other else "",
             (starts[one], ends[base + type_last], starts[two], ends[two], starts[three],
              ends[four if more else three], starts[four], ends[four], starts[base + first],
              ends[base + last]),
@@ -266,17 +266,21 @@ def _rule_recipe(head: Any, block: Any) -> _RuleRecipe:
 
 
 def _ie_recipe(element: Any) -> _IERecipe:
-    value = element.value()
+    first, *rest = element.value()
+    said, *end = first.literal()
+    of_length = bool(rest) and not end and bool(said.WORD() or said.NUMBER())
+    value, *others = rest if of_length else (first, *rest)
+    more = [*(other.literal()[0] for other in others), *element.literal()]
     literals = value.literal()
     pair = len(literals) == 2
     separator = value.getChild(1).getText() if pair else ""
     return _IERecipe(
         first=element.start.tokenIndex,
         type_last=element.type_().stop.tokenIndex,
-        length=element.length().start.tokenIndex,
+        length=first.start.tokenIndex if of_length else 0,
         value=literals[0].start.tokenIndex,
         form=_FORMS["-" if separator == ".." else separator] if pair else "value",
         other=literals[1].start.tokenIndex if pair else 0,
         last=element.stop.tokenIndex,
-        more=tuple(literal.start.tokenIndex for literal in element.literal()),
+        more=tuple(literal.start.tokenIndex for literal in more),
     )

@@ -24,6 +24,7 @@ SAMPLES = [
     'create OVERLAY 3 "my WAN" [(local_ip, u32, 10.0.0.0/8), (m, u48, 02:00:00:00:00:01)]',
     "create LBR 7 [FAR 17 [(weight, u16, 3)], FAR 18, (tos, u8, 1..2)] // why\nupdate FAR []",
     "create [(tos, u8, 184), [(a, u8, 1), []]], [(b, u8, 1)]; delete (tos, u8, 1), FAR [FAR 3]",
+    "create PDR [(src, 10.0.0.0/8), (tos, 4), FAR [(action, DROP)], (hops, ::1, ::2), (t, a..b)]",
     "replace PDR;; ; delete LBR: FAR: (a, u128, 2001:db8::1), (b, u128, ::), X GRE-WAN1.2",
 ]
 PIECES = st.sampled_from([
@@ -31,7 +32,7 @@ PIECES = st.sampled_from([
     "1.2.3.4.5", "::1", "2001:db8::", "1:2:3:4:5:6:7:8", "02:00:00:00:00:01",
     "aa:bb:cc:dd:ee:ff::1", "GRE-WAN1",
     "a-b.c", '"q"', '"', "(", ")", "[", "]", ",", ";", ":", "/", "&", "..", ".", " ",
-    "\n", "// c\n", "-", "é", "1a", "0x", "(tos, u8, 184)", "[(tos, u8, 1)]", "\0",
+    "\n", "// c\n", "-", "é", "1a", "0x", "(tos, u8, 184)", "[(tos, u8, 1)]", "(tos, 1)", "\0",
 ])  # fmt: skip
 TEXTS = st.lists(PIECES, max_size=25).map("".join) | st.lists(PIECES, max_size=25).map(" ".join)
 
@@ -62,6 +63,17 @@ def test_printing_is_read_again(text: str) -> None:
     request = parse_request(Source("request", text))
     again = parse_request(Source("request", request_text(request)))
     assert bare(again) == bare(request)
+
+
+def test_what_is_a_length() -> None:
+    """Of several values the first, if it is a word or a number."""
+    text = "create A [(a, 1), (b, u8, 1), (c, u8), (d, ::1, ::2), (e, u32, 1, 2), (f, 1.1.1.1, x)]"
+    (rule,) = parse_request(Source("r", text)).changes[0].items
+    assert isinstance(rule, RuleItem)
+    found = [(i.length, i.value) for i in rule.items if isinstance(i, IE)]
+    assert found == [
+        ("", "1"), ("u8", "1"), ("", "u8"), ("", "::1, ::2"), ("u32", "1, 2"), ("", "1.1.1.1, x"),
+    ]  # fmt: skip
 
 
 def test_places() -> None:
