@@ -53,7 +53,7 @@ def constants_of(
         if name.text in WORDS:
             found.add(errors.name_taken(name, WORDS[name.text]))
             continue
-        elif name.text in known:
+        if name.text in known:
             found.add(errors.name_taken(name, "another constant", known[name.text].name.span))
         own[name.text] = name
         given = _Putting(known, found).ranges(constant.values)
@@ -104,14 +104,20 @@ def _literal(
 
 
 def with_constants(program: tree.Program, around: Constants, found: Diagnostics) -> tree.Program:
-    """The file with values in place of names. `around`: those of the files that it imports."""
+    """The file with values in place of names, also in its own constants. `around`: those of the
+    files that it imports."""
     known = constants_of(program.constants, around, found)
     own = any(isinstance(d, tree.Constant) for p in program.pipelines for d in p.declarations)
     if not (known or own or program.named):
         return program
+    constants = tuple(
+        replace(c, values=known[c.name.text].values)
+        for c in program.constants
+        if c.name.text in known
+    )
     headers = tuple(_Putting(_but_for(known, h), found).put(h) for h in program.headers)
     pipelines = tuple(_in_pipeline(p, known, found) for p in program.pipelines)
-    return replace(program, headers=headers, pipelines=pipelines)
+    return replace(program, constants=constants, headers=headers, pipelines=pipelines)
 
 
 def _but_for(known: Constants, header: tree.Header) -> Constants:

@@ -50,11 +50,13 @@ HOMES = {
 
 
 class Known(Frozen):
-    """A header a file sees. `standard`: it is one of helioc's own."""
+    """A header a file sees. `standard`: it is one of helioc's own; `constants`: its file has some,
+    too."""
 
     header: tree.Header
     standard: bool
     imported: tree.Import | None
+    constants: bool = False
 
 
 def load_file(path: Path) -> tree.Program:
@@ -95,7 +97,8 @@ def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Vi
         other = files.imported.get(id(imported))
         for header in other.headers if other else ():
             standard = other is not None and _is_standard(other.source)
-            _declare(known, Known(header, standard, imported), found)
+            constants = other is not None and bool(other.constants)
+            _declare(known, Known(header, standard, imported, constants), found)
     return Visible(program, known, all(id(i) in files.imported for i in program.imports))
 
 

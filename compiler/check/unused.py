@@ -22,7 +22,7 @@ def unused_imports(
         for n in (e.source, e.target)
     }
     used = {id(known[n].imported) for n in named if n in known}
-    declaring = {id(k.imported) for k in known.values()}
+    declaring = {id(k.imported) for k in known.values() if not k.constants}
     for imported in program.imports:
         if id(imported) in declaring and id(imported) not in used and not found.errors:
             found.add(_unused_import(imported.path))

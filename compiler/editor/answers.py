@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...lang import tree
 from ...lang.syntax.parser import parse
 from ...lang.syntax.printer import format_program
 from ...lang.syntax.syntax_hints import HARD
@@ -40,10 +39,11 @@ class Document:
             program = parse(self.source)
         except Refused:
             return
-        own = program.headers
         known = visible_headers(program, load_file, Diagnostics()).known
         imported = [k.header for k in known.values() if k.imported]
-        self.index = index(program, [h for h in imported if h not in own], _constants(program))
+        paths = {header.span.source.path for header in imported}
+        constants = [c for path in paths if path for c in load_file(path).constants]
+        self.index = index(program, imported, constants)
 
     @property
     def source(self) -> Source:
@@ -119,17 +119,6 @@ def replaced(text: str, spans: list[Span], name: str) -> str:
     for span in sorted(spans, key=lambda s: -s.start):
         text = text[: span.start] + name + text[span.end :]
     return text
-
-
-def _constants(program: tree.Program) -> list[tree.Constant]:
-    """Those of the files that a file imports."""
-    found: list[tree.Constant] = []
-    known = visible_headers(program, load_file, Diagnostics()).known
-    sources = {k.header.name.span.source.path for k in known.values() if k.imported}
-    for path in sources:
-        if path is not None:
-            found += load_file(path).constants
-    return found
 
 
 def hover(symbol: Symbol) -> str:

@@ -51,6 +51,22 @@ def test_a_file_beside_the_importing_one(check_files: Check) -> None:
     assert check_files(marks="header mark { colour : u8 }") == []
 
 
+def test_constants_of_other_files(check_files: Check, tmp_path: Path) -> None:
+    """Of the files that a file imports, and made of those of others."""
+    (tmp_path / "more.hp").write_text("const A = 5\nconst NETS = { 10.0.0.0/8, 11.0.0.0/8 }\n")
+    marks = "import more\nconst B = A * 2\nconst ALL = { NETS, 12.0.0.1 }\nheader mark { c : u8 }\n"
+    assert check_files(marks=marks) == []
+    main = tmp_path / "main.hp"
+    text = main.read_text()
+    inside = "if ipv4 { if ipv4.src in ALL and ipv4.ttl = B { drop } }  pass"
+    used = text.replace("stage main { pass }", f"stage main {{ {inside} }}")
+    assert used != text and codes(checked(used, main)[1]) == []
+    passed_on = used.replace("= B", "= A")  # what that file imports is not seen
+    assert codes(checked(passed_on, main)[1]) == ["H0203"]
+    twice = used.replace("pipeline ", "const B = 3\npipeline ", 1)
+    assert codes(checked(twice, main)[1]) == ["H0205"]
+
+
 def test_a_missing_file_is_the_only_error(check_files: Check) -> None:
     found = check_files(name="markz", marks="header mark { colour : u8 }")
     assert codes(found) == ["H0201"]
