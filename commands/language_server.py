@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -13,8 +14,8 @@ from pygls.workspace import TextDocument
 
 from ..compiler.editor.answers import Document, hover
 from ..compiler.editor.symbols import Symbol
-from ..lang.text.diagnostics import Diagnostic
-from ..lang.text.source import Span
+from ..lang.text.diagnostics import Diagnostic, Label
+from ..lang.text.source import Source, Span
 
 _SEVERITY = {"error": t.DiagnosticSeverity.Error, "warning": t.DiagnosticSeverity.Warning}
 _KINDS = {
@@ -38,13 +39,9 @@ class Helio(LanguageServer):
     def changed(self, uri: str, thoroughly: bool) -> None:
         """Read the editor's text again, and say what is wrong with it."""
         text = self.workspace.get_text_document(uri)
-        document = self.documents.setdefault(uri, Document(Path(unquote(urlparse(uri).path))))
+        document = self.documents.setdefault(uri, Document(_path(uri)))
         document.change(text.source)
-        found = [
-            _diagnostic(text, d)
-            for d in document.diagnostics(thoroughly)
-            if d.span is None or d.span.source.path == document.path
-        ]
+        found = [_diagnostic(text, d) for d in document.diagnostics(thoroughly) if d.labels]
         self.text_document_publish_diagnostics(
             t.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=text.version)
         )
@@ -52,7 +49,10 @@ class Helio(LanguageServer):
     def place(self, uri: str, position: t.Position) -> tuple[Document, TextDocument, int]:
         """What a position is in, and how many characters stand in front of it."""
         text = self.workspace.get_text_document(uri)
-        return self.documents[uri], text, text.offset_at_position(position)
+        lines = text.source.split("\n")
+        at = text.position_codec.position_from_client_units(lines, position)
+        offset = sum(len(line) + 1 for line in lines[: at.line]) + at.character
+        return self.documents[uri], text, offset
 
 
 def _range(text: TextDocument, span: Span) -> t.Range:
@@ -60,15 +60,24 @@ def _range(text: TextDocument, span: Span) -> t.Range:
     source = span.source
     start, end = (source.position(offset) for offset in (span.start, span.end))
     made = t.Range(t.Position(start[0] - 1, start[1] - 1), t.Position(end[0] - 1, end[1] - 1))
-    return text.position_codec.range_to_client_units(source.text.splitlines(True), made)
+    return text.position_codec.range_to_client_units(source.text.split("\n"), made)
+
+
+def _path(uri: str) -> Path:
+    return Path(unquote(urlparse(uri).path))
 
 
 def _uri(span: Span, text: TextDocument) -> str:
-    return span.source.path.resolve().as_uri() if span.source.path else text.uri
+    path = span.source.path
+    return text.uri if path is None or path == _path(text.uri) else path.resolve().as_uri()
 
 
 def _diagnostic(text: TextDocument, d: Diagnostic) -> t.Diagnostic:
     first, *others = d.labels
+    if _uri(first.span, text) != text.uri:  # of an imported file: said at the imports
+        start = max(0, text.source.find("import"))
+        here = Label(Source("", text.source, _path(text.uri)).span(start, start + len("import")))
+        first, others = replace(here, text=f"in {first.span}"), [first, *others]
     said = [d.title, *filter(None, [first.text]), *([f"help: {d.help}"] if d.help else [])]
     related = [
         t.DiagnosticRelatedInformation(
@@ -119,7 +128,7 @@ def server() -> Helio:
     @made.feature(t.TEXT_DOCUMENT_HOVER)
     def hovered(ls: Helio, params: t.HoverParams) -> t.Hover | None:
         document, text, offset = ls.place(params.text_document.uri, params.position)
-        use = document.index.at(offset)
+        use = document.at(offset)
         if use is None:
             return None
         return t.Hover(
@@ -129,7 +138,7 @@ def server() -> Helio:
     @made.feature(t.TEXT_DOCUMENT_DEFINITION)
     def declared(ls: Helio, params: t.DefinitionParams) -> t.Location | None:
         document, text, offset = ls.place(params.text_document.uri, params.position)
-        use = document.index.at(offset)
+        use = document.at(offset)
         if use is None:
             return None
         span = use.symbol.declared
@@ -138,7 +147,7 @@ def server() -> Helio:
     @made.feature(t.TEXT_DOCUMENT_REFERENCES)
     def used(ls: Helio, params: t.ReferenceParams) -> list[t.Location]:
         document, text, offset = ls.place(params.text_document.uri, params.position)
-        use = document.index.at(offset)
+        use = document.at(offset)
         spans = document.index.of(use.symbol) if use else []
         return [t.Location(text.uri, _range(text, span)) for span in spans]
 

@@ -35,7 +35,7 @@ def check(
     """The pipeline of the file. `load` reads imported files; warnings are left in `found`. Raises
     `Refused` with everything that is wrong, in source order."""
     found = Diagnostics() if found is None else found
-    program, known, complete = visible_headers(program, load, found)
+    program, known, complete, _ = visible_headers(program, load, found)
     headers = {name: check_header(k, found) for name, k in known.items()}
     for again in program.pipelines[1:]:
         found.add(

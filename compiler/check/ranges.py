@@ -62,10 +62,15 @@ class Facts:
         changed = {name for node in nodes for f in fields for name in _written(node, f)}
         changed |= {p.rule for p in parts if isinstance(p, model.Find | model.Choose)}
         changed |= {p.given for p in parts if isinstance(p, model.IfGives)}
-        self._time += bool(changed)
-        self._changed.update(dict.fromkeys(changed, self._time))
+        self.forget(changed)
         if any(isinstance(p, model.Pop | model.PopLink) for p in parts):  # may set ECN, or a type
             self._by_left, self._around = {}, None
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Fields or bindings have other values from here on."""
+        names = set(names)
+        self._time += bool(names)
+        self._changed.update(dict.fromkeys(names, self._time))
 
     def about(self, left: model.Expr) -> Iterator[_Fact]:
         """What is known of that expression."""

@@ -78,11 +78,12 @@ def _standard_file(path: Path) -> tree.Program:
 
 class Visible(NamedTuple):
     """The file with values in place of constants; headers by name; `complete` is False if an import
-    failed."""
+    failed; constants of what it imports."""
 
     program: tree.Program
     known: dict[str, Known]
     complete: bool
+    constants: tuple[tree.Constant, ...]
 
 
 def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Visible:
@@ -99,7 +100,9 @@ def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Vi
             standard = other is not None and _is_standard(other.source)
             constants = other is not None and bool(other.constants)
             _declare(known, Known(header, standard, imported, constants), found)
-    return Visible(program, known, all(id(i) in files.imported for i in program.imports))
+    others = [files.imported[id(i)] for i in program.imports if id(i) in files.imported]
+    named = tuple(c for other in others for c in other.constants)
+    return Visible(program, known, len(others) == len(program.imports), named)
 
 
 def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:

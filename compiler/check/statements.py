@@ -186,6 +186,8 @@ def _if_found(
         hit, miss = (model.Let(_RECALLED, model.Const(n, 1), written.span) for n in (1, 0))
         before, missed = (hit,), model.Block((miss,))
         looked = recall(program, asked, (missed, frozenset()), state, scope)
+    scope = replace(scope, tested=Facts(scope.tested))
+    scope.tested.forget({name})  # it is another rule now
     then, after_then = block(program, written.then, looked.state, scope)
     rest = unbind(state, name)
     otherwise, after_otherwise = block(program, written.otherwise, rest, scope)
@@ -230,7 +232,9 @@ def _if_gives(
         scope,
         names={n: b for n, b in scope.names.items() if n != given.text},
         taken=scope.taken | {given.text},
+        tested=Facts(scope.tested),
     )
+    within.tested.forget({given.text})
     then, after_then = block(program, written.then, bind(state, given.text), within)
     otherwise, after_otherwise = block(program, written.otherwise, state, scope)
     after = unbind(after_then, given.text) | after_otherwise

@@ -16,7 +16,7 @@ from ..check.program import check
 from ..check.resolve import load_file, visible_headers
 from ..driver import fitting
 from .index import index
-from .symbols import Index, Symbol
+from .symbols import Index, Symbol, Use
 
 #: Words that begin a declaration, a clause or a statement; what may stand where is the parser's.
 WORDS = sorted(HARD | {"const", "header", "let", "parser", "ports", "priority", "state", "in"})
@@ -32,18 +32,18 @@ class Document:
     path: Path
     text: str = ""
     index: Index = field(default_factory=Index)
+    readable: bool = False
 
     def change(self, text: str) -> None:
-        self.text = text
+        self.text, self.readable = text, False
         try:
             program = parse(self.source)
         except Refused:
             return
-        known = visible_headers(program, load_file, Diagnostics()).known
-        imported = [k.header for k in known.values() if k.imported]
-        paths = {header.span.source.path for header in imported}
-        constants = [c for path in paths if path for c in load_file(path).constants]
-        self.index = index(program, imported, constants)
+        self.readable = True
+        visible = visible_headers(program, load_file, Diagnostics())
+        imported = [k.header for k in visible.known.values() if k.imported]
+        self.index = index(program, imported, visible.constants)
 
     @property
     def source(self) -> Source:
@@ -89,11 +89,15 @@ class Document:
     def _value(self, name: str) -> Symbol | None:
         return next((s for s in self._values() if s.name == name), None)
 
+    def at(self, offset: int) -> Use | None:
+        """The name at a place; None where the text cannot be parsed: it is not where it was."""
+        return self.index.at(offset) if self.readable else None
+
     def renamed(self, offset: int, name: str) -> list[Span] | str:
         """Where a name stands that becomes another; or why it cannot."""
-        use = self.index.at(offset)
+        use = self.at(offset)
         if use is None:
-            return "there is no name here"
+            return "there is no name here" if self.readable else "the text cannot be parsed"
         symbol = use.symbol
         if symbol.declared is NOWHERE:
             return f"`{symbol.name}` is a word of the language"
@@ -103,12 +107,23 @@ class Document:
             return f"`{name}` cannot be a name"
         spans = self.index.of(symbol)
         other = Document(self.path)
-        other.text = replaced(self.text, spans, name)
-        before, after = (len(_errors(d.diagnostics(False))) for d in (self, other))
-        if after > before:
-            first = _errors(other.diagnostics(False))[0]
-            return f"`{name}` would be wrong: {first.title}"
+        other.change(replaced(self.text, spans, name))
+        before = {d.title for d in _errors(self.diagnostics(False))}
+        for new in _errors(other.diagnostics(False)):
+            if new.title.replace(name, symbol.name) not in before and new.title not in before:
+                return f"`{name}` would be wrong: {new.title}"
+        if not _alike(self.index, other.index):
+            return f"`{name}` would be wrong: it means something else in some of these places"
         return spans
+
+
+def _alike(one: Index, other: Index) -> bool:
+    """Whether in both texts the same places stand for the same things."""
+    mine, theirs = (sorted(i.uses, key=lambda u: u.span.start) for i in (one, other))
+    pairs = {(a.symbol, b.symbol) for a, b in zip(mine, theirs, strict=False)}
+    return len(mine) == len(theirs) and all(
+        len({pair[side] for pair in pairs}) == len(pairs) for side in (0, 1)
+    )
 
 
 def _errors(found: list[Diagnostic]) -> list[Diagnostic]:

@@ -38,6 +38,7 @@ class _Walk:
             self.header(header)
         for pipeline in program.pipelines:
             self.pipeline(pipeline)
+        self.numbers((program.headers, program.pipelines))
 
     # ---- notes -------------------------------------------------------------------------------
 
@@ -59,6 +60,19 @@ class _Walk:
             made = Symbol("constant", name.text, name.span, declaration(each), each.doc)
             self.declare(made, self.index.known)
             self.ranges(each.values, self.index.known)
+
+    def numbers(self, part: object) -> None:
+        """Constants where numbers stand: capacities, numbers of elements, bounds."""
+        if isinstance(part, tree.Number):
+            if part.named:
+                self.use(tree.Name(part.span, part.text), self.index.known)
+        elif isinstance(part, tuple):
+            for each in part:
+                self.numbers(each)
+        elif isinstance(part, tree.Node):
+            names: tuple[str, ...] = part.__match_args__[1:]
+            for name in names:
+                self.numbers(getattr(part, name))
 
     # ---- headers -----------------------------------------------------------------------------
 
@@ -319,6 +333,4 @@ class _Walk:
             case tree.Call(_, _, arguments):
                 for each in arguments:
                     self.expression(each, scope)
-            case tree.Number(named=True):
-                self.use(tree.Name(x.span, x.text), scope)
         return None

@@ -14,6 +14,9 @@ from .header_out import HeaderOut
 from .header_stores import stores
 from .padding import put_padding
 
+#: `put_…` that C has for something else: no block is called so.
+OTHERS = {"icmp", "icmp6", "icmp_at", "link", "macs"}
+
 
 def put_headers(
     w: Builder, headers: tuple[HeaderOut, ...], start: int, extent: Expr, begin: Expr = DATA
@@ -24,7 +27,7 @@ def put_headers(
     constant_so_far = True
     base: Expr = number(start)
     for i, out in enumerate(headers):
-        with w.block(f"put_{out.node}"):
+        with w.block(f"put_{out.node}{'_header' * (out.node in OTHERS)}"):
             pointer = w.local(BYTES, out.node, place_behind(begin, base))
             if not constant_so_far:
                 w.assume_not(pointer + out.header.fixed // 8 > END)

@@ -86,7 +86,7 @@ def checked(text: str, path: Path | None = None) -> tuple[Pipeline | None, list[
 def headers_of(path: Path) -> list[Header]:
     """The headers of a file that need not have a pipeline. Raises `Refused`."""
     found = Diagnostics()
-    _, known, _ = visible_headers(load_file(path), load_file, found)
+    _, known, _, _ = visible_headers(load_file(path), load_file, found)
     headers = [check_header(k, found).header for k in known.values() if k.imported is None]
     found.stop_if_errors()
     return headers

@@ -228,10 +228,11 @@ def _parse(
     from .request_antlr import SyntaxFault, parse_entry  # ANTLR is slow to import
 
     try:
-        tree = parse_entry(found, verb, start, end)
+        return tuple(_list_recipe(parse_entry(found, verb, start, end).list_()))
     except SyntaxFault as fault:
         return syntax(source, found, stop, fault.index, fault.rule, fault.expected)
-    return tuple(_list_recipe(tree.list_()))
+    except _NoSingleValue as no:
+        return syntax(source, found, stop, start - 1 + no.index, "element", "`,` or `)`")
 
 
 def _list_recipe(context: Any) -> Iterator[_RuleRecipe | _IERecipe]:
@@ -265,11 +266,22 @@ def _rule_recipe(head: Any, block: Any) -> _RuleRecipe:
     )
 
 
+class _NoSingleValue(Exception):
+    """A prefix, mask or range among several values; `index` of its sign."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__()
+        self.index = index
+
+
 def _ie_recipe(element: Any) -> _IERecipe:
     first, *rest = element.value()
     said, *end = first.literal()
     of_length = bool(rest) and not end and bool(said.WORD() or said.NUMBER())
     value, *others = rest if of_length else (first, *rest)
+    for other in (value, *others) if others or element.literal() else ():
+        if len(other.literal()) == 2:
+            raise _NoSingleValue(other.getChild(1).symbol.tokenIndex)
     more = [*(other.literal()[0] for other in others), *element.literal()]
     literals = value.literal()
     pair = len(literals) == 2

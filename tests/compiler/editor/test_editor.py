@@ -20,11 +20,13 @@ TEXT = """import std.ethernet, std.ip
 /// What is ours.
 const OURS = 10.0.0.0/8
 
+const LEAST = 5
+
 /// A note in front of a packet.
 header note {
   kind  : u8
   class : u8 = 0
-  accept kind < 3
+  accept kind < LEAST
 }
 
 pipeline p {
@@ -61,7 +63,7 @@ pipeline p {
     find PDR else { drop }
     done(PDR)
     recall SEEN(from = from) else { drop }
-    if SEEN.many > 3 and port is lan { drop }
+    if SEEN.many > 3 and port is lan and frame.length > LEAST { drop }
   }
 
   stage second {
@@ -191,12 +193,37 @@ def test_a_new_name_everywhere(before: str, word: str, name: str, places: int) -
         ("user.ttl", "ttl", "hops", "declared in std/ip.hp"),
         ("import", "std", "x", "no name here"),
         ("let ", "from", "PDR", "would be wrong"),
+        ("const L", "LEAST", "kind", "would be wrong"),
+        ("-> udp", "udp", "frame", "would be wrong"),
     ],
 )
 def test_names_that_cannot_be(before: str, word: str, name: str, why: str) -> None:
     document = opened()
     said = document.renamed(document.text.index(word, document.text.index(before)), name)
     assert isinstance(said, str) and why in said
+
+
+def test_nothing_is_renamed_in_a_text_that_cannot_be_parsed() -> None:
+    document = opened()
+    document.change(
+        TEXT.replace("run parser -> first -> second", "run parser ->").replace("pipe", " pipe")
+    )
+    said = document.renamed(document.text.index("LEAST"), "MOST")
+    assert said == "the text cannot be parsed" and document.at(20) is None
+
+
+def test_constants_where_numbers_stand(tmp_path: Path) -> None:
+    (tmp_path / "sizes.hp").write_text("/// How many.\nconst MANY = 16\n")
+    text = "import sizes\n" + TEXT.replace("[16]", "[MANY]")
+    document = opened(text, tmp_path / "p.hp")
+    assert not [d for d in document.diagnostics(True) if d.severity == "error"]
+    symbol = at(document, "rule PDR [", "MANY")
+    assert len(document.index.of(symbol)) == 2 and "How many." in hover(symbol)
+    capacity = TEXT.replace("const LEAST = 5", "const LEAST = 5\nconst SIZE = 16").replace(
+        "[16]", "[SIZE]"
+    )
+    spans = opened(capacity).renamed(capacity.index("SIZE"), "ROOM")
+    assert not isinstance(spans, str) and len(spans) == 3
 
 
 def test_a_file_of_headers() -> None:

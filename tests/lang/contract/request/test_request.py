@@ -76,6 +76,15 @@ def test_what_is_a_length() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "list_", ["::1, ::2/64", "::1, ::2..::9", "::1, ::2 & ::3, ::4", "::1/64, ::2"]
+)
+def test_a_list_has_single_values(list_: str) -> None:
+    with pytest.raises(Refused) as refused:
+        parse_request(Source("r", f"create A [(sids, {list_})]"))
+    assert [d.code for d in refused.value.diagnostics] == ["H0402"]
+
+
 def test_places() -> None:
     text = "create FAR 17 [(IP address, u32, 10.0.0.0/8)]"
     request = parse_request(Source("request", text))
