@@ -122,17 +122,18 @@ def with_constants(program: tree.Program, around: Constants, found: Diagnostics)
 
 def _but_for(known: Constants, header: tree.Header) -> Constants:
     """Those that no field of a header has the name of."""
-    fields = {field.name.text for field in _fields(header.members) if field.name}
-    return {name: each for name, each in known.items() if name not in fields}
+    own = {field.name.text for field in fields(header.members) if field.name}
+    return {name: each for name, each in known.items() if name not in own}
 
 
-def _fields(members: Iterable[tree.Node]) -> Iterator[tree.Field]:
+def fields(members: Iterable[tree.Node]) -> Iterator[tree.Field]:
+    """All fields of a header, parts and those of groups among them."""
     for member in members:
         if isinstance(member, tree.Field):
             yield member
-            yield from _fields(member.parts)
+            yield from fields(member.parts)
         elif isinstance(member, tree.Group):
-            yield from _fields(member.fields)
+            yield from fields(member.fields)
 
 
 def _in_pipeline(pipeline: tree.Pipeline, around: Constants, found: Diagnostics) -> tree.Pipeline:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...lang import tree
-from .symbols import Index, Scope, Symbol, Use, base, built_in, declaration, fields, header_symbol
+from ..check.constants import fields
+from .symbols import Index, Scope, Symbol, Use, base, built_in, declaration, header_symbol
 
 
 def index(

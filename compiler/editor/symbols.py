@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ...lang import tree
 from ...lang.text.source import NOWHERE, Span
+from ..check.constants import fields
 
 Kind = Literal[
     "action", "constant", "element", "field", "header", "node", "role", "rule", "slot", "stage",
@@ -86,13 +87,3 @@ def header_symbol(header: tree.Header) -> Symbol:
                 "field", each.name.text, each.name.span, declaration(each), each.doc
             )
     return made
-
-
-def fields(members: Iterable[tree.Node]) -> Iterator[tree.Field]:
-    """All fields of a header, parts and those of groups among them."""
-    for member in members:
-        if isinstance(member, tree.Field):
-            yield member
-            yield from fields(member.parts)
-        elif isinstance(member, tree.Group):
-            yield from fields(member.fields)
