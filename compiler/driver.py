@@ -67,9 +67,8 @@ def _too_long(pipeline: Pipeline) -> list[str]:
 def fitting(pipeline: Pipeline) -> Unit:
     """The pipeline after its first passes. Raises `Refused` where no kernel takes it."""
     unit = edited(lowered(pipeline))
-    if over_budget(
-        _divided(pipeline), unit
-    ):  # the passes leave less: only what is near a limit needs them
+    # The passes leave less: only what is near a limit needs them.
+    if over_budget(_divided(pipeline), unit):
         placed(pipeline, unit)
     return unit
 

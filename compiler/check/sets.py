@@ -5,16 +5,14 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.literals import shown_address
-from .values import Value, literal
-
-_BITS = {"ip4": 32, "ip6": 128, "mac": 48}
+from .values import ADDRESS_BITS, Value, literal
 
 
 def prefix(expr: tree.Binary, found: Diagnostics) -> tuple[Value, Value] | None:
     """The first and the last address of `10.0.0.0/8`."""
     address, length = expr.left, expr.right
     assert isinstance(address, tree.Address)
-    bits = _BITS[address.kind]
+    bits = ADDRESS_BITS[address.kind]
     if not isinstance(length, tree.Number) or length.value > bits:
         found.add(_no_length(length, bits))
         return None

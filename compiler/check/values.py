@@ -12,6 +12,7 @@ from ..model.arithmetic import Interval
 from . import errors
 
 WIDEST = 64
+ADDRESS_BITS = {"ip4": 32, "ip6": 128, "mac": 48}
 KINDS = {
     "uint": "a number",
     "mac": "a MAC address",
@@ -62,7 +63,7 @@ def literal(expr: tree.Number | tree.Address) -> Value:
         kind: model.Kind = "uint"
         width = max(1, expr.value.bit_length())
     else:
-        kind, width = expr.kind, {"ip4": 32, "ip6": 128, "mac": 48}[expr.kind]
+        kind, width = expr.kind, ADDRESS_BITS[expr.kind]
     constant = model.Const(expr.value, width)
     return Value(constant, width, kind, expr.value, expr.value, expr.span, f"`{expr.text}`")
 

@@ -29,10 +29,7 @@ class _Walk:
         self.elements: Scope = {}
         self.stages: Scope = {}
         for each in constants:
-            name = each.name
-            self.index.known[name.text] = Symbol(
-                "constant", name.text, name.span, declaration(each), each.doc
-            )
+            self.index.known[each.name.text] = _constant(each)
         self.constants(program.constants)
         for header in program.headers:
             self.headers[header.name.text] = header_symbol(header)
@@ -57,9 +54,7 @@ class _Walk:
 
     def constants(self, declared: Iterable[tree.Constant]) -> None:
         for each in declared:
-            name = each.name
-            made = Symbol("constant", name.text, name.span, declaration(each), each.doc)
-            self.declare(made, self.index.known)
+            self.declare(_constant(each), self.index.known)
             self.ranges(each.values, self.index.known)
 
     def numbers(self, part: object) -> None:
@@ -335,3 +330,7 @@ class _Walk:
                 for each in arguments:
                     self.expression(each, scope)
         return None
+
+
+def _constant(each: tree.Constant) -> Symbol:
+    return Symbol("constant", each.name.text, each.name.span, declaration(each), each.doc)

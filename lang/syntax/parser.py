@@ -45,7 +45,7 @@ _LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATN
 
 def parse(source: Source, as_before: bool = False) -> Program:
     """The tree of `source`. Raises `Refused` with every syntax error found. `as_before`: operators
-    bind as they did before they did as in P4-16, for `fmt --migrate`."""
+    bind by the precedence before that of P4-16, for `fmt --migrate`."""
     lexed = lex(source)
     found = Diagnostics(lexed.errors)
     if len(lexed.tokens) > MOST_TOKENS:

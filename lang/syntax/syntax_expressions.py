@@ -26,7 +26,7 @@ def is_token(child: Any, kind: str) -> bool:
 
 class ExpressionBuilder:
     """Builds names, numbers and expressions; collects errors that the grammar allows. `as_before`:
-    operators bind as they did before they did as in P4-16."""
+    operators bind by the precedence before that of P4-16."""
 
     def __init__(self, source: Source, lexed: Lexed, as_before: bool = False) -> None:
         self.source = source
