@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 from contextlib import suppress
@@ -30,21 +29,28 @@ class Waiter:
 ROOM = 0
 
 
+def _self_connected() -> socket.socket:
+    """Receives what it sends. An interrupt at any place leaves no descriptor open, as one would
+    between the making of an eventfd and its first use."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    made.bind("")
+    made.connect(made.getsockname())
+    return made
+
+
 class Waiters:
     """Of one connection. All but `sleep` are called with its lock."""
 
     def __init__(self, at: socket.socket) -> None:
         self._socket, self._all = at, dict[Waiter, None]()
         self.reader: Waiter | None = None
-        self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._bell = _self_connected()
         self._poll = select.poll()
-        self._poll.register(self._woken, select.POLLIN)
+        self._poll.register(self._bell, select.POLLIN)
 
     def close(self) -> None:
         """May be called again."""
-        woken, self._woken = self._woken, -1
-        if woken >= 0:
-            os.close(woken)
+        self._bell.close()
 
     def __contains__(self, waiter: Waiter) -> bool:
         return waiter in self._all
@@ -85,7 +91,8 @@ class Waiters:
             return
         waiter.asleep = False
         if waiter.reads:
-            os.eventfd_write(self._woken, 1)
+            with suppress(BlockingIOError):  # it is woken already
+                self._bell.send(b"\0")
         elif waiter.lock.locked():  # it may have been woken as its time was over
             waiter.lock.release()
 
@@ -94,6 +101,7 @@ class Waiters:
         seconds = _LONG if seconds is None else min(max(seconds, 0.0), _LONG)
         if not waiter.reads:
             waiter.lock.acquire(timeout=seconds)
-        elif any(found == self._woken for found, _ in self._poll.poll(seconds * 1000)):
+        elif any(found == self._bell.fileno() for found, _ in self._poll.poll(seconds * 1000)):
             with suppress(BlockingIOError):
-                os.eventfd_read(self._woken)
+                while self._bell.recv(1):
+                    pass

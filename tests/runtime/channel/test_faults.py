@@ -16,6 +16,7 @@ from unittest.mock import Mock
 import pytest
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.channel import channel as channels
+from helioc.runtime.channel import waiters
 from helioc.runtime.channel.connect import Connect, connector
 from helioc.runtime.client import Client
 from helioc.runtime.http2 import nghttp2, session
@@ -246,7 +247,7 @@ def test_what_cannot_be_made_leaves_nothing(
     with served(f"unix:{tmp_path / 'toy'}", Toy()), opened(f"unix:{tmp_path / 'toy'}") as channel:
         with monkeypatch.context() as patch:
             none = Mock(side_effect=OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
-            patch.setattr(os, "eventfd", none)
+            patch.setattr(waiters, "_self_connected", none)
             error = failing(lambda: channel.ask("/toy/Echo", 20, b""))
             assert (error.code, error.says) == (Code.UNAVAILABLE, "too many open files")
         assert len(session._sessions) == before

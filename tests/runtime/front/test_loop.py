@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from queue import SimpleQueue
 
 import pytest
@@ -90,11 +91,21 @@ def test_threads_are_left_for_the_others(
     running: Loop, echoes: list[Echo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "_STAY", LONG)
+    stay = loop.THREADS - loop._OTHERS
     for _ in range(3):
-        assert len({each.ask() for each in echoes}) > loop.THREADS - loop._OTHERS
-    assert running.idle
+        served_by = []
+        for each in echoes:
+            served_by.append(each.ask())
+            until(partial(is_done, running, each), "its thread stays, or waits for all sockets")
+        assert len(set(served_by[:stay])) == stay
+        assert set(served_by[:stay]).isdisjoint(served_by[stay:])
+        until(lambda: running.idle == loop._OTHERS, "the others wait")
     for each in echoes:
         each.client.close()
+
+
+def is_done(running: Loop, echo: Echo) -> bool:
+    return not running._turns[echo.fileno()].taken
 
 
 def test_somebody_else_wakes_it_meanwhile(
