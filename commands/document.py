@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ..compiler import model as m
-from ..compiler.check.states import updates
+from ..compiler.check.state_statements import updates
 from ..compiler.ir.unit import Unit
 from ..compiler.lower.events import MALFORMED, events_of
 from ..compiler.model import guards

@@ -73,7 +73,7 @@ matchLine : matchName name path ;
 
 state : 'state' name '[' number ']' '{' stateClause* '}' ;
 
-stateClause : ('match' | 'gives') slot (',' slot)* | 'ages' number ;
+stateClause : ('match' | 'gives') slot (',' slot)* | 'ages' number 'idle'? ;
 
 slot : name ':' name ;
 
@@ -96,7 +96,9 @@ statement
     | matchOn
     | find otherwise?
     | recall otherwise?
-    | 'remember' name '(' assign (',' assign)* ')'
+    | remember otherwise?
+    | 'forget' name '(' assign (',' assign)* ')'
+    | exchange otherwise?
     | 'choose' name 'from' path otherwise?
     | 'push' pushed ('/' pushed)* (('before' | 'behind') nodeName)?
     | 'append' pushed ('/' pushed)* 'behind' nodeName
@@ -109,18 +111,24 @@ statement
     | 'queue' sum
     | 'count' name
     | verdict
-    | statementName ('(' name ')' | ('[' place ']')? ('.' step)* '=' sum)
+    | statementName ('(' name ')' | ('[' place ']')? ('.' step)* becomes sum)
     ;
 
 find : 'find' name ('(' assign (',' assign)* ')')? ;
 
 recall : 'recall' name '(' assign (',' assign)* ')' ;
 
+remember : 'remember' name '(' assign (',' assign)* ')' ;
+
+exchange : 'exchange' path 'from' sum 'to' sum ;
+
+becomes : '=' | '+=' | '-=' | '+%=' | '-%=' | '|=' | '&=' | '^=' ;
+
 ifElse : 'if' asked block elseBranch* ;
 
 elseBranch : 'else' ('if' asked)? block ;
 
-asked : find | recall | expr ;
+asked : find | recall | remember | exchange | expr ;
 
 matchOn : 'match' sum '{' arm* '}' ;
 
@@ -194,36 +202,36 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'let' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'from' | 'header' | 'icmp' | 'idle' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'in' | 'let' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;

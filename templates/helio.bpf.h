@@ -147,7 +147,8 @@ struct neighbour_key6 {
 struct control {
 	u64 epoch; /* the last committed transaction; cells compare its low 16 bits */
 	u64 default_verdict; /* enum xdp_action */
-	u64 writer[6]; /* the control plane's own notes */
+	u64 writer[5]; /* the control plane's own notes */
+	u64 seed; /* of the hash of keys that packets bring: whoever knows it fills a set at will */
 	/* In front of `local` and `local6`, as a hash costs a tenth of a packet's time: a bit for each hash of
 	 * an address, set if the host has no address of that hash. All 0: nothing is known. */
 	u64 not_local[64];
@@ -1102,9 +1103,9 @@ __noinline u64 follow(CONTEXT *ctx, u32 at, u32 field, u64 change)
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))
 
-static __always_inline u32 jhash_words(const u32 *word, u32 count)
+static __always_inline u32 jhash_from(const u32 *word, u32 count, u32 initval)
 {
-	u32 a = 0xdeadbeef + (count << 2), b = a, c = a;
+	u32 a = 0xdeadbeef + (count << 2) + initval, b = a, c = a;
 	u32 i = 0;
 
 #pragma clang loop unroll(full)
@@ -1134,6 +1135,11 @@ static __always_inline u32 jhash_words(const u32 *word, u32 count)
 	b ^= a; b -= ROL32(a, 14);
 	c ^= b; c -= ROL32(b, 24);
 	return c;
+}
+
+static __always_inline u32 jhash_words(const u32 *word, u32 count)
+{
+	return jhash_from(word, count, 0);
 }
 
 /* ---- addresses ------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ from ...lang.contract.manifest.manifest import (
     MOST_BUCKETS,
     QUEUES,
     SEEN,
+    STATE_LINES,
     VECTOR_KEYS,
     Counter,
     RuleKind,
@@ -33,6 +34,7 @@ from ..targets.targets import TARGETS
 from .c import asks, folded, lines_of, prototype, shared
 from .c_lines import comment
 from .stack_usage import instructions
+from .state_changes import changes_of
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -69,6 +71,8 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             records={r.table: r for r in unit.records},
             members={s.name: members(s) for s in unit.states},
             same={s.name: _same(s) for s in unit.states},
+            state_lines=STATE_LINES,
+            **changes_of(unit),
             nodes={f"{n.name}_at": n for n in unit.nodes},
             arguments=arguments,
             fixed=fixed_tuples,
@@ -103,7 +107,8 @@ def _counted(unit: Unit) -> list[Counter]:
     """The events that the C names: some counters stay 0 on every way."""
     every = (x for f in unit.functions for x in expressions(f.body))
     named = {x.index for x in every if isinstance(x, Event)}
-    return [c for c in unit.counters if c.index in named or (c.group, c.reason) in _ALWAYS]
+    always = _ALWAYS | {("evicted", s.name) for s in unit.states}
+    return [c for c in unit.counters if c.index in named or (c.group, c.reason) in always]
 
 
 def about(unit: Unit, program: Program, size: int | None) -> str:

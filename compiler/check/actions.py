@@ -20,7 +20,7 @@ MOST_STEPS = 10_000
 REPORTED = MOST_STEPS * 1_000
 
 #: Checks a block.
-Check = Callable[[Program, tree.Block, State, Scope], tuple[model.Block, State]]
+Check = Callable[[Program, tree.Block | None, State, Scope], tuple[model.Block, State]]
 
 
 def apply(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ...lang import tree
@@ -21,11 +22,13 @@ _NO_VALUES: dict[type[object], tuple[str, ...]] = {
     tree.Assign: ("target",),
     tree.Bridge: ("port",),
     tree.Choose: ("origin",),
+    tree.Exchange: ("slot",),
     tree.Forward: ("port", "via"),
     tree.Import: ("path",),
     tree.Is: ("subject",),
     tree.Match: ("operand",),
     tree.Swap: ("left", "right"),
+    tree.Update: ("slot",),
 }
 
 
@@ -179,6 +182,10 @@ class _Putting:
                 return node
             case tree.Number(named=True):
                 return self._number(node)  # type: ignore[return-value]
+            case tree.State():
+                made = self._inside(node, ("clauses",))
+                clauses = tuple(map(partial(self._clause, node), node.clauses))
+                return replace(made, clauses=clauses)
             case tree.Path(parts=(name,), index=None) if name.text in self.known:
                 return self._value(name)  # type: ignore[return-value]
             case tree.Arm():  # a name may be a symbol: what is matched on says it
@@ -191,6 +198,13 @@ class _Putting:
             case tree.Node():
                 return self._inside(node)
         return node
+
+    def _clause(self, state: tree.State, clause: tree.Slots | tree.Ages) -> tree.Slots | tree.Ages:
+        """A slot may say how long an entry is kept: it stands in front of a constant."""
+        given = (c for c in state.clauses if isinstance(c, tree.Slots) and c.word == "gives")
+        slots = {slot.name.text for each in given for slot in each.slots}
+        own = isinstance(clause, tree.Ages) and clause.seconds.text in slots
+        return clause if own else self.put(clause)
 
     def _inside(self, node: N, without: tuple[str, ...] = ()) -> N:
         left = (*_NO_VALUES.get(type(node), ()), *without)

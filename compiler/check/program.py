@@ -22,8 +22,9 @@ from .mentions import mentions
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
+from .state_statements import updates
 from .statements import block
-from .states import collect_states, updates
+from .states import collect_states, in_place
 from .unused import unused, unused_imports
 
 D = TypeVar("D", bound=tree.Declaration)
@@ -110,7 +111,7 @@ class _PipelineChecker:
             graph=checked.graph,
             elements=tuple(elements.known.values()),
             rules=finish_rules(program),
-            states=tuple(states.values()),
+            states=in_place(states.values(), stages),
             stages=stages,
             default=default,
             hooks={**HOOKS, **said},  # type: ignore[dict-item]
@@ -294,6 +295,6 @@ def _lost_update(written: Span, state: str) -> Diagnostic:
         "H0316",
         f"of two packets at once, one may lose its update of `{state}`",
         (written, "another CPU may have remembered something since the `recall`"),
-        help="remember values that do not depend on the one before; count by `counts` of a rule",
+        help=f"change the slot in place, in one step: `{state}.SLOT += 1`",
         severity="warning",
     )

@@ -10,6 +10,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import appends, assigns, changes, errors, link_pops, pushes, ways_out
 from .actions import apply
+from .asked import if_done, if_found
 from .changes import Changed
 from .conditions import narrow
 from .flow import Change, Scope, State, bind, unbind
@@ -20,7 +21,7 @@ from .mentions import forget, mentioned_behind
 from .ranges import Facts, contradict, implied, one_of
 from .stage_names import StageNames
 from .stage_program import Program
-from .states import recall, remember
+from .state_statements import exchange, forget_entry, recall, remember, update
 
 #: Packet classes (which nodes, which rules found) that are told apart at one place.
 MOST_CLASSES = 20_000
@@ -70,7 +71,7 @@ def _passed(statement: model.Statement) -> tuple[model.Compare, ...]:
 
 def _check_join(program: Program, written: tree.Statement, state: State) -> None:
     """Behind a branch all packets of a port role must have been changed alike."""
-    joins = tree.If | tree.MatchOn | tree.Find | tree.Choose | tree.Recall
+    joins = tree.If | tree.MatchOn | tree.Find | tree.Choose | tree.Asked
     if not isinstance(written, joins) or program.unsure:
         return
     by_role: dict[str, set[tuple[Change, ...]]] = {}
@@ -106,8 +107,10 @@ def ends(statement: model.Statement) -> bool:
 
 def statement(program: Program, written: tree.Statement, state: State, scope: Scope) -> Changed:
     match written:
-        case tree.If(condition=tree.Find() | tree.Recall() as asked):
-            return _if_found(program, written, asked, state, scope)
+        case tree.If(condition=tree.Find() as asked):
+            return if_found(block, program, written, asked, state, scope)
+        case tree.If(condition=tree.Recall() | tree.Remember() | tree.Exchange() as asked):
+            return if_done(block, program, written, asked, state, scope)
         case tree.If(condition=tree.Gives() as gives):
             return _if_gives(program, written, gives, state, scope)
         case tree.If():
@@ -120,12 +123,21 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return choose(
                 program, written, _otherwise(program, written, state, scope), state, scope
             )
+        case tree.Remember(otherwise=None):
+            return remember(program, written, None, state, scope)
         case tree.Remember():
-            return remember(program, written, state, scope)
+            known = block(program, written.otherwise, bind(state, written.state.text), scope)
+            return remember(program, written, known, state, scope)
         case tree.Recall():
-            name = written.state.text
-            missed = block(program, written.otherwise, unbind(state, name), scope)
+            missed = block(program, written.otherwise, unbind(state, written.state.text), scope)
             return recall(program, written, missed, state, scope)
+        case tree.Forget():
+            return forget_entry(program, written, state, scope)
+        case tree.Exchange():
+            failed = block(program, written.otherwise, state, scope)
+            return exchange(program, written, failed, state, scope)
+        case tree.Update():
+            return update(program, written, state, scope)
         case tree.Push():
             return pushes.push(program, written, state, scope)
         case tree.Append():
@@ -157,6 +169,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return Changed(model.ClampMss(written.span), state)
         case tree.Swap():
             return assigns.swap(program, written, state, scope)
+        case tree.Assign() if written.target.parts[0].text in program.states:
+            return update(program, written, state, scope)
         case tree.Assign():
             return assigns.assign(program, written, state, scope)
 
@@ -164,43 +178,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
 # ---- if ---------------------------------------------------------------------------------------
 
 
-#: Whether an entry was recalled: set and asked at once. No `let` can be called so.
-_RECALLED = model.Local("0", 1)
-
-
-def _if_found(
-    program: Program,
-    written: tree.If,
-    asked: tree.Find | tree.Recall,
-    state: State,
-    scope: Scope,
-) -> Changed:
-    """A look-up, and a branch by what it came to."""
-    before: tuple[model.Statement, ...] = ()
-    test: model.Condition
-    if isinstance(asked, tree.Find):
-        name, test = asked.kind.text, model.Found(asked.kind.text)
-        looked = find(program, asked, (model.Block(()), frozenset()), state, scope)
-    else:
-        name, test = asked.state.text, model.Compare("=", _RECALLED, model.Const(1, 1))
-        hit, miss = (model.Let(_RECALLED, model.Const(n, 1), written.span) for n in (1, 0))
-        before, missed = (hit,), model.Block((miss,))
-        looked = recall(program, asked, (missed, frozenset()), state, scope)
-    scope = replace(scope, tested=Facts(scope.tested))
-    scope.tested.forget({name})  # it is another rule now
-    then, after_then = block(program, written.then, looked.state, scope)
-    rest = unbind(state, name)
-    otherwise, after_otherwise = block(program, written.otherwise, rest, scope)
-    after = after_then | after_otherwise
-    if looked.statement is None:
-        return Changed(None, after)
-    branch = model.If(test, then, otherwise, written.span)
-    body = model.Block((*before, looked.statement, branch), then.ends and otherwise.ends)
-    return Changed(model.Inline("", body, written.span), after)
-
-
 def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Changed:
-    assert not isinstance(written.condition, tree.Find | tree.Recall)
+    assert not isinstance(written.condition, tree.Find | tree.Asked)
     condition, yes, no = narrow(program, written.condition, state, scope)
     facts = [implied(condition, holds) for holds in (True, False)]
     possible = [bool(s) and not contradict(f) for s, f in zip((yes, no), facts, strict=True)]

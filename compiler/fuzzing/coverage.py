@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
@@ -17,6 +18,7 @@ from ..model import (
     Choose,
     Edge,
     Event,
+    Exchange,
     Find,
     Forward,
     Found,
@@ -29,6 +31,7 @@ from ..model import (
     Packet,
     Pipeline,
     Recall,
+    Remember,
     Statement,
 )
 
@@ -158,13 +161,19 @@ def _block(block: Block, after: Key | None = None, decides: object = ()) -> Iter
     for statement in block.statements:
         key = statement.span, RUN
         yield _Point(key, after, decides)
-        if isinstance(statement, Find | Choose | Recall):
+        if _may_miss(statement):
             hit, miss = (statement.span, HIT), (statement.span, MISS)
             yield from (_Point(way, key, statement) for way in (hit, miss))
             yield from _block(statement.otherwise, miss)
         for inner in _inside(statement):
             yield from _block(inner, key, _condition(statement))
         after, decides = key, statement
+
+
+def _may_miss(statement: Statement) -> TypeGuard[Find | Choose | Recall | Remember | Exchange]:
+    if isinstance(statement, Remember):
+        return statement.if_absent
+    return isinstance(statement, Find | Choose | Recall | Exchange)
 
 
 def _inside(statement: Statement) -> tuple[Block, ...]:

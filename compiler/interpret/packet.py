@@ -6,12 +6,12 @@ privileges, no speed beyond what tests need.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NoReturn
 
 from ...lang.contract.rules.spread import slot, spread_slots
 from ...lang.contract.trace.steps import Step, TracedValue, What
-from ...lang.contract.world.environment import Environment, Outcome, Rules, States
+from ...lang.contract.world.environment import Environment, Outcome, Rules
+from ...lang.contract.world.states import States
 from ..model import (
     Append,
     Assign,
@@ -21,7 +21,9 @@ from ..model import (
     ClampMss,
     Counted,
     Event,
+    Exchange,
     Find,
+    Forget,
     Forward,
     If,
     IfGives,
@@ -38,8 +40,8 @@ from ..model import (
     Queue,
     Recall,
     Remember,
-    Slot,
     Statement,
+    Update,
     Verdict,
 )
 from .build_packet import Heading
@@ -47,7 +49,7 @@ from .packet_fields import NotCaptured
 from .parse_packet import PacketParser
 from .reached import HIT, MISS, Reached
 from .scope import Done, cut
-from .verdicts import Verdicts
+from .states import OnStates
 
 
 class Interpreter:
@@ -92,7 +94,7 @@ class Interpreter:
             raise
 
 
-class _Run(Verdicts):
+class _Run(OnStates):
     """One packet's way."""
 
     def outcome(self) -> Outcome:
@@ -147,10 +149,15 @@ class _Run(Verdicts):
                 self._find(s)
             case Choose():
                 self._choose(s)
-            case Remember():
-                self._remember(s)
-            case Recall():
-                self._recall(s)
+            case Remember() | Recall() | Exchange():
+                done = self.on_state(s)
+                self.reached.statement(s.span, HIT if done else MISS)
+                if not done:
+                    self._block(s.otherwise)
+            case Forget():
+                self.forget(s)
+            case Update():
+                self.update(s)
             case Push() | Append():
                 self._push(s)
             case Pop():
@@ -275,38 +282,6 @@ class _Run(Verdicts):
             self._block(arm.body)
             return
         self._dropped("absent reference")
-
-    # ---- states -----------------------------------------------------------------------------
-
-    def _remember(self, s: Remember) -> None:
-        values = tuple(self.value(expr) for expr in s.values)
-        state = self.pipeline.state(s.state)
-        split = len(state.match)
-        self.states.remember(s.state, values[:split], values[split:])
-        self.step("remember", s.state, *traced_slots((*state.match, *state.gives), values))
-
-    def _recall(self, s: Recall) -> None:
-        table = self.pipeline.state(s.state)
-        key = tuple(self.value(expr) for expr in s.key)
-        self.step("recall", s.state, *traced_slots(table.match, key))
-        values = self.states.recall(s.state, key, table.ages)
-        self.reached.statement(s.span, MISS if values is None else HIT)
-        if values is None:
-            self.recalled.pop(s.state, None)
-            self.event("miss", s.state)
-            self._block(s.otherwise)
-            return
-        names = [slot.name for slot in table.gives]
-        self.recalled[s.state] = dict(zip(names, values, strict=True))
-        self.step("recalled", s.state, *traced_slots(table.gives, values))
-
-
-def traced_slots(slots: Sequence[Slot], values: Sequence[int]) -> list[TracedValue]:
-    """A state's key or entry, in its slots."""
-    return [
-        TracedValue(s.name, cut(value, s.width), "port" if s.port else s.kind)
-        for s, value in zip(slots, values, strict=True)
-    ]
 
 
 def _traced_field(heading: Heading, name: str) -> TracedValue:

@@ -8,7 +8,8 @@ from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
 from ...lang.contract.trace.steps import Bound, Step, TracedValue, What
-from ...lang.contract.world.environment import Environment, Fate, Port, Rules, States, is_group
+from ...lang.contract.world.environment import Environment, Fate, Port, Rules, is_group
+from ...lang.contract.world.states import States
 from ..model import (
     Arrival,
     Attribute,
@@ -73,6 +74,7 @@ class Scope:
     ) -> None:
         self.states, self.reached, self.tunnels = states, reached, tunnels
         self.recalled: dict[str, dict[str, int]] = {}
+        self.held: dict[str, tuple[tuple[int, ...], int]] = {}  # which entries these are
         self.locals: dict[str, int] = {}
         self.length = len(frame)
         self.pipeline, self.environment, self.rules = pipeline, environment, rules

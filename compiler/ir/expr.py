@@ -315,16 +315,28 @@ class RecordOf(Expr):
 
 
 class StateCall(Expr):
-    """`recall`: the entry of a key in a state's table, null if there is none. `remember`: the entry
-    of a key becomes this."""
+    """What is done to a state's table, at the addresses of these arguments.
+
+    `recall` (key, got): `got` becomes the entry of the key; whether there is one. `remember` (key,
+    entry): the entry of the key becomes this. Of a state that is changed in place, `got` and `held`
+    (where the entry is) stand behind, and there are `add` (key, entry, got, held): the same if the
+    key has no entry, whether it had none; `forget` (key); with a `slot` the changes, `set`, `plus`
+    … (got, held, value): whether the entry is there still; and `exchange` (got, held, before,
+    after): 0 if it is gone, 1 if it held `before`, 2 if not."""
 
     state: str
-    what: Literal["recall", "remember"]
+    what: str
     arguments: tuple[Expr, ...]
+    slot: str = ""
 
     @property
     def type(self) -> Type:
-        return Pointer(f"struct {self.state}_entry")
+        return U32
+
+    @property
+    def function(self) -> str:
+        """Of the state's own."""
+        return f"{self.slot}_{self.what}" if self.slot else self.what
 
 
 class HelperCall(Expr):

@@ -233,8 +233,10 @@ def print_expr(x: e.Expr) -> str:
             return f"({print_expr(test)} ? {print_expr(then)} : {print_expr(otherwise)})"
         case e.RecordOf(table, slot):
             return f"{table}.record({print_expr(slot)})"
-        case e.TableCall(table, what, arguments) | e.StateCall(table, what, arguments):
+        case e.TableCall(table, what, arguments):
             return f"{table}.{what}({_listed(arguments)})"
+        case e.StateCall(state, what, arguments, slot):
+            return f"{state}{slot and '.'}{slot}.{what}({_listed(arguments)})"
         case e.HelperCall(function, a, b):
             return f"{function}({print_expr(a)}, {print_expr(b)})"
         case e.Call(function, arguments):

@@ -23,6 +23,8 @@ def events_of(pipeline: Pipeline) -> Events:
     names += [("kept", k) for k in KEPT]
     names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
     names += [("miss", s.name) for s in pipeline.states]
+    in_place = [s.name for s in pipeline.states if s.in_place]
+    names += [(what, name) for name in in_place for what in ("lost", "evicted")]
     names += [
         ("malformed", f"{node.name}: {what}") for node in pipeline.graph.nodes for what in MALFORMED
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...lang.text.frozen import Frozen
+from ...lang.text.frozen import Frozen, kept
 from ..model import (
     And,
     Attribute,
@@ -23,6 +23,7 @@ from ..model import (
     PortIs,
     PortOf,
     Queue,
+    Recalled,
     Verdict,
 )
 from ..tables.layout import Reads
@@ -51,6 +52,19 @@ def reads(pipeline: Pipeline) -> Reads:
     return Reads(
         frozenset(elements), frozenset(presence), frozenset(references), frozenset(next_hops)
     )
+
+
+def states_read(pipeline: Pipeline, stage: str) -> frozenset[str]:
+    """States of which a stage reads what it recalled or remembered."""
+    return _read_by_stage(pipeline).get(stage, frozenset())
+
+
+@kept
+def _read_by_stage(pipeline: Pipeline) -> dict[str, frozenset[str]]:
+    return {
+        stage.name: frozenset(p.state for p in walk(stage.body) if isinstance(p, Recalled))
+        for stage in pipeline.stages
+    }
 
 
 def asks_local(pipeline: Pipeline) -> set[str]:

@@ -17,7 +17,9 @@ from ..model import (
     ClampMss,
     Counted,
     DecodeProbe,
+    Exchange,
     Find,
+    Forget,
     Forward,
     If,
     IfGives,
@@ -32,6 +34,7 @@ from ..model import (
     Recall,
     Remember,
     Statement,
+    Update,
     Verdict,
 )
 from ..tables.layout import member_name
@@ -41,7 +44,7 @@ from .conditions import condition, present_if
 from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
-from .states import recall, remember
+from .states import exchange, forget, recall, remember, update
 from .values import local_state, value
 
 #: Branches among which clang looks for reads of the same; a compilation of 128 took a second.
@@ -73,11 +76,14 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
             return _match_reference(site, s)
         case Find() | Choose():
             return _look_up(site, s)
-        case Remember():
+        case Remember() | Recall() | Exchange():
+            return _on_state(site, s)
+        case Forget():
             with site.writer.block():
-                remember(site, s)
-        case Recall():
-            return _recall(site, s)
+                forget(site, s)
+        case Update():
+            with site.writer.block():
+                update(site, s)
         case Push():
             push(site, s)
             return pushed(site.outline, tuple(e.node for e in s.elements), s.before, s.behind)
@@ -229,9 +235,23 @@ def _match_reference(site: LoweringContext, s: MatchReference) -> Outline | None
     return _join(shapes)
 
 
-def _recall(site: LoweringContext, s: Recall) -> Outline | None:
+def _on_state(site: LoweringContext, s: Remember | Recall | Exchange) -> Outline | None:
+    """`otherwise` is for where there is no entry, where there was one, or where it holds something
+    else."""
     shapes: list[Outline | None] = []
-    recall(site, s, lambda at: shapes.append(_scoped(at, s.otherwise)))
+
+    def otherwise(at: LoweringContext) -> None:
+        shapes.append(_scoped(at, s.otherwise))
+
+    match s:
+        case Remember():
+            with site.writer.block():
+                remember(site, s, otherwise)
+        case Recall():
+            recall(site, s, otherwise)
+        case Exchange():
+            with site.writer.block():
+                exchange(site, s, otherwise)
     return _join([site.outline, *shapes])
 
 

@@ -1,36 +1,63 @@
-"""`remember` and `recall`: keys and entries of state tables."""
+"""State tables: entries that are remembered, recalled, changed and forgotten."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...lang.contract.manifest.manifest import Slot
 from ..headers.stores import placed
-from ..ir.expr import Address, Deref, Member, Name, State, StateCall
+from ..ir.expr import Address, Cast, Expr, Member, Name, State, StateCall
 from ..ir.nodes import Do
-from ..ir.types import U64, Array, Int, Struct, raw
-from ..model import Expr, Recall, Remember
+from ..ir.types import U32, U64, Array, Int, Struct, raw
+from ..model import Change, Exchange, Forget, Recall, Recalled, Remember, Update
+from ..model import Expr as ModelExpr
 from ..tables.layout import member_name
 from . import trace
 from .context import LoweringContext
-from .values import value
+from .reads import states_read
+from .values import got_of, value
 
 Fill = Callable[[LoweringContext], None]
 
+#: What the functions are called that change a slot.
+CHANGES: dict[Change, str] = {
+    "=": "set", "+": "plus", "-": "minus", "+%": "plus_wrapping", "-%": "minus_wrapping",
+    "|": "or", "&": "and", "^": "xor",
+}  # fmt: skip
 
-def remember(site: LoweringContext, statement: Remember) -> None:
-    w, table = site.writer, site.pipeline.state(statement.state)
+
+def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
+    """`present` lowers what happens where there is an entry already and that matters."""
+    w = site.writer
+    table = site.pipeline.state(statement.state)
     laid = site.states[table.name]
-    keys = statement.values[: len(table.match)]
-    words = _key(site, statement.state, keys)
-    type_ = Struct(f"{laid.prefix}_entry")
-    entry = w.struct(type_, w.fresh("entry"))
+    words = _key(site, table.name, statement.values[: len(table.match)])
+    entry = w.struct(Struct(f"{laid.prefix}_entry"), w.fresh("entry"))
     for slot, expr in zip(laid.gives, statement.values[len(table.match) :], strict=True):
         v = value(site, expr)
-        port = slot.type == "port"
-        place = Member(entry, member_name(slot.name), Int(32) if port else raw(slot.size * 8))
-        w.set(place, v.host() if port else v.network_of(slot.size))
-    trace.remember(site, table.name, words, entry)
-    w.put(Do(StateCall(laid.prefix, "remember", (words, Address(entry)))))
+        place = Member(entry, member_name(slot.name), _type(slot))
+        w.set(place, v.host() if slot.type == "port" else v.network_of(slot.size))
+    arguments: tuple[Expr, ...] = words, Address(entry)
+    if not laid.in_place:
+        trace.remember(site, table.name, words, entry)
+        w.put(Do(StateCall(laid.prefix, "remember", arguments)))
+        if table.name in states_read(site.pipeline, site.stage):
+            for slot in laid.gives:
+                name, type_ = member_name(slot.name), _type(slot)
+                w.set(Member(got_of(site, table.name), name, type_), Member(entry, name, type_))
+        return
+    arguments += _places(site, table.name)
+    if not statement.if_absent:
+        trace.remember(site, table.name, words, entry)
+        w.put(Do(StateCall(laid.prefix, "remember", arguments)))
+        return
+    added = w.local(U32, "added", StateCall(laid.prefix, "add", arguments))
+    with w.unless(added):
+        trace.recall(site, table.name, words)
+        trace.recalled(site, table.name)
+        present(site)
+    with w.otherwise():
+        trace.remember(site, table.name, words, entry)
 
 
 def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
@@ -39,19 +66,63 @@ def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
     w, laid = site.writer, site.states[statement.state]
     words = _key(site, statement.state, statement.key)
     trace.recall(site, statement.state, words)
-    struct = f"{laid.prefix}_entry"
-    found = StateCall(laid.prefix, "recall", (words,))
-    entry = w.local(found.type, "entry", found)
-    with w.unless(entry):
+    arguments: tuple[Expr, ...] = words, *_places(site, statement.state)
+    found = w.local(U32, "found", StateCall(laid.prefix, "recall", arguments))
+    with w.unless(found):
         w.count(site.events("miss", statement.state))
         miss(site)
     with w.otherwise():
-        got = State(f"{laid.prefix}_got", Struct(struct), scratch=True)
-        w.set(got, Deref(entry, Struct(struct)))
-        trace.recalled(site, statement.state, entry)
+        trace.recalled(site, statement.state)
 
 
-def _key(site: LoweringContext, state: str, values: tuple[Expr, ...]) -> Name:
+def forget(site: LoweringContext, statement: Forget) -> None:
+    prefix = site.states[statement.state].prefix
+    words = _key(site, statement.state, statement.key)
+    trace.forget(site, statement.state, words)
+    site.writer.put(Do(StateCall(prefix, "forget", (words,))))
+
+
+def update(site: LoweringContext, statement: Update) -> None:
+    w, slot = site.writer, statement.slot
+    done = w.local(U32, "done", _change(site, slot, CHANGES[statement.operator], statement.value))
+    with w.unless(done):
+        w.count(site.events("lost", slot.state))
+    with w.otherwise():
+        trace.update(site, slot)
+
+
+def exchange(site: LoweringContext, statement: Exchange, failed: Fill) -> None:
+    """`failed` lowers what happens where the slot holds something else, or the entry is gone."""
+    w, slot = site.writer, statement.slot
+    change = _change(site, slot, "exchange", statement.before, statement.after)
+    done = w.local(U32, "done", change)
+    with w.unless(done):
+        w.count(site.events("lost", slot.state))
+    with w.when(done.is_not(0)):
+        trace.update(site, slot)
+    with w.unless(done.is_(1)):
+        failed(site)
+
+
+def _change(site: LoweringContext, slot: Recalled, what: str, *values: ModelExpr) -> StateCall:
+    numbers = tuple(Cast(U64, value(site, each).host()) for each in values)
+    prefix, places = site.states[slot.state].prefix, _places(site, slot.state)
+    return StateCall(prefix, what, (*places, *numbers), member_name(slot.slot))
+
+
+def _type(slot: Slot) -> Int:
+    return Int(32) if slot.type == "port" else raw(slot.size * 8)
+
+
+def _places(site: LoweringContext, state: str) -> tuple[Expr, ...]:
+    """Where what is found is copied to, and where it is noted in which line it is."""
+    laid, got = site.states[state], Address(got_of(site, state))
+    if not laid.in_place:
+        return (got,)
+    return got, Address(State(f"{laid.prefix}_held", Struct("held"), scratch=True))
+
+
+def _key(site: LoweringContext, state: str, values: tuple[ModelExpr, ...]) -> Name:
     """An array with the key's bytes."""
     w, laid = site.writer, site.states[state]
     words = w.array(Array(U64, laid.key_size // 8), "key")

@@ -12,10 +12,11 @@ from ..ir.expr import Cast, Expr, Member, element
 from ..ir.nodes import TraceNode, TraceParsed, TraceRule
 from ..ir.types import U64, Int
 from ..ir.unit import Traced, Unit
-from ..model import TAIL, Graph
+from ..model import TAIL, Graph, Recalled
 from ..model import Node as ModelNode
 from ..tables.layout import Table, member_name
 from .context import LoweringContext
+from .values import got_of, value
 
 # ---- steps ----------------------------------------------------------------------------------
 
@@ -60,8 +61,18 @@ def recall(site: LoweringContext, state: str, words: Expr) -> None:
     step(site, Point("recall", state), *_all_of(words, site.states[state].key_size // 8))
 
 
-def recalled(site: LoweringContext, state: str, entry: Expr) -> None:
-    step(site, Point("recalled", state), *_entry_words(site, state, entry))
+def recalled(site: LoweringContext, state: str) -> None:
+    step(site, Point("recalled", state), *_entry_words(site, state, got_of(site, state)))
+
+
+def forget(site: LoweringContext, state: str, words: Expr) -> None:
+    step(site, Point("forget", state), *_all_of(words, site.states[state].key_size // 8))
+
+
+def update(site: LoweringContext, slot: Recalled) -> None:
+    """A slot of an entry was changed: what it holds now."""
+    point = Point("update", slot.state, slots=(Slot(slot.slot, slot.width, slot.kind),))
+    step(site, point, value(site, slot).host())
 
 
 def remember(site: LoweringContext, state: str, words: Expr, entry: Expr) -> None:

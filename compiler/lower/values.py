@@ -85,10 +85,14 @@ def local_state(local: Local) -> State:
 def _recalled(site: LoweringContext, expr: Recalled) -> Value:
     """A slot of the entry that was found."""
     size = next(n for n in SIZES if n * 8 >= expr.width)
-    prefix = site.states[expr.state].prefix
-    got = State(f"{prefix}_got", Struct(f"{prefix}_entry"), scratch=True)
     type_ = Int(32) if expr.port else raw(size * 8)
-    return Value(Member(got, member_name(expr.slot), type_), size * 8)
+    return Value(Member(got_of(site, expr.state), member_name(expr.slot), type_), size * 8)
+
+
+def got_of(site: LoweringContext, state: str) -> State:
+    """The entry that was recalled or remembered last."""
+    prefix = site.states[state].prefix
+    return State(f"{prefix}_got", Struct(f"{prefix}_entry"), scratch=True)
 
 
 def _packet_field(site: LoweringContext, node: str, f: Field, sure: bool = True) -> Value:

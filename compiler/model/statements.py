@@ -83,11 +83,14 @@ class Choose(Frozen):
 
 class Remember(Frozen):
     """Put an entry into a state table, or what it holds into the entry of that key: all slots in
-    the order declared, those of the key first."""
+    the order declared, those of the key first. `if_absent`: only where there is none; where there
+    is one, it is bound, and `otherwise` runs."""
 
     state: str
     values: tuple[Expr, ...]
     span: Span
+    if_absent: bool = False
+    otherwise: Block = Block(())
 
 
 class Recall(Frozen):
@@ -96,6 +99,39 @@ class Recall(Frozen):
 
     state: str
     key: tuple[Expr, ...]
+    otherwise: Block
+    span: Span
+
+
+class Forget(Frozen):
+    """Remove the entry of a key, if there is one."""
+
+    state: str
+    key: tuple[Expr, ...]
+    span: Span
+
+
+Change = Literal["=", "+", "-", "+%", "-%", "|", "&", "^"]
+
+
+class Update(Frozen):
+    """Change a slot of the entry that was recalled or remembered, in one step: by what it holds
+    then, whatever other packets did. `+` and `-` stop at the ends of its range. Nothing, counted,
+    where the entry is gone."""
+
+    slot: Recalled
+    operator: Change
+    value: Expr
+    span: Span
+
+
+class Exchange(Frozen):
+    """Where a slot of that entry holds `before`, make it `after`, in one step; else, or where the
+    entry is gone, `otherwise`."""
+
+    slot: Recalled
+    before: Expr
+    after: Expr
     otherwise: Block
     span: Span
 
@@ -235,6 +271,9 @@ Statement = (
     | Choose
     | Remember
     | Recall
+    | Forget
+    | Update
+    | Exchange
     | Push
     | Append
     | Pop

@@ -102,7 +102,9 @@ class Slot(Frozen):
 
 class State(Frozen):
     """A table that packets write: the least recently used entry gives way to a new one. `ages`:
-    seconds without being remembered after which an entry is not recalled (0: never)."""
+    seconds after which an entry is not recalled (0: never), or `lifetime`: the slot that says them;
+    since it was remembered or changed, or (`idle`) recalled. `in_place`: a packet may change an
+    entry where it is, or ask whether there was one."""
 
     name: str
     capacity: int
@@ -111,3 +113,6 @@ class State(Frozen):
     ages: int = 0
     doc: str = ""
     span: Span = NOWHERE
+    lifetime: str = ""
+    idle: bool = False
+    in_place: bool = False

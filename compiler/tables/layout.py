@@ -249,8 +249,9 @@ def _state(state: State) -> m.State:
     match, key_size = _slots(state.match, 0, lambda slot: (slot.width + 7) // 8)
     gives, entry_size = _slots(state.gives, m.SEEN, lambda slot: bytes_of(slot.width))
     return m.State(
-        state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc
-    )
+        state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc,
+        state.lifetime, state.idle, state.in_place,
+    )  # fmt: skip
 
 
 def _slots(

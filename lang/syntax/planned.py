@@ -8,7 +8,7 @@ from ..text.diagnostics import Diagnostic, Label
 from ..text.frozen import Frozen
 from ..text.source import Span
 
-Where = Literal["clause", "sign", "condition"]
+Where = Literal["clause", "condition"]
 
 
 class Planned(Frozen):
@@ -34,8 +34,6 @@ PLANNED = {
     "meters": Planned(("clause",), "rules have no meters yet", _METERED),
     "mirror": Planned((), "packets are not copied yet", _COPIES),
     "now": Planned((), "stages read no clock yet", "`ages` of a `state` forgets entries in time"),
-    "+=": Planned(("sign",), "values are only assigned yet", "write `a.b = a.b + 1`"),
-    "-=": Planned(("sign",), "values are only assigned yet", "write `a.b = a.b - 1`"),
 }  # fmt: skip
 
 

@@ -238,7 +238,7 @@ class _Printer(Statements):
             return
         for clause in node.clauses:
             if isinstance(clause, tree.Ages):
-                text = f"{'ages':<5} {clause.seconds.text}"
+                text = f"{'ages':<5} {clause.seconds.text}{' idle' if clause.idle else ''}"
             else:
                 slots = (f"{s.name.text} : {s.type.text}" for s in clause.slots)
                 text = f"{clause.word} {', '.join(slots)}"

@@ -14,6 +14,9 @@ def width(texts: Iterable[str]) -> int:
     return max(map(len, texts), default=0)
 
 
+_LOOK_UPS = tree.Find | tree.Choose | tree.Asked
+
+
 class Statements:
     """Writes blocks and statements into a layout."""
 
@@ -80,7 +83,7 @@ class Statements:
             then = self.inline_block(node.then)
             text = None if then is None else f"if {_asked(node)} {then}"
             return self._inline_else(text, node.otherwise)
-        if isinstance(node, tree.Find | tree.Choose | tree.Recall):
+        if isinstance(node, _LOOK_UPS):
             return self._inline_else(_lookup(node), node.otherwise)
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
@@ -114,7 +117,7 @@ class Statements:
             self.write(f"if {_asked(node)} ", node.condition.span.end)
             self.block(node.then, depth)
             self.otherwise(node.otherwise, depth)
-        elif isinstance(node, tree.Find | tree.Choose | tree.Recall):
+        elif isinstance(node, _LOOK_UPS):
             self.write(_lookup(node), node.span.start)
             self.otherwise(node.otherwise, depth)
         elif isinstance(node, tree.MatchOn):
@@ -174,14 +177,19 @@ def _pattern(node: tree.Arm) -> str:
 
 def _asked(node: tree.If) -> str:
     asked = node.condition
-    return _lookup(asked) if isinstance(asked, tree.Find | tree.Recall) else print_expr.expr(asked)
+    return _lookup(asked) if isinstance(asked, _LOOK_UPS) else print_expr.expr(asked)
 
 
-def _lookup(node: tree.Find | tree.Choose | tree.Recall) -> str:
+def _lookup(node: tree.Find | tree.Choose | tree.Asked) -> str:
     if isinstance(node, tree.Find):
         return f"find {node.kind.text}{_given(node.given) if node.given else ''}"
     if isinstance(node, tree.Recall):
         return f"recall {node.state.text}{_given(node.given)}"
+    if isinstance(node, tree.Remember):
+        return f"remember {node.state.text}{_given(node.given)}"
+    if isinstance(node, tree.Exchange):
+        before, after = map(print_expr.value, (node.before, node.after))
+        return f"exchange {node.slot.text} from {before} to {after}"
     return f"choose {node.kind.text} from {node.origin.text}"
 
 
@@ -192,8 +200,10 @@ def _given(fields: tuple[tree.Assign, ...]) -> str:
 def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Assign):
         return print_expr.assign(node)
-    if isinstance(node, tree.Remember):
-        return f"remember {node.state.text}{_given(node.given)}"
+    if isinstance(node, tree.Forget):
+        return f"forget {node.state.text}{_given(node.given)}"
+    if isinstance(node, tree.Update):
+        return f"{node.slot.text} {node.operator}= {print_expr.value(node.value)}"
     if isinstance(node, tree.Pop):
         return f"pop to {node.node.text}"
     if isinstance(node, tree.PopLink):

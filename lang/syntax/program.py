@@ -245,7 +245,7 @@ class _Builder(StatementBuilder):
         children, span = context.children, self.span(context)
         word = children[0].kind
         if word == "ages":
-            return tree.Ages(span, self.number(children[1]))
+            return tree.Ages(span, self.number(children[1]), len(children) > 2)
         return tree.Slots(span, word, tuple(self.slot(c) for c in children[1::2]))
 
     def slot(self, context: Context) -> tree.Slot:

@@ -19,6 +19,8 @@ HARD = frozenset(
 
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
+_IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
+
 # By grammar rule: a token that it expects, and the text for all that it expects then.
 _WHOLE = {
     "file": ("header", "`import`, `header` or `pipeline`"),
@@ -88,10 +90,8 @@ def _planned(place: Place) -> Diagnostic | None:
     if not {"block", "graph"} & {*place.rules}:
         return None
     inside = range(at - 1, at + (2 if place.token.text == "not" else 1))
-    return (
-        next(filter(None, begun), None)
-        or planned(place.span(at, 2), "sign")
-        or next(filter(None, (planned(place.span(i), "condition") for i in inside)), None)
+    return next(filter(None, begun), None) or next(
+        filter(None, (planned(place.span(i), "condition") for i in inside)), None
     )
 
 
@@ -170,6 +170,8 @@ def in_words(rule: str, expected: set[str]) -> str:
     rest = expected - {"IDENT", "NUMBER", "ADDRESS", "EOF", "~"}
     if "IDENT" in expected:
         rest = {w for w in rest if not w.isalpha() and w != "("}
+    if "=" in rest:
+        rest -= _IN_PLACE
     if rest - _OPERATORS:
         rest -= _OPERATORS
     words.extend(f"`{w}`" for w in sorted(rest))
@@ -188,6 +190,10 @@ def _hint(place: Place) -> str:
         return "a look-up stands alone behind `if`: ask the rest in an `if` within"
     if token.kind in ("find", "recall"):
         return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"
+    if token.kind in ("remember", "exchange"):
+        return f"`if {token.kind} …` asks whether it was done, and its `else` is for where not"
+    if token.kind in _IN_PLACE:
+        return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):

@@ -13,6 +13,7 @@ from .syntax_expressions import Context, ExpressionBuilder, is_token
 
 MOST_BRANCHES = 512
 """`if` and `else if`, of a chain and those that it stands in."""
+_ASKED = ("find", "recall", "remember", "exchange")
 _FRAMES = 10_000
 """Python's recursion limit for nested branches: each one is within the one before."""
 
@@ -39,15 +40,18 @@ class StatementBuilder(ExpressionBuilder):
             return self.if_else(first)
         if word == "match":
             return self.match_on(first)
-        if word == "find" or word == "recall":
+        if word in _ASKED:
             otherwise = context.children[1:]
             block = self.block(otherwise[0].children[1]) if otherwise else None
             return self.found(first, span, block)
         if len(context.children) == 1:
             return self.verdict(first)
-        if context.children[1].kind == "(":
+        if is_token(context.children[1], "("):
             return tree.Apply(span, self.name(first), self.name(context.children[2]))
-        return self.assign_to(context.children[:-2], context.children[-1], span)
+        *parts, becomes, value = context.children
+        operator = becomes.start.text[:-1]
+        assign = self.assign_to(parts, value, span)
+        return tree.Update(span, assign.target, operator, assign.value) if operator else assign
 
     def assign_to(self, parts: list[Any], value: Context, span: Span) -> tree.Assign:
         name, rest = self.name(parts[0]), parts[1:]
@@ -91,23 +95,27 @@ class StatementBuilder(ExpressionBuilder):
         self.branches -= len(branches)
         return result
 
-    def asked(self, context: Context) -> tree.Expr | tree.Find | tree.Recall:
+    def asked(self, context: Context) -> tree.Expr | tree.Find | tree.Asked:
         """What stands behind `if`."""
         first = context.children[0]
-        if is_token(first.children[0], "find") or is_token(first.children[0], "recall"):
+        if any(is_token(first.children[0], word) for word in _ASKED):
             return self.found(first, self.span(context), None)
         return self.expr(first)
 
     def found(
         self, context: Context, span: Span, otherwise: tree.Block | None
-    ) -> tree.Find | tree.Recall:
+    ) -> tree.Find | tree.Asked:
         """A look-up, and what is done where it finds nothing."""
         children = context.children
+        if children[0].kind == "exchange":
+            before, after = self.expr(children[3]), self.expr(children[5])
+            return tree.Exchange(span, self.path(children[1]), before, after, otherwise)
         name = self.name(children[1])
         given = self.given(children) if len(children) > 2 else ()
         if children[0].kind == "find":
             return tree.Find(span, name, given, otherwise)
-        return tree.Recall(span, name, given, otherwise)
+        made = tree.Recall if children[0].kind == "recall" else tree.Remember
+        return made(span, name, given, otherwise)
 
     def match_on(self, context: Context) -> tree.MatchOn:
         children = context.children
@@ -160,8 +168,8 @@ class StatementBuilder(ExpressionBuilder):
         end = next(i for i, c in enumerate(children) if is_token(c, ")"))
         return tuple(self.assign(c) for c in children[3:end:2])
 
-    def stmt_remember(self, children: list[Any], span: Span) -> tree.Remember:
-        return tree.Remember(span, self.name(children[1]), self.given(children))
+    def stmt_forget(self, children: list[Any], span: Span) -> tree.Forget:
+        return tree.Forget(span, self.name(children[1]), self.given(children))
 
     def stmt_choose(self, children: list[Any], span: Span) -> tree.Choose:
         kind, origin = self.name(children[1]), self.path(children[3])

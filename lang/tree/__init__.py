@@ -52,13 +52,16 @@ from .statements import (
     Append,
     Apply,
     Arm,
+    Asked,
     Assign,
     Block,
     Bridge,
     Choose,
     Clamp,
     Count,
+    Exchange,
     Find,
+    Forget,
     Forward,
     If,
     Let,
@@ -72,6 +75,7 @@ from .statements import (
     Remember,
     Statement,
     Swap,
+    Update,
     Verdict,
 )
 from .tables import (
@@ -91,12 +95,13 @@ from .tables import (
 )
 
 __all__ = [
-    "Accept", "Action", "Address", "Ages", "Append", "Apply", "Arm", "Assign", "Binary", "Block",
-    "Bridge", "Call", "Choose", "Clamp", "Comment", "Constant", "Count", "Counts", "Declaration",
-    "Default", "Edge", "Expr", "Extent", "Field", "Find", "Forward", "Gives", "GivesList", "Group",
-    "Header", "Hook", "If", "Import", "In", "InformationElement", "Is", "Let", "Match", "MatchOn",
-    "Member", "Name", "Node", "Number", "Parser", "Path", "Payload", "Pipeline", "Pop", "PopLink",
-    "Ports", "Priority", "Program", "Push", "PushElement", "Queue", "Range", "Reach", "Recall",
-    "Remember", "Require", "Rule", "RuleClause", "Run", "Size", "Slot", "Slots", "Spread", "Stage",
-    "State", "Statement", "Swap", "Symbol", "Test", "Type", "Unary", "Verdict",
+    "Accept", "Action", "Address", "Ages", "Append", "Apply", "Arm", "Asked", "Assign",
+    "Binary", "Block", "Bridge", "Call", "Choose", "Clamp", "Comment", "Constant", "Count",
+    "Counts", "Declaration", "Default", "Edge", "Exchange", "Expr", "Extent", "Field", "Find",
+    "Forget", "Forward", "Gives", "GivesList", "Group", "Header", "Hook", "If", "Import", "In",
+    "InformationElement", "Is", "Let", "Match", "MatchOn", "Member", "Name", "Node", "Number",
+    "Parser", "Path", "Payload", "Pipeline", "Pop", "PopLink", "Ports", "Priority", "Program",
+    "Push", "PushElement", "Queue", "Range", "Reach", "Recall", "Remember", "Require", "Rule",
+    "RuleClause", "Run", "Size", "Slot", "Slots", "Spread", "Stage", "State", "Statement",
+    "Swap", "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ class Block(Node):
 class If(Node):
     """`if user.ttl = 0 {…} else {…}`, `if find PDR {…}`: what is looked up is bound in `then`."""
 
-    condition: Expr | Find | Recall
+    condition: Expr | Find | Asked
     then: Block
     otherwise: Block | None
 
@@ -61,10 +61,42 @@ class Recall(Node):
 
 
 class Remember(Node):
-    """`remember FDB(vni = vxlan.vni, mac = inner.src, remote = outer.src)`."""
+    """`remember FDB(vni = vxlan.vni, mac = inner.src, remote = outer.src)`; with `else {…}` only
+    where there is no entry."""
 
     state: Name
     given: tuple[Assign, ...]
+    otherwise: Block | None
+
+
+class Forget(Node):
+    """`forget FLOW(src = user.src)`."""
+
+    state: Name
+    given: tuple[Assign, ...]
+
+
+class Exchange(Node):
+    """`exchange FLOW.phase from 1 to 2 else {…}`: where the slot holds `before`, it becomes
+    `after`."""
+
+    slot: Path
+    before: Expr
+    after: Expr
+    otherwise: Block | None
+
+
+Asked = Recall | Remember | Exchange
+"""Statements about states that `if` may ask, too."""
+
+
+class Update(Node):
+    """`FLOW.packets += 1`: a slot changed in place. `operator`: `+`, `-`, `+%`, `-%`, `|`, `&`,
+    `^`, as in front of the `=`."""
+
+    slot: Path
+    operator: str
+    value: Expr
 
 
 class Assign(Node):
@@ -173,6 +205,9 @@ Statement = (
     | Choose
     | Recall
     | Remember
+    | Forget
+    | Exchange
+    | Update
     | Assign
     | Push
     | Append

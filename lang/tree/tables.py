@@ -103,9 +103,11 @@ class Slots(Node):
 
 
 class Ages(Node):
-    """`ages 300`: seconds without use after which an entry is forgotten."""
+    """`ages 300`, `ages lifetime idle`: seconds after which an entry is forgotten, or the slot that
+    says them (`seconds.named`). `idle`: after it was recalled last, too."""
 
     seconds: Number
+    idle: bool = False
 
 
 class State(Node):

@@ -236,11 +236,17 @@ def delete_batch(fd: int, keys: Any, offset: int, count: int) -> tuple[int, int]
 
 
 def lookup_batch(
-    fd: int, after: Any, cursor: Any, keys: bytearray, values: bytearray, count: int
+    fd: int,
+    after: Any,
+    cursor: Any,
+    keys: bytearray,
+    values: bytearray,
+    count: int,
+    flags: int = 0,
 ) -> tuple[int, int]:
     """Fills `keys` and `values` from the cursor `after` (None at first): a result, and how many
     were read."""
-    done, options = c_uint32(count), BatchOpts(ctypes.sizeof(BatchOpts), 0, 0)
+    done, options = c_uint32(count), BatchOpts(ctypes.sizeof(BatchOpts), flags, 0)
     out = address_of(keys), address_of(values)
     result = lib().bpf_map_lookup_batch(fd, after, cursor, *out, byref(done), byref(options))
     return result, done.value

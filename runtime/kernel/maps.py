@@ -17,6 +17,7 @@ from .system import ENOTSUPP
 
 Bytes = bytes | bytearray | memoryview
 BPF_ANY, BPF_NOEXIST, BPF_EXIST = 0, 1, 2  # flags of an update
+BPF_F_LOCK = 4
 _BATCH = 4096
 
 
@@ -167,13 +168,16 @@ class Map(Descriptor):
             deleted, at = deleted + done, at + done + (result != 0)
         return deleted
 
-    def read_all(self) -> tuple[bytes, bytes]:
-        """All keys and all elements, back to back, in the same order."""
+    def read_all(self, flags: int = 0) -> tuple[bytes, bytes]:
+        """All keys and all elements, back to back, in the same order. `flags`: BPF_F_LOCK where
+        each element is to be read under its lock."""
         keys, values, chunk, after = bytearray(), bytearray(), _BATCH, None
         while True:
             cursor = libbpf.buffer_type(max(self.key_size, 8))()
             some_keys, some = bytearray(chunk * self.key_size), bytearray(chunk * self.element_size)
-            result, done = libbpf.lookup_batch(self.fileno(), after, cursor, some_keys, some, chunk)
+            result, done = libbpf.lookup_batch(
+                self.fileno(), after, cursor, some_keys, some, chunk, flags
+            )
             if result == -ENOTSUPP:
                 return self._read_each()
             if result == -ENOSPC:  # one bucket holds more than a chunk

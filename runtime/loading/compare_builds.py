@@ -79,8 +79,9 @@ def _is(was: State, state: State, answers: Answers) -> bool:
 
 
 def _layout(state: State) -> State:
-    """All that an entry's bytes depend on."""
-    return replace(state, name="", doc="", capacity=0, ages=bool(state.ages))
+    """All that an entry's bytes, and where they lie, depend on."""
+    sets = state.sets if state.in_place else 0
+    return replace(state, name="", doc="", capacity=sets, ages=state.aging, lifetime="", idle=False)
 
 
 def _states(old: Manifest, new: Manifest, answers: Answers, kept: Collection[str]) -> Differences:

@@ -35,6 +35,7 @@ from ..ports.ports import (
 from ..rules import snapshot
 from ..rules.packed import keep
 from ..rules.recovery import recover
+from ..rules.states import SEED, new_seed
 from ..rules.transaction import Writer
 from . import attach
 from .bundle import Bundle
@@ -146,6 +147,7 @@ class Loaded(Pinned):
             attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
             full = install(bundle, release_of(name, about["release"]))
             loaded = cls.opened(name, about, owned, lock, netlink, grace, content.prepare)
+            loaded.writer.control[SEED] = new_seed()
             loaded.read_book()
             if (limit := ICMP.of(config.settings)) is not None:
                 write_icmp_limit(loaded.maps, limit)

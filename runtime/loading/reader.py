@@ -36,6 +36,7 @@ from ..rules.counters import Counters, before_of, counters_of, read_sums
 from ..rules.images import LIVE, ImageCodec, of_heads
 from ..rules.moment import Counted, Moment, Rules, slots_at
 from ..rules.report import Entry
+from ..rules.states import count_entries, read_entries
 from ..rules.stored import EPOCHS, SLOT
 from .pinned_maps import PinGone, PinnedMaps
 from .releases import about_id, pick, read_about, release_of
@@ -218,7 +219,7 @@ class Reader:
 
     def count_entries(self, state: State) -> int:
         """How many a state table has."""
-        return len(self.map(f"{state.prefix}_state").read_all()[0]) // state.key_size
+        return count_entries(self.map(f"{state.prefix}_state"), state)
 
     def rule_in(self, kind: RuleKind, cell: int) -> Rule | None:
         """The rule that a cell leads to now."""
@@ -246,14 +247,14 @@ class Reader:
         """What packets left in a state table, each with its age in seconds (None: it has none)."""
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         found = []
-        for key, entry in self.map(f"{state.prefix}_state").items():
+        for key, entry in read_entries(self.map(f"{state.prefix}_state"), state):
             slots = [(s, key[s.offset : s.offset + s.size], False) for s in state.match]
             slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
             seen = int.from_bytes(entry[:SEEN], "little")
             values = tuple(
                 (s.name, self._shown(s, data, host_order)) for s, data, host_order in slots
             )
-            found.append(Entry(values, (now - seen) / 1e9 if state.ages else None))
+            found.append(Entry(values, (now - seen) / 1e9 if state.aging else None))
         return sorted(found)
 
     def _shown(self, slot: Slot, data: bytes, host_order: bool) -> str:

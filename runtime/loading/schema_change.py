@@ -95,12 +95,13 @@ class SchemaChange:
     differences: tuple[Difference, ...]
 
     def state_kept(self, name: str) -> bool:
-        """Whether a state keeps its table; else its entries are copied."""
+        """Whether a state keeps its table; else its entries are copied. Those that are changed in
+        place cannot be: a packet may change one meanwhile. They are kept, or there is none."""
         old, new = (
             next(s for s in manifest.states if s.name == of)
             for manifest, of in ((self.old, self.states[name]), (self.new, name))
         )
-        return old.capacity == new.capacity
+        return old.in_place or old.capacity == new.capacity
 
     def counters_kept(self, kind: KindChange) -> bool:
         """Whether a kind's rules are counted where they were; else what was counted is carried."""

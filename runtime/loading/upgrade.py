@@ -33,6 +33,7 @@ from ..ports.ports import PortConfig
 from ..rules import snapshot
 from ..rules.counters import before_of
 from ..rules.plans import Changes
+from ..rules.states import SEED, new_seed
 from . import attach
 from . import upgrade_errors as errors
 from .bundle import Bundle
@@ -177,7 +178,7 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
             create_before(folder / "maps", f"{kind.prefix}_counts", COUNTS_SIZE, kind.cells)
     if not change.events_kept:
         create_before(folder / "maps", "events", 8, len(change.new.counters))
-    _same_epoch(running, folder)
+    _same_control(running, folder)
     with released_on_failure() as owned:
         lock = owned.enter_context(closing(running.lock.duplicate()))
         netlink = owned.enter_context(Netlink())
@@ -253,10 +254,12 @@ def _is_before(name: str) -> bool:
     return name.endswith("_before")
 
 
-def _same_epoch(running: Loaded, folder: Path) -> None:
-    """Copy the epoch, which reused cells compare theirs with, and which is the rules' revision."""
+def _same_control(running: Loaded, folder: Path) -> None:
+    """Copy the epoch, which reused cells compare theirs with, and which is the rules' revision; and
+    the seed, by which entries of reused states are found."""
     with Map.open_pinned(folder / "maps" / "control") as control:
-        control.mmap().cast("Q")[0] = running.writer.epoch
+        words = control.mmap().cast("Q")
+        words[0], words[SEED] = running.writer.epoch, running.writer.control[SEED] or new_seed()
 
 
 # ---- in force -------------------------------------------------------------------------------

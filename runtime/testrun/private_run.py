@@ -36,6 +36,7 @@ from ..ports.ports import (
 from ..rules.counters import read_sums
 from ..rules.plans import Changes, Plan
 from ..rules.recovery import recover
+from ..rules.states import remove_entries
 from ..rules.transaction import Writer
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
@@ -145,9 +146,7 @@ class PrivateRun:
     def forget(self) -> None:
         """Empty the state tables that packets write."""
         for state in self.manifest.states:
-            table = self.maps[f"{state.prefix}_state"]
-            for key in list(table.keys()):
-                table.delete(key)
+            remove_entries(self.maps[f"{state.prefix}_state"], state)
 
     def apply(self, plan: Plan) -> None:
         """A rule book's plan. Raises `Refused`."""

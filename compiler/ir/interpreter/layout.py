@@ -13,10 +13,12 @@ _FIXED = {
         "routed": 20, "address6": 24,
     },
     "decode_probe": {"word": 0},
+    "held": {},
     "trace": {"node": 0},
 }  # fmt: skip
 PORT_SIZE = 40
 TRACE_SIZE = 1 << 12
+HELD_SIZE = 16
 
 
 class Layout:
@@ -26,7 +28,7 @@ class Layout:
         self.offsets: dict[str, dict[str, int]] = dict(_FIXED)
         self.sizes = {
             "next_hop": NEXT_HOP_SIZE, "port": PORT_SIZE, "decode_probe": 8 * unit.probe_words,
-            "trace": TRACE_SIZE,
+            "trace": TRACE_SIZE, "held": HELD_SIZE,
         }  # fmt: skip
         for table in unit.tables:
             name = f"{table.manifest.prefix}_record"

@@ -7,10 +7,13 @@ from typing import Literal, cast
 
 from ....lang.contract.manifest.manifest import Manifest
 from ....lang.contract.trace.schema import EGRESS, EVENT
-from ....lang.contract.world.environment import Environment, Fate, Outcome, Port, Rules, States
+from ....lang.contract.world.environment import Environment, Fate, Outcome, Port, Rules
+from ....lang.contract.world.states import States
+from ..expr import StateCall
 from ..nodes import Body, Function
 from ..unit import Program, Unit
 from . import answers, checksums, forwarding, header
+from .entries import Entries
 from .expressions import CONSTANTS, Numbers
 from .layout import TRACE_SIZE, Layout
 from .memory import Fault, Frame, Pointer, Region, Value, ones
@@ -20,7 +23,6 @@ from .traces import Traces
 
 _FATES = {number: name[4:].lower() for name, number in CONSTANTS.items() if name[:4] == "XDP_"}
 _DROP, _PASS, _REDIRECT = (CONSTANTS[f"XDP_{name}"] for name in ("DROP", "PASS", "REDIRECT"))
-_SECOND = 1_000_000_000
 
 assert answers and checksums and forwarding  # their functions are known once they are imported
 
@@ -48,7 +50,7 @@ class Machine:
         self.layout, self.states = Layout(unit), States()
         self.counters = {c.index: (c.group, c.reason) for c in unit.counters}
         self.events = {event: index for index, event in self.counters.items()}
-        self.entries: dict[tuple[str, bytes], Region] = {}
+        self.entries = Entries(unit.states, self.states)
         self.scratch: Numbers = {}
         self.rooms: dict[str, Region] = {}
         self.decode_probe = Region("decode_probe", bytearray(8 * unit.probe_words))
@@ -214,21 +216,8 @@ class _Packet:
         found = self._tables.record(table, slot)
         return 0 if found is None else Pointer(found)
 
-    def ask_state(self, state: str, what: str, arguments: list[Value]) -> Value:
-        of = next(s for s in self._machine.unit.states if s.prefix == state)
-        key, *entry = (each for each in arguments if isinstance(each, Pointer))
-        place = state, key.read(of.key_size)
-        now = int(self._machine.states.now * _SECOND)
-        if what == "remember":
-            content = bytearray(entry[0].read(of.entry_size))
-            content[:8] = now.to_bytes(8, "little")
-            self._machine.entries[place] = Region(f"entry of {state}", content)
-            return 0
-        found = self._machine.entries.get(place)
-        if found is None:
-            return 0
-        seen = int.from_bytes(found.content[:8], "little")
-        return 0 if of.ages and now - seen > of.ages * _SECOND else Pointer(found)
+    def ask_state(self, call: StateCall, arguments: list[Value]) -> Value:
+        return self._machine.entries.ask(call, arguments)
 
     # ---- the host ---------------------------------------------------------------------------
 

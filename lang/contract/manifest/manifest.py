@@ -22,6 +22,8 @@ LAYOUT, LAYOUTS = 3, (1, 2, 3)
 NEXT_HOP_SIZE = 24
 #: Bytes in front of a state's entry: when it was written.
 SEEN = 8
+#: Of a state that is changed in place: lines of a set, bytes in front of them, where the tags are.
+STATE_LINES, STATE_HEAD, TAGS_AT = 8, 64, 8
 #: Bytes of an element of the map `counts`: packets, bytes.
 COUNTS_SIZE = 16
 #: Lines that the flow cache has for each CPU.
@@ -326,7 +328,12 @@ class Slot(Frozen):
 class State(Frozen):
     """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size bytes. An entry
     begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
-    (kept only where the state `ages`, to a second). `ages`: seconds, 0 for never."""
+    (kept only where the state ages, to a second). `ages`: seconds, 0 for never; `lifetime`: the
+    slot that says them; `idle`: a packet that recalls an entry writes the time, too.
+
+    `in_place`: the map is an ARRAY of `sets`, each a head of STATE_HEAD bytes (a bpf_spin_lock,
+    four bytes, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the
+    lines: a u64 that changes with the entry, key_size and entry_size bytes."""
 
     name: str
     capacity: int
@@ -336,10 +343,22 @@ class State(Frozen):
     gives: tuple[Slot, ...]
     ages: int = 0
     doc: str = ""
+    lifetime: str = ""
+    idle: bool = False
+    in_place: bool = False
 
     @property
     def prefix(self) -> str:
         return self.name.lower()
+
+    @property
+    def aging(self) -> bool:
+        return bool(self.ages or self.lifetime)
+
+    @property
+    def sets(self) -> int:
+        """A power of two: with half of the lines in use at its capacity, few sets are full."""
+        return 1 << max(0, (2 * self.capacity - 1) // STATE_LINES).bit_length()
 
 
 class Counter(Frozen):

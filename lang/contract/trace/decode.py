@@ -87,7 +87,7 @@ class Decoder:
                 return (self._manifest.rule(point.name).key_size + 7) // 8
             case "rule":
                 return 3
-            case "recall":
+            case "recall" | "forget":
                 return self._state(point).key_size // 8
             case "recalled":
                 return sum(_words(slot) for slot in self._state(point).gives)
@@ -102,7 +102,7 @@ class Decoder:
                 return Step("look", point.name, self._key(point.name, words))
             case "rule":
                 return Step("rule", point.name, rule=self._bound(point.kind, *words))
-            case "recall" | "recalled" | "remember":
+            case "recall" | "recalled" | "remember" | "forget":
                 return Step(point.what, point.name, self._entry(point, words))
         return Step(point.what, point.name, tuple(_values(point.slots, words)), nodes=point.nodes)
 
@@ -133,7 +133,7 @@ class Decoder:
             values += [
                 _slot_value(s, key[s.offset : s.offset + s.size], "big") for s in state.match
             ]
-        if point.what != "recall":
+        if point.what in ("recalled", "remember"):
             for slot in state.gives:
                 data = _bytes(words[at : at + _words(slot)])[: slot.size]
                 values.append(_slot_value(slot, data, "little"))

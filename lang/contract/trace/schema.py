@@ -79,8 +79,8 @@ class Slot(Frozen):
 class Point(Frozen):
     """What a place in a program records. `kind`: the rule kind of a `rule`, whose three words are
     the rule's sequence, its id with its priority above, and the slot of its record. A `look` is
-    followed by the key's words, a `remember` by its state's key and entry, a `recall` by the key, a
-    `recalled` by the entry: as the manifest has them. Others by `slots`."""
+    followed by the key's words, a `remember` by its state's key and entry, a `recall` or
+    `forget` by the key, a `recalled` by the entry: as the manifest has them. Others by `slots`."""
 
     what: What
     name: str

@@ -17,6 +17,8 @@ What = Literal[
     "remember",  # an entry of a state table is written
     "recall",  # one is looked for
     "recalled",  # and found
+    "forget",  # one is removed, if there is one
+    "update",  # a slot of one is changed where it is
     "pop",  # headers are removed
     "push",  # headers are put in front
     "append",  # headers are put in place of what stands behind

@@ -94,55 +94,6 @@ def is_broadcast(address: int) -> bool:
     return address == 0xFFFFFFFF
 
 
-_Entry = tuple[tuple[int, ...], float]  # what it holds, and when it was remembered
-
-
-class States:
-    """What packets left behind: entries of the state tables by key, and how far ICMP errors are
-    ahead of their limit. `now` is the clock, in seconds. Here nothing gives way to new entries:
-    when a table is full is the kernel's to know."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._due = 0  # ns: when the next ICMP error would come if all came evenly
-        self._entries: dict[str, dict[tuple[int, ...], _Entry]] = {}
-        self._before: list[tuple[str, tuple[int, ...], _Entry | None]] = []
-        self._due_before = 0
-
-    def begin(self) -> None:
-        """A packet begins: `undo` leads back here."""
-        self._before.clear()
-        self._due_before = self._due
-
-    def undo(self) -> None:
-        """Nothing that the packet did is left."""
-        self._due = self._due_before
-        for state, key, entry in reversed(self._before):
-            if entry is None:
-                del self._entries[state][key]
-            else:
-                self._entries[state][key] = entry
-
-    def remember(self, state: str, key: tuple[int, ...], values: tuple[int, ...]) -> None:
-        entries = self._entries.setdefault(state, {})
-        self._before.append((state, key, entries.get(key)))
-        entries[key] = values, self.now
-
-    def recall(self, state: str, key: tuple[int, ...], ages: int) -> tuple[int, ...] | None:
-        """What the entry of that key holds, if it is not older than `ages` seconds (0: any)."""
-        values, seen = self._entries.get(state, {}).get(key, (None, 0.0))
-        return None if ages and self.now - seen > ages else values
-
-    def may_answer(self, limit: Limit) -> bool:
-        """Whether another ICMP error may be sent now; if so it counts as sent."""
-        now = int(self.now * 1_000_000_000)
-        due = max(self._due, now)
-        if due - now > (limit.burst - 1) * limit.interval:
-            return False
-        self._due = due + limit.interval
-        return True
-
-
 class Rules(Protocol):
     """What the interpreter asks of a rule store."""
 

@@ -37,7 +37,7 @@ def statements(body: str) -> tuple[tree.Statement, ...]:
 def condition(text: str) -> tree.Expr:
     (statement,) = statements(f"if {text} {{}}")
     assert isinstance(statement, tree.If)
-    assert not isinstance(statement.condition, tree.Find | tree.Recall)
+    assert not isinstance(statement.condition, tree.Find | tree.Asked)
     return statement.condition
 
 
@@ -72,7 +72,7 @@ def test_words_that_continue_an_expression_are_names_where_none_can() -> None:
     pipeline("ports in, out parser { in -> let as const when in = 1 on in }")
     (statement,) = statements("if in.in in { in } and not let in in..const { pop in }")
     assert isinstance(statement, tree.If)
-    assert not isinstance(statement.condition, tree.Find | tree.Recall)
+    assert not isinstance(statement.condition, tree.Find | tree.Asked)
     assert expr(statement.condition) == "in.in in in and not let in in..const"
 
 

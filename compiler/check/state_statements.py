@@ -1,0 +1,269 @@
+"""Statements about state tables: entries that packets leave, find, change and remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
+from ...lang.text.source import Span
+from .. import model
+from ..lower.reads import walk
+from . import errors
+from .changes import Changed
+from .flow import Scope, State, bind, unbind
+from .lookups import Fallback
+from .stage_names import StageNames
+from .stage_program import Program
+from .values import KINDS, WIDEST, Value, fits
+
+_DECLARE = "declare it: `state NAME [CAPACITY] {…}`"
+
+
+def remember(
+    program: Program,
+    written: tree.Remember,
+    otherwise: Fallback | None,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    """`otherwise`: what happens where there is an entry already; None: it is replaced."""
+    body, present = otherwise or (model.Block(()), frozenset())
+    table = _named(program, written.state)
+    after = bind(state, written.state.text) | present
+    if table is None:
+        program.unsure = True
+        return Changed(None, after)
+    values = _values(program, written, (*table.match, *table.gives), state, scope)
+    if values is None:
+        return Changed(None, after)
+    if_absent = otherwise is not None
+    made = model.Remember(table.name, values, written.span, if_absent, body)
+    return Changed(made, after)
+
+
+def recall(
+    program: Program, written: tree.Recall, otherwise: Fallback, state: State, scope: Scope
+) -> Changed:
+    body, missed = otherwise
+    after = bind(state, written.state.text) | missed
+    table = _named(program, written.state)
+    if table is None:
+        program.unsure = True
+        return Changed(None, after)
+    program.missed[table.name] = written.state.span
+    key = _values(program, written, table.match, state, scope)
+    if key is None:
+        return Changed(None, after)
+    return Changed(model.Recall(table.name, key, body, written.span), after)
+
+
+def forget_entry(program: Program, written: tree.Forget, state: State, scope: Scope) -> Changed:
+    after = unbind(state, written.state.text)
+    table = _named(program, written.state)
+    if table is None:
+        return Changed(None, after)
+    key = _values(program, written, table.match, state, scope)
+    if key is None:
+        return Changed(None, after)
+    return Changed(model.Forget(table.name, key, written.span), after)
+
+
+def update(
+    program: Program, written: tree.Update | tree.Assign, state: State, scope: Scope
+) -> Changed:
+    """A slot in place, with an operator or (of an assignment) without."""
+    path = written.slot if isinstance(written, tree.Update) else written.target
+    operator: model.Change = "="
+    if isinstance(written, tree.Update):
+        operator = written.operator  # type: ignore[assignment]
+    if path.parts[0].text not in program.states:
+        in_packet = path.parts[0].text not in program.rules.known
+        program.report(_no_state(path, operator, written.value if in_packet else None))
+        return Changed(None, state)
+    slot = _slot(program, path, operator != "=", state, scope)
+    value = StageNames(program, state, scope).expressions.value(written.value)
+    made = _fitting(program, slot, value)
+    if slot is None or made is None:
+        return Changed(None, state)
+    return Changed(model.Update(slot, operator, made, written.span), state)
+
+
+def exchange(
+    program: Program, written: tree.Exchange, otherwise: Fallback, state: State, scope: Scope
+) -> Changed:
+    body, failed = otherwise
+    path = written.slot
+    if path.parts[0].text not in program.states:
+        program.report(errors.unknown("state", path.parts[0], program.states, _DECLARE))
+        return Changed(None, state | failed)
+    slot = _slot(program, path, False, state, scope)
+    read = StageNames(program, state, scope).expressions.value
+    before, after = (_fitting(program, slot, read(v)) for v in (written.before, written.after))
+    if slot is None or before is None or after is None:
+        return Changed(None, state | failed)
+    return Changed(model.Exchange(slot, before, after, body, written.span), state | failed)
+
+
+def _slot(
+    program: Program, path: tree.Path, number: bool, state: State, scope: Scope
+) -> model.Recalled | None:
+    """A slot of the entry that is bound here. `number`: as is computed with."""
+    value = StageNames(program, state, scope).recalled(path)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Recalled)
+    if value.expr.port or value.width > WIDEST or (number and value.kind != "uint"):
+        held = "a port" if value.expr.port else KINDS[value.kind]
+        program.report(_not_in_place(path, held, number, program.states[value.expr.state].span))
+        return None
+    return value.expr
+
+
+def _fitting(
+    program: Program, slot: model.Recalled | None, value: Value | None
+) -> model.Expr | None:
+    if slot is None or value is None:
+        return None
+    where = program.states[slot.state].span
+    what = f"`{slot.state}.{slot.slot}`"
+    return value.expr if fits(value, slot.width, slot.kind, what, where, program.found) else None
+
+
+def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, model.Remember]]:
+    """Where an entry is remembered from what was recalled of it: read, modify, write, of which the
+    kernel makes no single step."""
+    every = [part for stage in stages for part in walk(stage.body)]
+    named = {p.local: p.value for p in every if isinstance(p, model.Let)}
+    recalled = {(part.state, part.key) for part in every if isinstance(part, model.Recall)}
+    sizes = {state: len(key) for state, key in recalled}
+    for stage in stages:
+        for part in walk(stage.body):
+            if isinstance(part, model.Remember) and part.state in sizes:
+                key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
+                if part.state in _recalled_in(values, named) and (part.state, key) in recalled:
+                    yield stage, part
+
+
+def _recalled_in(
+    values: tuple[model.Expr, ...], named: Mapping[model.Local, model.Expr]
+) -> set[str]:
+    """The states of which something goes into these values, also by names."""
+    found, left, seen = set[str](), [*values], set[model.Local]()
+    while left:
+        for part in walk(left.pop()):
+            if isinstance(part, model.Recalled):
+                found.add(part.state)
+            elif isinstance(part, model.Local) and part in named and part not in seen:
+                seen.add(part)
+                left.append(named[part])
+    return found
+
+
+def _named(program: Program, name: tree.Name) -> model.State | None:
+    table = program.states.get(name.text)
+    if table is None:
+        program.report(errors.unknown("state", name, program.states, _DECLARE))
+    return table
+
+
+def _values(
+    program: Program,
+    written: tree.Remember | tree.Recall | tree.Forget,
+    slots: Sequence[model.Slot],
+    state: State,
+    scope: Scope,
+) -> tuple[model.Expr, ...] | None:
+    """The value of each slot, in order; None if one is missing or wrong."""
+    given: dict[str, model.Expr] = {}
+    said: dict[str, tree.Assign] = {}
+    known = {s.name: s for s in slots}
+    table = program.states[written.state.text]
+    for each in written.given:
+        name = each.target.parts[-1]
+        value = StageNames(program, state, scope).expressions.value(each.value)
+        slot = known.get(name.text)
+        if slot is None or len(each.target.parts) > 1:
+            program.report(_no_such_slot(each.target, table, list(known)))
+            said.update((name, each) for name in known)  # misspelt: what seems missing is likely it
+            continue
+        if said.setdefault(name.text, each) is not each:
+            first = said[name.text].target.span
+            program.report(errors.declared_twice("the value of", name, first))
+        elif value is None:
+            continue
+        elif slot.port != _is_port(value.expr):
+            program.report(_not_of_port(each.value.span, slot.name, slot.port, table.span))
+        elif fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found):
+            given[slot.name] = value.expr
+    missing = [s.name for s in slots if s.name not in said]
+    if missing:
+        program.report(_slot_missing(written.state.span, table, missing))
+    return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
+
+
+def _is_port(expr: model.Expr) -> bool:
+    return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0311",
+        f"`{target.text}` is no slot of `{state.name}` that is given here",
+        (target.span, "not one of them"),
+        (state.span, f"takes {listed(slots)}"),
+        help=did_you_mean(target.text, slots) or f"give {listed(slots)}",
+    )
+
+
+def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagnostic:
+    named = listed([f"`{s}`" for s in slots])
+    return error(
+        "H0312",
+        f"{named} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
+        (span, "without it"),
+        (state.span, "declared here"),
+        help=f"write `{state.name}({', '.join(f'{s} = …' for s in slots)})`",
+    )
+
+
+def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
+    holds, found = ("a port", "none") if port else ("a value", "a port")
+    return error(
+        "H0313",
+        f"`{slot}` holds {holds}, and this is {found}",
+        (span, "of another sort"),
+        (where, "declared here"),
+        help="give it `port`, the port of arrival" if port else f"declare `{slot} : port`",
+    )
+
+
+def _no_state(path: tree.Path, operator: str, value: tree.Expr | None) -> Diagnostic:
+    """`value`: of a field."""
+    name, sign = path.text, operator
+    text = "" if value is None else value.span.text
+    text = f"({text})" if isinstance(value, tree.Binary) else text
+    return error(
+        "H0368",
+        f"`{name}` is no slot of a state",
+        (path.span, f"`{sign}=` changes a slot of a state in place"),
+        help=f"write `{name} = {name} {sign} {text}`"
+        if text
+        else "what rules hold is for requests to change; packets change slots of a `state`",
+    )
+
+
+def _not_in_place(path: tree.Path, held: str, number: bool, where: Span) -> Diagnostic:
+    state = path.parts[0].text
+    return error(
+        "H0369",
+        f"`{path.text}` cannot be changed in place",
+        (path.span, f"it holds {held}"),
+        (where, "declared here"),
+        help="numbers are computed with: write `=` for another value"
+        if number and held != "a port" and held != KINDS["ip6"]
+        else f"remember the entry again: `remember {state}(…)`",
+    )

@@ -1,0 +1,135 @@
+"""State tables, as the functions of the template keep them: `StateCall`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ....lang.contract.manifest.manifest import Slot, State
+from ....lang.contract.world.states import States
+from ...tables.layout import member_name
+from ..expr import StateCall
+from .memory import Pointer, Value, ones
+
+_SECOND = 1_000_000_000
+
+
+@dataclass
+class _Entry:
+    """`mark`: no other entry had it."""
+
+    content: bytearray
+    mark: int
+
+
+class Entries:
+    """Of all states of a unit. `clock` says what time it is."""
+
+    def __init__(self, states: Iterable[State], clock: States) -> None:
+        self._states, self._clock = {s.prefix: s for s in states}, clock
+        self._entries: dict[tuple[str, bytes], _Entry] = {}
+        self._marks = 0
+
+    def ask(self, call: StateCall, arguments: list[Value]) -> int:
+        state = self._states[call.state]
+        pointers = [each for each in arguments if isinstance(each, Pointer)]
+        if call.slot:
+            got, held = pointers
+            numbers = [each for each in arguments if isinstance(each, int)]
+            return self._change(state, call, got, held, numbers)
+        key, *rest = pointers
+        place = state.prefix, key.read(state.key_size)
+        match call.what:
+            case "recall":
+                return self._recall(state, place, *rest)
+            case "remember" | "add":
+                return self._remember(state, place, call.what == "add", *rest)
+        self._entries.pop(place, None)
+        return 0
+
+    def _now(self) -> int:
+        return int(self._clock.now * _SECOND)
+
+    def _alive(self, state: State, place: tuple[str, bytes]) -> _Entry | None:
+        found = self._entries.get(place)
+        if found is None or not state.aging:
+            return found
+        seconds = state.ages
+        if state.lifetime:
+            seconds = int.from_bytes(_read(found, _slot(state, member_name(state.lifetime))), "big")
+        seen = int.from_bytes(found.content[:8], "little")
+        return None if 0 < seconds * _SECOND < self._now() - seen else found
+
+    def _recall(
+        self, state: State, place: tuple[str, bytes], got: Pointer, held: Pointer | None = None
+    ) -> int:
+        found = self._alive(state, place)
+        if found is None:
+            return 0
+        if state.idle:
+            found.content[:8] = self._now().to_bytes(8, "little")
+        got.put(bytes(found.content))
+        if held is not None:
+            held.store(64, found.mark)
+        return 1
+
+    def _remember(
+        self,
+        state: State,
+        place: tuple[str, bytes],
+        if_absent: bool,
+        entry: Pointer,
+        got: Pointer | None = None,
+        held: Pointer | None = None,
+    ) -> int:
+        known = self._alive(state, place)
+        if known is None or not if_absent:
+            content = bytearray(entry.read(state.entry_size))
+            content[:8] = self._now().to_bytes(8, "little")
+            self._marks += known is None
+            self._entries[place] = _Entry(content, self._marks if known is None else known.mark)
+        if got is not None and held is not None:
+            got.put(bytes(self._entries[place].content))
+            held.store(64, self._entries[place].mark)
+        return int(known is None)
+
+    def _change(
+        self, state: State, call: StateCall, got: Pointer, held: Pointer, numbers: list[int]
+    ) -> int:
+        mark, slot = held.load(64), _slot(state, call.slot)
+        entry = next((each for each in self._entries.values() if each.mark == mark), None)
+        if entry is None:
+            return 0
+        most = ones(int(slot.type[1:])) if slot.type[0] == "u" else ones(8 * slot.size)
+        now, done = int.from_bytes(_read(entry, slot), "big"), 1
+        match call.what, numbers:
+            case "exchange", [before, after]:
+                now, done = (after, 1) if now == before else (now, 2)
+            case "set", [by]:
+                now = by
+            case "plus", [by]:
+                now = min(now + by, most)
+            case "minus", [by]:
+                now = max(now - by, 0)
+            case "plus_wrapping", [by]:
+                now = now + by & most
+            case "minus_wrapping", [by]:
+                now = now - by & most
+            case "or", [by]:
+                now |= by
+            case "and", [by]:
+                now &= by
+            case "xor", [by]:
+                now ^= by
+        entry.content[slot.offset : slot.offset + slot.size] = now.to_bytes(slot.size, "big")
+        entry.content[:8] = self._now().to_bytes(8, "little")
+        got.put(bytes(entry.content))
+        return done
+
+
+def _slot(state: State, member: str) -> Slot:
+    return next(slot for slot in state.gives if member_name(slot.name) == member)
+
+
+def _read(entry: _Entry, slot: Slot) -> bytes:
+    return bytes(entry.content[slot.offset : slot.offset + slot.size])

@@ -1,0 +1,101 @@
+"""What packets leave behind for later ones, as the interpreters keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .environment import Limit
+
+
+class Kept(NamedTuple):
+    """An entry of a state: what it holds, when it was remembered or changed (`idle`: or recalled)
+    last, and a number that no other entry had."""
+
+    values: tuple[int, ...]
+    seen: float
+    mark: int
+
+
+#: Seconds after which an entry with these values is forgotten; 0: never.
+Lasts = Callable[[tuple[int, ...]], int]
+
+
+class States:
+    """What packets left behind: entries of the state tables by key, and how far ICMP errors are
+    ahead of their limit. `now` is the clock, in seconds. Here nothing gives way to new entries:
+    when a table is full is the kernel's to know."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._due = 0  # ns: when the next ICMP error would come if all came evenly
+        self._entries: dict[str, dict[tuple[int, ...], Kept]] = {}
+        self._before: list[tuple[str, tuple[int, ...], Kept | None]] = []
+        self._due_before = 0
+        self._marks = 0
+
+    def begin(self) -> None:
+        """A packet begins: `undo` leads back here."""
+        self._before.clear()
+        self._due_before = self._due
+
+    def undo(self) -> None:
+        """Nothing that the packet did is left."""
+        self._due = self._due_before
+        for state, key, entry in reversed(self._before):
+            self._entries[state].pop(key, None)
+            if entry is not None:
+                self._entries[state][key] = entry
+
+    def remember(
+        self, state: str, key: tuple[int, ...], values: tuple[int, ...], lasts: Lasts
+    ) -> Kept:
+        """The entry of that key becomes this; one that is too old makes room for another."""
+        known = self.recall(state, key, lasts)
+        self._marks += known is None
+        made = Kept(values, self.now, self._marks if known is None else known.mark)
+        self._put(state, key, made)
+        return made
+
+    def recall(
+        self, state: str, key: tuple[int, ...], lasts: Lasts, idle: bool = False
+    ) -> Kept | None:
+        """The entry of that key, if it is not too old. `idle`: it stays as long again."""
+        found = self._entries.get(state, {}).get(key)
+        if found is None or 0 < lasts(found.values) < self.now - found.seen:
+            return None
+        if idle:
+            found = found._replace(seen=self.now)
+            self._put(state, key, found)
+        return found
+
+    def forget(self, state: str, key: tuple[int, ...]) -> None:
+        if key in self._entries.get(state, {}):
+            self._put(state, key, None)
+
+    def change(
+        self, state: str, key: tuple[int, ...], mark: int, slot: int, to: Callable[[int], int]
+    ) -> Kept | None:
+        """The entry with this mark, with slot number `slot` changed; None if it is gone."""
+        found = self._entries.get(state, {}).get(key)
+        if found is None or found.mark != mark:
+            return None
+        values = (*found.values[:slot], to(found.values[slot]), *found.values[slot + 1 :])
+        made = Kept(values, self.now, mark)
+        self._put(state, key, made)
+        return made
+
+    def _put(self, state: str, key: tuple[int, ...], entry: Kept | None) -> None:
+        entries = self._entries.setdefault(state, {})
+        self._before.append((state, key, entries.pop(key, None)))
+        if entry is not None:
+            entries[key] = entry
+
+    def may_answer(self, limit: Limit) -> bool:
+        """Whether another ICMP error may be sent now; if so it counts as sent."""
+        now = int(self.now * 1_000_000_000)
+        due = max(self._due, now)
+        if due - now > (limit.burst - 1) * limit.interval:
+            return False
+        self._due = due + limit.interval
+        return True
