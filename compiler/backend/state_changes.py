@@ -44,9 +44,8 @@ def changes_of(unit: Unit) -> dict[str, Any]:
 
 
 def _same_key(words: int) -> str:
-    """And the key of line `i` is `key`."""
-    line = "set->lines[i % STATE_LINES].key"
-    return "".join(f" && {line}[{word}] == key[{word}]" for word in range(words))
+    """And the known key is this one."""
+    return "".join(f" && known[{word}] == key[{word}]" for word in range(words))
 
 
 def _slot(state: State, name: str) -> Slot:

@@ -1,4 +1,4 @@
-"""`if find R {…}`, `if recall S(…) {…}`: statements that may fail, and a branch by whether they did."""
+"""`if find R {…}`, `if recall S(…) {…}`: statements that may fail, and a branch by that."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def _branch(
     """The packets of `states` where the test holds, and where not. `before` is empty: it is
     wrong."""
     then, after_then = block(program, written.then, states[0], scope)
-    nothing = tree.Block(written.span, ())
-    otherwise, after_otherwise = block(program, written.otherwise or nothing, states[1], scope)
+    otherwise, after_otherwise = block(program, written.otherwise, states[1], scope)
     after = after_then | after_otherwise
     if not before:
         return Changed(None, after)

@@ -332,7 +332,7 @@ class State(Frozen):
     slot that says them; `idle`: a packet that recalls an entry writes the time, too.
 
     `in_place`: the map is an ARRAY of `sets`, each a head of STATE_HEAD bytes (a bpf_spin_lock,
-    four bytes, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the
+    a u32, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the
     lines: a u64 that changes with the entry, key_size and entry_size bytes."""
 
     name: str
