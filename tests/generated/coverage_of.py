@@ -35,9 +35,11 @@ from helioc.compiler.model import (
     Push,
     PushElement,
     Recalled,
+    Remember,
     RuleKind,
     State,
     Statement,
+    Update,
     Verdict,
 )
 
@@ -131,6 +133,10 @@ def _of_statement(part: Any) -> Iterator[str]:
             yield f"forward via {part.via.kind}"
         case PortOf(Recalled()):
             yield "port recalled"
+        case Remember() if part.if_absent:
+            yield "remembered if absent"
+        case Update():
+            yield "slot set in place" if part.operator == "=" else "slot computed in place"
         case Attribute() if part.optional:
             yield "optional value"
 
@@ -152,6 +158,10 @@ def _of_declaration(part: RuleKind | Match | Element | State) -> Iterator[str]:
                 yield "element of 128 bits"
         case State():
             yield "state that ages" if part.ages else "state for ever"
+            if part.lifetime or part.idle:
+                yield "state with lifetimes" if part.lifetime else "state that is idle"
+            if part.in_place:
+                yield "state changed in place"
 
 
 def _of_edge(edge: Edge, roles: tuple[str, ...]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from helioc.compiler.model import Field, Group
 from helioc.compiler.model.parse_graph import writable
 from places import Ground, Lines, Place
-from random_states import Slot
+from random_states import LIFETIME, LIFETIMES, Slot, State
 from random_values import Values
 
 
@@ -144,8 +144,31 @@ class Changes:
         if not self.ground.states:
             return []
         state = self.chance.one(list(self.ground.states.values()))
-        said = self.slots(place, (*state.match, *state.gives))
-        return [f"remember {state.name}({', '.join(self.chance.shuffled(said))})"]
+        text = self.entry(place, "remember", state, (*state.match, *state.gives))
+        place.recalled |= {state.name}
+        return [text]
+
+    def forget(self, place: Place) -> Lines:
+        state = self.chance.one(list(self.ground.states.values()))
+        text = self.entry(place, "forget", state, state.match)
+        place.recalled -= {state.name}
+        return [text]
+
+    def entry(self, place: Place, verb: str, state: State, slots: tuple[Slot, ...]) -> str:
+        said = self.chance.shuffled(self.slots(place, slots))
+        return f"{verb} {state.name}({', '.join(said)})"
+
+    def changeable(self, place: Place) -> list[tuple[str, Slot]]:
+        """Slots of entries that are bound here."""
+        return [(name, s) for name in sorted(place.recalled)
+                for s in self.ground.states[name].gives
+                if s.kind in ("uint", "ip4", "mac")]  # fmt: skip
+
+    def update(self, place: Place) -> Lines:
+        name, slot = self.chance.one(self.changeable(place))
+        signs = ["", "+", "+", "-", "+%", "-%", "|", "&", "^"]
+        sign = self.chance.one(signs) if slot.kind == "uint" and slot.name != LIFETIME else ""
+        return [f"{name}.{slot.name} {sign}= {self.slot(place, slot)}"]
 
     def slots(self, place: Place, slots: tuple[Slot, ...]) -> Lines:
         """`slot = value`; keys mostly of few values, so that they are found again."""
@@ -154,6 +177,8 @@ class Changes:
     def slot(self, place: Place, slot: Slot) -> str:
         if slot.kind == "port":
             return "port"
+        if slot.name == LIFETIME:
+            return self.chance.one(LIFETIMES)
         if self.chance.maybe(0.6) and slot.kind == "uint":
             return str(self.chance.number(0, min(1, (1 << slot.width) - 1)))
         return self.values.fitting(place, slot.kind, slot.width)

@@ -89,19 +89,38 @@ class Lookups:
         return self.recalled(place, state)
 
     def recalled(self, place: Place, state: State) -> Lines:
-        said = self.changes.slots(place, state.match)
+        text = self.changes.entry(place, "recall", state, state.match)
         missed = place.branch()
         missed.recalled -= {state.name}
 
         def bound() -> None:
             place.recalled |= {state.name}
 
-        text = f"recall {state.name}({', '.join(self.chance.shuffled(said))})"
         return self.looked_up(place, missed, text, bound)
 
-    def looked_up(self, place: Place, missed: Place, text: str, bound: Callable[[], None]) -> Lines:
+    def inserted(self, place: Place) -> Lines:
+        """Remembered where there is no entry; it is there on both ways."""
+        state = self.chance.one(list(self.states.values()))
+        text = self.changes.entry(place, "remember", state, (*state.match, *state.gives))
+        place.recalled |= {state.name}
+        return self.looked_up(place, place.branch(), text, lambda: None, whole=True)
+
+    def exchange(self, place: Place) -> Lines:
+        name, slot = self.chance.one(self.changes.changeable(place))
+        before, after = (self.changes.slot(place, slot) for _ in range(2))
+        text = f"exchange {name}.{slot.name} from {before} to {after}"
+        return self.looked_up(place, place.branch(), text, lambda: None)
+
+    def looked_up(
+        self,
+        place: Place,
+        missed: Place,
+        text: str,
+        bound: Callable[[], None],
+        whole: bool = False,
+    ) -> Lines:
         """With an `else` that ends, so that what was looked up is there behind it, or with one that
-        does not; now and then as the question of an `if`."""
+        does not; now and then as the question of an `if`. `whole`: the `else` is not left out."""
         asked = self.chance.maybe(0.25)
         text = f"if {text} {{}}" if asked else text
         if self.chance.maybe(0.75):
@@ -113,7 +132,7 @@ class Lookups:
         body = self.blocks.block(missed, False, 1) if self.chance.maybe(0.5) else []
         bound()
         place.meet(missed)
-        return [f"{text} else {{", *nested(body), "}"] if body else [text]
+        return [f"{text} else {{", *nested(body), "}"] if body or whole else [text]
 
     # ---- what rules give ---------------------------------------------------------------------
 

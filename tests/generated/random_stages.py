@@ -106,7 +106,12 @@ class StageMaker:
     def statement(self, place: Place) -> Lines:
         chance = self.chance
         options: list[Callable[[Place], Lines]] = [self.branch, self.lookups.find_any, self.named]
-        options += [self.changes.remember] + [self.lookups.recall] * 2 if self.ground.states else []
+        if self.ground.states:
+            options += [self.changes.remember] + [self.lookups.recall] * 2
+            options += [self.changes.forget] if chance.maybe(0.5) else []
+            options += [self.lookups.inserted]
+        if self.changes.changeable(place) and chance.maybe(0.7):
+            return self.first_of([self.changes.update, self.lookups.exchange], place, 1)
         if place.free:
             options += [self.changes.pop] + [self.changes.assign] * 3
             options += [self.changes.pop_link, self.untagged]

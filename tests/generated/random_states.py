@@ -10,6 +10,9 @@ from chance import Chance
 TYPES = {"u8": ("uint", 8), "u16": ("uint", 16), "u24": ("uint", 24), "u32": ("uint", 32),
          "u12": ("uint", 12), "u64": ("uint", 64), "mac": ("mac", 48), "ip4": ("ip4", 32),
          "ip6": ("ip6", 128), "port": ("port", 32)}  # fmt: skip
+NUMBERS = ("u8", "u12", "u16", "u24", "u32", "u64")
+#: A slot that says how many seconds an entry is kept: more than a run takes, or for ever.
+LIFETIME, LIFETIMES = "lifetime", ("0", "300", "60000")
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,13 @@ class State:
     name: str
     match: tuple[Slot, ...]
     gives: tuple[Slot, ...]
-    ages: bool
+    ages: str
 
     @property
     def text(self) -> str:
         clauses = [f"  {word} {', '.join(f'{s.name} : {s.type}' for s in slots)}"
                    for word, slots in (("match", self.match), ("gives", self.gives))]  # fmt: skip
-        clauses += ["  ages 300"] if self.ages else []
+        clauses += [f"  ages {self.ages}"] if self.ages else []
         return "\n".join([f"state {self.name} [4k] {{", *clauses, "}"])
 
 
@@ -49,8 +52,11 @@ def state(chance: Chance, name: str, address: str) -> State:
     gives = [Slot("out", "port")] if chance.maybe(0.9) else []
     gives += [Slot("hop", address)] if chance.maybe(0.85) else []
     gives += [Slot(f"v{i}", t) for i, t in enumerate(_types(chance, chance.number(0, 2)))]
+    gives += [Slot("n", chance.one(NUMBERS))] if chance.maybe(0.6) else []
     gives = gives or [Slot("v", "u32")]
-    return State(name, tuple(key), tuple(chance.shuffled(gives)), chance.maybe(0.5))
+    ages = chance.one(("", "", "", "300", "300", "300 idle", LIFETIME, f"{LIFETIME} idle"))
+    gives += [Slot(LIFETIME, chance.one(("u16", "u24", "u32")))] if LIFETIME in ages else []
+    return State(name, tuple(key), tuple(chance.shuffled(gives)), ages)
 
 
 def _types(chance: Chance, count: int) -> list[str]:
