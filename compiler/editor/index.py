@@ -231,9 +231,10 @@ class _Walk:
     def statement(self, s: tree.Statement, scope: Scope, named: Scope) -> None:
         match s:
             case tree.If():
-                if isinstance(s.condition, tree.Find | tree.Recall):
-                    self.look_up(s.condition, scope)
-                self.expression(s.condition, scope)
+                if isinstance(s.condition, tree.Find | tree.Asked):
+                    self.statement(s.condition, scope, named)
+                else:
+                    self.expression(s.condition, scope)
                 self.block(s.then, scope)
                 self.block(s.otherwise, scope)
             case tree.MatchOn():
@@ -244,6 +245,14 @@ class _Walk:
                 self.declare(Symbol("value", name.text, name.span, declaration(s)), named)
             case tree.Find() | tree.Recall() | tree.Remember():
                 self.look_up(s, scope)
+                self.block(s.otherwise, scope)
+            case tree.Forget():
+                self.look_up(s, scope)
+            case tree.Exchange():
+                self.expression(s.slot, scope)
+                self.expression(s.before, scope)
+                self.expression(s.after, scope)
+                self.block(s.otherwise, scope)
             case tree.Choose():
                 self.use(s.kind, scope)
                 self.expression(s.origin, scope)
@@ -277,11 +286,11 @@ class _Walk:
                 inside = scope | {name.text: self.declare(made, {})}
             self.block(arm.body, inside)
 
-    def look_up(self, s: tree.Find | tree.Recall | tree.Remember, scope: Scope) -> None:
+    def look_up(
+        self, s: tree.Find | tree.Recall | tree.Remember | tree.Forget, scope: Scope
+    ) -> None:
         table = self.use(s.kind if isinstance(s, tree.Find) else s.state, scope)
         self.assigns(s.given, table, scope)
-        if not isinstance(s, tree.Remember):
-            self.block(s.otherwise, scope)
 
     def push(self, s: tree.Push | tree.Append, scope: Scope) -> None:
         for each in s.path:

@@ -48,6 +48,8 @@ _EVENTS = {
     "drop": ("drops", "reason", "Packets dropped for a reason of the data path's own."),
     "hook": ("hooks", "hook", "Packets that ran a hook."),
     "miss": ("misses", "kind", "Look-ups that found nothing, by rule kind or state."),
+    "lost": ("state_changes_lost", "state", "Changes of entries that were gone meanwhile."),
+    "evicted": ("state_evictions", "state", "Entries that made room for others."),
     "kept": ("kept", "reason", "Packets that were not forwarded, but left to the kernel."),
     "count": ("counted", "reason", "Packets that came to a `count` of the pipeline."),
 }

@@ -160,6 +160,7 @@ def test_a_value_of_another_type_has_no_place() -> None:
         ([("ages  300", "ages  20")], True),
         ([("state HEARD", "state SEEN"), ("remember HEARD", "remember SEEN")], False),
         ([("HEARD [64]", "HEARD [128]")], True),
+        ([("ages  300", "ages  300 idle")], False),
         ([("source : ip4", "source : u8"), ("source = ipv4.src", "source = ipv4.tos")], False),
     ],
 )

@@ -20,6 +20,7 @@ from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import releases_of
 from helioc.runtime.loading.schema_change import Answers
 from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.rules.states import SEED
 from numbered import flow
 from relay import CONFIG, World, built, layout1, marked, request
 
@@ -215,6 +216,37 @@ def test_entries_are_copied_into_a_state_of_another_size(
         assert entries(name) == [("10.1.0.2", "IN")]
         with Reader(name) as reader:
             assert reader.map("heard_state").spec.max_entries == 256
+
+
+def test_entries_that_are_changed_in_place_stay_where_they_are(
+    world: World, name: str, sender: Path, pins: Path
+) -> None:
+    """And go on being found: under the same seed. In a table of another size there are none."""
+    in_place = (
+        ("gives port : port", "gives port : port, packets : u64"),
+        (
+            "remember HEARD(source = ipv4.src, port = port)",
+            "remember HEARD(source = ipv4.src, port = port, packets = 0) else {}\n"
+            "    HEARD.packets += 1",
+        ),
+    )
+    builds = [
+        built(marked(number, *in_place, *more))
+        for number, more in enumerate(
+            ((), (("HEARD [64]", "HEARD [40]"), ("ages  300", "ages  20"), LARGER)), 2
+        )
+    ]
+    with running(world, name) as within:
+        send(world, sender, pins)
+        sent = 0
+        for bundle in (*builds, builds[0]):
+            within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
+            sent += send(world, sender, pins)
+            assert entries(name) == [("10.1.0.2", "IN", str(sent))]
+            assert within(lambda loaded: loaded.writer.control[SEED]) != 0
+        larger = built(marked(4, *in_place, ("HEARD [64]", "HEARD [256]")))
+        within(lambda loaded: to(loaded, larger).close())
+        assert entries(name) == []
 
 
 def test_a_rule_that_comes_later_counts_from_zero(
@@ -432,7 +464,7 @@ def test_an_interface_that_is_gone_gets_the_new_build_when_it_is_back(
 # ---- killed ---------------------------------------------------------------------------------
 
 # What is done, and for the how manieth time.
-STEPS = [("install", 1), ("_same_epoch", 1), ("_carry", 1), ("write_about", 1),
+STEPS = [("install", 1), ("_same_control", 1), ("_carry", 1), ("write_about", 1),
          ("put_in_force", 1), ("Link.update", 1), ("Link.update", 2), ("_switch", 1), ("_carry", 2),
          ("remove_directory", 2)]  # fmt: skip
 
