@@ -29,7 +29,7 @@ from ..ir.nodes import (
 from ..ir.rewrite import rebuilt, with_expressions
 from ..ir.types import U16, U32, Int, Pointer, Type
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import expressions, own_expressions
+from ..ir.walk import expressions, own_expressions, statements
 from ..model import Pipeline
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable, sometimes_leading
 
@@ -84,8 +84,13 @@ class _Place:
     names: list[int] = field(default_factory=lambda: [0])
 
     def branch(self, body: Body) -> Body:
-        """One way of a branch: what it learns stays there."""
-        return replace(self, made=dict(self.made), known=set(self.known)).body(body)
+        """One way of a branch: what it learns stays there. Of a pointer that it sets, the verifier
+        knows behind it what it knew in the branch: perhaps by a number, and that is forgotten."""
+        inside = replace(self, made=dict(self.made), known=set(self.known))
+        placed = inside.body(body)
+        sets = (s.place for s in statements(placed) if isinstance(s, Set))
+        self.known.difference_update(p for p in sets if isinstance(p, State))
+        return placed
 
     def body(self, body: Body) -> Body:
         return tuple(made for s in body for made in self._statement(s))
