@@ -149,10 +149,12 @@ class Changes:
         return [text]
 
     def forget(self, place: Place) -> Lines:
+        """Now and then with the question whether it is gone."""
         state = self.chance.one(list(self.ground.states.values()))
-        text = self.entry(place, "forget", state, state.match)
+        text = self.entry(place, "", state, state.match)
         place.recalled -= {state.name}
-        return [text]
+        again = f"if recall{text} {{ count there }} else {{ count gone }}"
+        return [f"forget{text}", *([again] if self.chance.maybe(0.5) else [])]
 
     def entry(self, place: Place, verb: str, state: State, slots: tuple[Slot, ...]) -> str:
         said = self.chance.shuffled(self.slots(place, slots))
@@ -168,7 +170,11 @@ class Changes:
         name, slot = self.chance.one(self.changeable(place))
         signs = ["", "+", "+", "-", "+%", "-%", "|", "&", "^"]
         sign = self.chance.one(signs) if slot.kind == "uint" and slot.name != LIFETIME else ""
-        return [f"{name}.{slot.name} {sign}= {self.slot(place, slot)}"]
+        text, value = f"{name}.{slot.name}", self.slot(place, slot)
+        return [
+            f"{text} {sign}= {value}",
+            *([f"if {text} = {value} {{ count as_said }}"] if self.chance.maybe(0.5) else []),
+        ]
 
     def slots(self, place: Place, slots: tuple[Slot, ...]) -> Lines:
         """`slot = value`; keys mostly of few values, so that they are found again."""
@@ -180,5 +186,9 @@ class Changes:
         if slot.name == LIFETIME:
             return self.chance.one(LIFETIMES)
         if self.chance.maybe(0.6) and slot.kind == "uint":
-            return str(self.chance.number(0, min(1, (1 << slot.width) - 1)))
+            most = (1 << slot.width) - 1
+            ends = slot.name == "n" and self.chance.maybe(
+                0.5
+            )  # where what is added stops, or wraps
+            return str(most - self.chance.number(0, 1) if ends else self.chance.number(0, 1))
         return self.values.fitting(place, slot.kind, slot.width)

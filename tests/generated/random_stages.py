@@ -153,9 +153,9 @@ class StageMaker:
         lookups = self.lookups
         if lookups.choosable(place) and self.chance.maybe(0.6):
             return lookups.choose(place)
-        if "ACT" in place.bound and not place.action and self.chance.maybe(0.75):
+        if "ACT" in place.bound and not place.action and self.chance.maybe(0.6):
             return lookups.apply(place)
-        if lookups.matchable(place) and self.chance.maybe(0.9):
+        if lookups.matchable(place) and self.chance.maybe(0.96):
             return lookups.match(place)
         if lookups.gives_at(place) and self.chance.maybe(0.6):
             return lookups.given_end(place)
