@@ -41,7 +41,7 @@ class OnStates(Verdicts):
         table = self.pipeline.state(s.state)
         split = len(table.match)
         key, lasts = values[:split], seconds_of(table)
-        known = self.states.recall(s.state, key, lasts) if s.if_absent else None
+        known = self.states.recall(s.state, key, lasts, table.idle) if s.if_absent else None
         if known is not None:
             self.step("recall", s.state, *traced_slots(table.match, key))
             self._bind(table, key, known)
@@ -88,7 +88,7 @@ class OnStates(Verdicts):
         table = self.pipeline.state(slot.state)
         names = [each.name for each in table.gives]
         at = names.index(slot.slot)
-        made = self.states.change(slot.state, *self.held[slot.state], at, to)
+        made = self.states.change(slot.state, *self.held[slot.state], at, to, table.idle)
         if made is None:
             return False
         self.recalled[slot.state][slot.slot] = made.values[at]

@@ -88,6 +88,8 @@ class Entries:
             content[:8] = self._now().to_bytes(8, "little")
             self._marks += known is None
             self._entries[place] = _Entry(content, self._marks if known is None else known.mark)
+        elif state.idle:
+            known.content[:8] = self._now().to_bytes(8, "little")
         if got is not None and held is not None:
             got.put(bytes(self._entries[place].content))
             held.store(64, self._entries[place].mark)
@@ -122,7 +124,8 @@ class Entries:
             case "xor", [by]:
                 now ^= by
         entry.content[slot.offset : slot.offset + slot.size] = now.to_bytes(slot.size, "big")
-        entry.content[:8] = self._now().to_bytes(8, "little")
+        if state.idle:
+            entry.content[:8] = self._now().to_bytes(8, "little")
         got.put(bytes(entry.content))
         return done
 

@@ -329,7 +329,7 @@ class State(Frozen):
     """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size bytes. An entry
     begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
     (kept only where the state ages, to a second). `ages`: seconds, 0 for never; `lifetime`: the
-    slot that says them; `idle`: a packet that recalls an entry writes the time, too.
+    slot that says them; `idle`: a packet that recalls or changes an entry writes the time, too.
 
     `in_place`: the map is an ARRAY of `sets`, each a head of STATE_HEAD bytes (a bpf_spin_lock,
     a u32, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the

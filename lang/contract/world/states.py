@@ -9,7 +9,7 @@ from .environment import Limit
 
 
 class Kept(NamedTuple):
-    """An entry of a state: what it holds, when it was remembered or changed (`idle`: or recalled)
+    """An entry of a state: what it holds, when it was remembered (`idle`: recalled or changed)
     last, and a number that no other entry had."""
 
     values: tuple[int, ...]
@@ -74,14 +74,21 @@ class States:
             self._put(state, key, None)
 
     def change(
-        self, state: str, key: tuple[int, ...], mark: int, slot: int, to: Callable[[int], int]
+        self,
+        state: str,
+        key: tuple[int, ...],
+        mark: int,
+        slot: int,
+        to: Callable[[int], int],
+        idle: bool,
     ) -> Kept | None:
-        """The entry with this mark, with slot number `slot` changed; None if it is gone."""
+        """The entry with this mark, with slot number `slot` changed; None if it is gone. `idle`: it
+        stays as long again."""
         found = self._entries.get(state, {}).get(key)
         if found is None or found.mark != mark:
             return None
         values = (*found.values[:slot], to(found.values[slot]), *found.values[slot + 1 :])
-        made = Kept(values, self.now, mark)
+        made = Kept(values, self.now if idle else found.seen, mark)
         self._put(state, key, made)
         return made
 
