@@ -7,15 +7,10 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.bundle import compile_pipeline
-from helioc.compiler.driver import check_file
-from helioc.lang.syntax.parser import parse
-from helioc.lang.syntax.printer import format_program
-from helioc.lang.text.diagnostics import Diagnostics
-from helioc.lang.text.source import Source
 from helioc.runtime.kernel.program_stats import measure_object
+from page_programs import heading, only, sections, without_a_warning
 
-PAGE = Path(__file__).parents[2] / "docs" / "coming-from.md"
-SECTIONS = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
+SECTIONS = sections("coming-from.md")
 
 
 def test_each_function_is_written_three_times() -> None:
@@ -25,13 +20,7 @@ def test_each_function_is_written_three_times() -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.split("\n")[0])
+@pytest.mark.parametrize("section", SECTIONS, ids=heading)
 def test_programs_load_without_a_warning(section: str, tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```helio\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    assert format_program(parse(Source("program.hp", text))) == text
-    file = tmp_path / "program.hp"
-    file.write_text(text)
-    found = Diagnostics()
-    pipeline = check_file(file, found)
-    assert found.found == []
+    pipeline = without_a_warning(only(section, "helio"), tmp_path / "program.hp")
     assert not measure_object(compile_pipeline(pipeline).object).refused

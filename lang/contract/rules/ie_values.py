@@ -33,7 +33,7 @@ _FORMS_ALLOWED: dict[str, tuple[Form, ...]] = {
     "exact": ("value",),
     "optional": ("value",),
     "lpm": ("value", "prefix", "mask"),
-    "ternary": ("value", "mask"),
+    "ternary": ("value", "mask", "prefix"),
     "range": ("value", "range"),
 }
 #: The form in which one value alone is spelled where a plain value is not read as that.
@@ -42,7 +42,7 @@ _FORM_HELP = {
     "exact": "an `exact` element takes one value",
     "optional": "an `optional` element takes one value, or is left out",
     "lpm": "an `lpm` element takes a value or a prefix: 10.1.0.0/16",
-    "ternary": "a `ternary` element takes a value or a value under a mask: 184 & 0xfc",
+    "ternary": "a `ternary` element takes a value, a prefix, or a value under a mask: 184 & 0xfc",
     "range": "a `range` element takes a value or a range: 1000..2000",
 }
 
@@ -197,7 +197,7 @@ class Codec:
             implied = kind == "ternary" and self.implied_mask is not None
             return self._implied if implied else self._value
         if form == "prefix":
-            return self._prefix
+            return self._ternary_prefix if kind == "ternary" else self._prefix
         if form == "range":
             return self._range
         return self._lpm_mask if kind == "lpm" else self._mask
@@ -215,6 +215,12 @@ class Codec:
         if length and low is not None and 0 <= low <= self.full and not low & host:
             return _new(Matcher, ("prefix", low, length))  # plainly right: the commonest
         return self._any_prefix(self.number(value, enumerated=False), other)
+
+    def _ternary_prefix(self, value: str | int, other: str | int) -> Matcher | None:
+        """A prefix is a mask, too."""
+        self._any_prefix(self.number(value, enumerated=False), other)  # which says what is wrong
+        mask = self.full & ~((1 << (self.width - self.prefix_length(other))) - 1)
+        return _masked(self.number(value, enumerated=False), mask, self.full)
 
     def _mask(self, value: str | int, other: str | int) -> Matcher | None:
         number = self.number(value, enumerated=False)

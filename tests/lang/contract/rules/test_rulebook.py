@@ -221,6 +221,7 @@ def test_priorities(say: Say) -> None:
         ("src_ip", "lpm", ("mask", "10.0.0.0", "255.0.0.0"), Matcher("prefix", 0x0A000000, 8)),
         ("tos", "ternary", ("value", "184", ""), Matcher("mask", 184, 0xFC)),
         ("tos", "ternary", ("mask", "185", "0xff"), Matcher("value", 185)),
+        ("tos", "ternary", ("prefix", "184", "6"), Matcher("mask", 184, 0xFC)),
         ("tos", "ternary", ("mask", "255", "0x0f"), Matcher("mask", 15, 15)),
         ("tos", "ternary", ("mask", "1", "0"), None),
         ("src_port", "range", ("range", "0", "65535"), None),
