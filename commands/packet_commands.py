@@ -30,7 +30,8 @@ CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=Fal
     help="Default: the interpreter, and the kernel where it may.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="List the tests that hold, too.")
-def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
+@click.option("--coverage", is_flag=True, help="List what no packet of the tests came to.")
+def test(file: Path, tests: Path | None, on: str | None, verbose: bool, coverage: bool) -> None:
     """Run a pipeline's packet tests, on the interpreter and on the kernel; both must agree."""
     from ..compiler.driver import fitting
     from ..compiler.manifest import manifest_of
@@ -38,10 +39,12 @@ def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
     from ..lang.syntax.parser import read
     from .packet_runs import run_packet_tests
 
+    if coverage and on == "kernel":
+        raise click.UsageError("--coverage asks the interpreter: leave out --on=kernel")
     pipeline = checked(file, lowered=True)
     source = read(tests or file.with_suffix(".test.yaml"))
     cases = read_tests(pipeline, manifest_of(pipeline, fitting(pipeline)), source)
-    if not run_packet_tests(pipeline, cases, on, verbose, click.echo):
+    if not run_packet_tests(pipeline, cases, on, verbose, click.echo, coverage):
         raise click.exceptions.Exit(1)
 
 

@@ -29,14 +29,18 @@ def run_packet_tests(
     on: str | None,
     verbose: bool,
     say: Callable[[str], None],
+    coverage: bool = False,
 ) -> bool:
-    """Run the cases and say how it went. True if all hold, and there were any."""
+    """Run the cases and say how it went; with `coverage`, also what no packet came to. True if all
+    hold, and there were any."""
+    from ..compiler.fuzzing.coverage import Coverage
     from ..compiler.packettests.runs import Interpreted, run_tests
 
     with ExitStack() as stack:
         backends: list[Backend] = []
+        interpreted = Interpreted(pipeline)
         if on != "kernel":
-            backends.append(Interpreted(pipeline))
+            backends.append(interpreted)
         why_not = ""
         if on != "interpreter":
             kernel, why_not = _kernel(pipeline, stack)
@@ -63,6 +67,8 @@ def run_packet_tests(
         say(f"the kernel was not asked: {why_not}")
     if untried == len(cases):
         say("nothing was tested")
+    if coverage:
+        say("\n".join(Coverage(pipeline, interpreted.reached).summary()))
     return not failed and untried < len(cases)
 
 

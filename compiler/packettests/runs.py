@@ -14,6 +14,7 @@ from ...lang.contract.world.environment import Environment, Outcome
 from ..interpret.header_view import HeaderView, Value
 from ..interpret.packet import Interpreter
 from ..interpret.parse_packet import parse_packet
+from ..interpret.reached import Reached
 from ..model import Pipeline
 from .cases import Case
 from .notation import Part, Written
@@ -57,17 +58,18 @@ class Backend(Protocol):
 
 
 class Interpreted:
-    """The reference interpreter as a backend."""
+    """The reference interpreter as a backend. `reached`: what packets have come to."""
 
     name = "interpreter"
     shortest, longest = 0, 1 << 17
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+        self._pipeline, self.reached = pipeline, Reached()
 
     @contextmanager
     def prepare(self, case: Case) -> Iterator[Run]:
-        yield _Interpreting(Interpreter(self._pipeline, case.environment), case.opening())
+        interpreter = Interpreter(self._pipeline, case.environment, self.reached)
+        yield _Interpreting(interpreter, case.opening())
 
 
 @dataclass(frozen=True)

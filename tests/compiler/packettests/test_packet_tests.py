@@ -76,6 +76,38 @@ def test_no_case_is_no_success(tmp_path: Path) -> None:
         1, ["0 passed, 0 failed (on the interpreter)", "nothing was tested"])  # fmt: skip
 
 
+def test_what_no_packet_came_to_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "p.hp").write_text("""import std.ethernet, std.ip
+pipeline p {
+  ports lan
+  parser { ethernet -> ipv4 when type = 0x0800 }
+  state S [16] {
+    match a : ip4
+    gives b : u8
+  }
+  stage s {
+    if not ipv4 { drop }
+    recall S(a = ipv4.src) else { remember S(a = ipv4.src, b = 1) }
+    pass
+  }
+  run parser -> s
+}
+""")
+    packet = "packet: [{ethernet: {}}, {ipv4: {src: 10.0.0.1, dst: 10.0.0.2, protocol: 9}}]"
+    one = f"ports: {{LAN: {{role: lan}}}}\ncases:\n  - name: a\n    port: LAN\n    {packet}\n"
+    (tmp_path / "p.test.yaml").write_text(one + "    expect: {verdict: pass}\n")
+    command = ["test", str(tmp_path / "p.hp"), "--coverage"]
+    done = CliRunner().invoke(cli, [*command, "--on=interpreter"], catch_exceptions=False)
+    assert done.exit_code == 0
+    _, head, _, *missing = done.output.splitlines()
+    assert head == "reached 6 of 9 statements, hits, misses, edges and hooks"
+    found = [line.partition("p.hp:")[2] for line in missing if "p.hp:" in line]
+    assert found[0] == "10:19: `drop`" and len(found) == 2
+    assert found[1].startswith("11:5: `recall S(") and found[1].endswith("` never hits")
+    refused = CliRunner().invoke(cli, [*command, "--on=kernel"])
+    assert refused.exit_code == 2 and "leave out --on=kernel" in refused.output
+
+
 SHORT = """ports: {LAN: {role: lan}}
 cases:
   - {name: short, port: LAN, packet: {hex: "0102"}, expect: {verdict: drop}}
