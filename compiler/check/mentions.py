@@ -15,7 +15,7 @@ def mentions(node: tree.Node, actions: Mapping[str, tree.Action]) -> frozenset[s
     """All names in a statement or a block, and in the actions that it applies."""
     found, left = set[str](), [node]
     while left:
-        for name in _names(left.pop()) - found:
+        for name in names_in(left.pop()) - found:
             found.add(name)
             if name in actions:
                 left.append(actions[name].body)
@@ -38,7 +38,8 @@ def forget(program: Program, state: State, asked: frozenset[str]) -> State:
 
 
 @kept
-def _names(node: tree.Node) -> frozenset[str]:
+def names_in(node: tree.Node) -> frozenset[str]:
+    """All names in a part of the tree."""
     return frozenset(_below(node))
 
 

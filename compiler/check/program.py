@@ -25,7 +25,7 @@ from .stage_program import Program
 from .state_statements import updates
 from .statements import block
 from .states import collect_states, in_place
-from .unused import unused, unused_imports
+from .unused import unused, unused_declarations, unused_imports
 
 D = TypeVar("D", bound=tree.Declaration)
 
@@ -54,6 +54,7 @@ def check(
     pipeline = program.pipelines[0]
     made = _PipelineChecker(pipeline, headers, complete, found).check()
     unused_imports(pipeline, known, program, found)
+    unused_declarations(program, found)
     if made is not None and not found.errors:
         found.extend(limits(made))
     raise_sorted(found)

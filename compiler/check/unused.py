@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from .flow import Scope
+from .mentions import names_in
 from .resolve import Known
 from .stage_program import Program
 from .statements import block
@@ -26,6 +27,39 @@ def unused_imports(
     for imported in program.imports:
         if id(imported) in declaring and id(imported) not in used and not found.errors:
             found.add(_unused_import(imported.path))
+
+
+def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
+    """Headers, elements, rule kinds and states of which nothing makes use; said where nothing else
+    is wrong."""
+    if found.errors:
+        return
+    (pipeline, *_) = program.pipelines
+    nodes, asked, named = set[str](), set[str](), set[str]()
+    for each in pipeline.declarations:
+        match each:
+            case tree.Parser():
+                nodes |= {name.text for e in each.edges for name in (e.source, e.target)}
+            case tree.Stage() | tree.Action():
+                asked |= names_in(each.body)
+            case tree.Rule():
+                named |= names_in(each) - {each.name.text}
+            case tree.InformationElement():
+                named |= {name.text for name in each.types}
+    for header in program.headers:
+        if header.name.text not in {name.partition("[")[0] for name in nodes}:
+            found.add(_never_used(header.name, "the header", "lead to it in the parse graph"))
+    for each in pipeline.declarations:
+        match each:
+            case tree.InformationElement() if each.name.text not in named | asked:
+                help = "let a rule kind match or give it"
+                found.add(_never_used(each.name, "the information element", help))
+            case tree.Rule() if each.name.text not in named | asked:
+                help = f"look it up in a stage: `find {each.name.text} else {{…}}`"
+                found.add(_never_used(each.name, "the rule kind", help))
+            case tree.State() if each.name.text not in asked:
+                help = f"`remember {each.name.text}(…)` and `recall` it in a stage"
+                found.add(_never_used(each.name, "the state", help))
 
 
 def unused(

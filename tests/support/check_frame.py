@@ -74,13 +74,19 @@ def _loaded(path: Path) -> tree.Program:
 
 
 def checked(text: str, path: Path | None = None) -> tuple[Pipeline | None, list[Diagnostic]]:
-    """The pipeline (None if it is refused) and everything that was found."""
+    """The pipeline (None if it is refused) and everything that was found; but not that a fragment
+    makes no use of what was added to it."""
     found = Diagnostics()
     try:
         program = parse(Source(path.name if path else "example.hp", text, path))
-        return check(program, _loaded, found), found.found
+        return check(program, _loaded, found), _own(found.found)
     except Refused as refused:
-        return None, refused.diagnostics
+        return None, _own(refused.diagnostics)
+
+
+def _own(found: list[Diagnostic]) -> list[Diagnostic]:
+    usual = {name for _, name, _ in _usual()}
+    return [d for d in found if d.code != "H0295" or not d.span or d.span.text not in usual]
 
 
 def headers_of(path: Path) -> list[Header]:
