@@ -1099,11 +1099,11 @@ __noinline u64 follow(CONTEXT *ctx, u32 at, u32 field, u64 change)
 }
 
 #endif /* HELIO_CARD */
-/* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) -------------------------- */
+/* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2; above it, 32 more bits) -------------------------- */
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))
 
-static __always_inline u32 jhash_from(const u32 *word, u32 count, u32 initval)
+static __always_inline u64 jhash_from(const u32 *word, u32 count, u32 initval)
 {
 	u32 a = 0xdeadbeef + (count << 2) + initval, b = a, c = a;
 	u32 i = 0;
@@ -1121,7 +1121,7 @@ static __always_inline u32 jhash_from(const u32 *word, u32 count, u32 initval)
 		c -= b; c ^= ROL32(b, 4); b += a;
 	}
 	if (count == i)
-		return c;
+		return (u64)b << 32 | c;
 	if (count - i > 2)
 		c += word[i + 2];
 	if (count - i > 1)
@@ -1134,7 +1134,7 @@ static __always_inline u32 jhash_from(const u32 *word, u32 count, u32 initval)
 	a ^= c; a -= ROL32(c, 4);
 	b ^= a; b -= ROL32(a, 14);
 	c ^= b; c -= ROL32(b, 24);
-	return c;
+	return (u64)b << 32 | c;
 }
 
 static __always_inline u32 jhash_words(const u32 *word, u32 count)

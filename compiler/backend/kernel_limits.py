@@ -4,7 +4,7 @@ of stack) the bound is well below the kernel's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...lang.contract.manifest.manifest import VECTOR_KEYS
@@ -63,10 +63,15 @@ def too_long(pipeline: Pipeline, unit: Unit) -> list[str]:
 # ---- one program ----------------------------------------------------------------------------
 
 
+def _operations(unit: Unit, functions: Iterable[Function]) -> int:
+    words = {s.prefix: (s.key_size + s.entry_size) // 8 for s in unit.states}
+    return sum(operations(function, words) for function in functions)
+
+
 def _may_be_over(pipeline: Pipeline, unit: Unit) -> bool:
     """Whether all of the unit in one program would be more than the kernel takes."""
     maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, unit.tables)) + len(unit.states)
-    whole = sum(map(operations, unit.functions))
+    whole = _operations(unit, unit.functions)
     return maps > MAPS or whole > OPERATIONS
 
 
@@ -82,7 +87,7 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
     if unit.join == "fused":
         what, help_, where = "all stages in one program", "compile without `--fuse`", stage.span
     called = _called(unit, program)
-    count = sum(map(operations, called))
+    count = _operations(unit, called)
     if count > OPERATIONS:
         says = f"some {count:,} operations; at most {OPERATIONS:,}"
         yield _refused(f"{what} is too long for the kernel", where, says, help_)

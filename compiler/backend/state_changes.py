@@ -29,12 +29,11 @@ def changes_of(unit: Unit) -> dict[str, Any]:
     """What the template needs to know: `stateful`, which functions are called; `changes`: by
     state, its slots' and what they do."""
     every = (x for f in unit.functions for x in expressions(f.body) if isinstance(x, StateCall))
-    calls = list(dict.fromkeys((x.state, x.slot, x.what) for x in every))
+    calls = {(x.state, x.function): x for x in every}.values()
     return {
-        "stateful": {(state, what) for state, slot, what in calls if not slot},
+        "stateful": {(x.state, x.what) for x in calls if not x.slot},
         "changes": {
-            s.prefix: [(slot, what) for state, slot, what in calls if slot and state == s.prefix]
-            for s in unit.states
+            s.prefix: [x for x in calls if x.slot and x.state == s.prefix] for s in unit.states
         },
         "host": _host,
         "network": _network,

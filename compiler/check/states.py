@@ -83,7 +83,9 @@ def _aging(state: model.State, ages: tree.Ages, found: Diagnostics) -> model.Sta
     """`ages.seconds` is a number, or a slot that has the entry's own."""
     seconds, own = ages.seconds, ""
     if seconds.named:
-        slot = next(slot for slot in state.gives if slot.name == seconds.text)
+        slot = next((slot for slot in state.gives if slot.name == seconds.text), None)
+        if slot is None:  # its declaration is wrong
+            return state
         if slot.kind != "uint" or slot.port or slot.width > _LONGEST:
             found.add(_no_seconds(seconds.span, slot))
         own = slot.name

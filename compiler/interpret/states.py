@@ -88,7 +88,7 @@ class OnStates(Verdicts):
         table = self.pipeline.state(slot.state)
         names = [each.name for each in table.gives]
         at = names.index(slot.slot)
-        made = self.states.change(slot.state, *self.held[slot.state], at, to, table.idle)
+        made = self.states.change(slot.state, *self.held[slot.state], at, to)
         if made is None:
             return False
         self.recalled[slot.state][slot.slot] = made.values[at]

@@ -328,6 +328,7 @@ class StateCall(Expr):
     what: str
     arguments: tuple[Expr, ...]
     slot: str = ""
+    number: int = 0  # of the slot
 
     @property
     def type(self) -> Type:
@@ -335,8 +336,9 @@ class StateCall(Expr):
 
     @property
     def function(self) -> str:
-        """Of the state's own."""
-        return f"{self.slot}_{self.what}" if self.slot else self.what
+        """Of the state's own: by the slot's number, as names of states and slots may join to the
+        same."""
+        return f"{self.what}_{self.number}" if self.slot else self.what
 
 
 class HelperCall(Expr):

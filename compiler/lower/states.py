@@ -107,7 +107,8 @@ def exchange(site: LoweringContext, statement: Exchange, failed: Fill) -> None:
 def _change(site: LoweringContext, slot: Recalled, what: str, *values: ModelExpr) -> StateCall:
     numbers = tuple(Cast(U64, value(site, each).host()) for each in values)
     prefix, places = site.states[slot.state].prefix, _places(site, slot.state)
-    return StateCall(prefix, what, (*places, *numbers), member_name(slot.slot))
+    number = [s.name for s in site.states[slot.state].gives].index(slot.slot)
+    return StateCall(prefix, what, (*places, *numbers), member_name(slot.slot), number)
 
 
 def _type(slot: Slot) -> Int:

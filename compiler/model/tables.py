@@ -103,7 +103,7 @@ class Slot(Frozen):
 class State(Frozen):
     """A table that packets write: the least recently used entry gives way to a new one. `ages`:
     seconds after which an entry is not recalled (0: never), or `lifetime`: the slot that says them;
-    since it was remembered, or (`idle`) recalled or changed. `in_place`: a packet may change an
+    since it was remembered, or (`idle`) recalled. `in_place`: a packet may change an
     entry where it is, or ask whether there was one."""
 
     name: str

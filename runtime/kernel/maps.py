@@ -168,27 +168,35 @@ class Map(Descriptor):
             deleted, at = deleted + done, at + done + (result != 0)
         return deleted
 
-    def read_all(self, flags: int = 0) -> tuple[bytes, bytes]:
-        """All keys and all elements, back to back, in the same order. `flags`: BPF_F_LOCK where
-        each element is to be read under its lock."""
-        keys, values, chunk, after = bytearray(), bytearray(), _BATCH, None
+    def read_all(self) -> tuple[bytes, bytes]:
+        """All keys and all elements, back to back, in the same order."""
+        parts = [(bytes(keys), bytes(values)) for keys, values in self.read_parts()]
+        return b"".join(keys for keys, _ in parts), b"".join(values for _, values in parts)
+
+    def read_parts(self, flags: int = 0) -> Iterator[tuple[memoryview, memoryview]]:
+        """The same, some thousands at a time. `flags`: BPF_F_LOCK where each element is to be read
+        under its lock."""
+        chunk, after = _BATCH, None
         while True:
             cursor = libbpf.buffer_type(max(self.key_size, 8))()
-            some_keys, some = bytearray(chunk * self.key_size), bytearray(chunk * self.element_size)
+            keys, values = bytearray(chunk * self.key_size), bytearray(chunk * self.element_size)
             result, done = libbpf.lookup_batch(
-                self.fileno(), after, cursor, some_keys, some, chunk, flags
+                self.fileno(), after, cursor, keys, values, chunk, flags
             )
             if result == -ENOTSUPP:
-                return self._read_each()
+                yield from self._read_each()
+                return
             if result == -ENOSPC:  # one bucket holds more than a chunk
                 chunk *= 2
                 continue
             if result not in (0, -ENOENT):
                 raise self._error("read", -result, done)
-            keys += memoryview(some_keys)[: done * self.key_size]
-            values += memoryview(some)[: done * self.element_size]
+            yield (
+                memoryview(keys)[: done * self.key_size],
+                memoryview(values)[: done * self.element_size],
+            )
             if result:
-                return bytes(keys), bytes(values)
+                return
             after = cursor
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
@@ -207,9 +215,10 @@ class Map(Descriptor):
             raise
         return self._count(keys)
 
-    def _read_each(self) -> tuple[bytes, bytes]:
+    def _read_each(self) -> Iterator[tuple[memoryview, memoryview]]:
         found = [(key, value) for key in self.keys() if (value := self.lookup(key)) is not None]
-        return b"".join(key for key, _ in found), b"".join(value for _, value in found)
+        keys, values = b"".join(key for key, _ in found), b"".join(value for _, value in found)
+        yield memoryview(keys), memoryview(values)
 
     # Memory
 

@@ -245,9 +245,10 @@ class Reader:
 
     def entries(self, state: State) -> list[Entry]:
         """What packets left in a state table, each with its age in seconds (None: it has none)."""
-        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        kept = list(read_entries(self.map(f"{state.prefix}_state"), state))
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)  # behind them: none is of the future
         found = []
-        for key, entry in read_entries(self.map(f"{state.prefix}_state"), state):
+        for key, entry in kept:
             slots = [(s, key[s.offset : s.offset + s.size], False) for s in state.match]
             slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
             seen = int.from_bytes(entry[:SEEN], "little")

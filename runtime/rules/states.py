@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...lang.contract.manifest.manifest import STATE_HEAD, STATE_LINES, TAGS_AT, State
+from ...lang.contract.manifest.manifest import (
+    GENERATION,
+    STATE_HEAD,
+    STATE_LINES,
+    TAGS_AT,
+    State,
+)
 from ..kernel.handles import Map
 from ..kernel.maps import BPF_F_LOCK
 
 #: Word of struct control with the seed of the keys' hash.
 SEED = 7
-_GENERATION = 8  # bytes of a line in front of its key
 
 
 def new_seed() -> int:
@@ -28,21 +33,19 @@ def read_entries(table: Map, state: State) -> Iterator[tuple[bytes, bytes]]:
     if not state.in_place:
         yield from table.items()
         return
-    sets = _sets(table)
-    used = _tags(sets) != 0
-    size = _GENERATION + state.key_size + state.entry_size
-    lines = sets[:, STATE_HEAD:].reshape(len(sets), STATE_LINES, size)
-    for line in lines[used]:
-        data = line.tobytes()
-        key_end = _GENERATION + state.key_size
-        yield data[_GENERATION:key_end], data[key_end:]
+    size, key_end = state.line_size, GENERATION + state.key_size
+    for sets in _sets(table):
+        lines = sets[:, STATE_HEAD:].reshape(len(sets), STATE_LINES, size)
+        for line in lines[_tags(sets) != 0]:
+            data = line.tobytes()
+            yield data[GENERATION:key_end], data[key_end:]
 
 
 def count_entries(table: Map, state: State) -> int:
     """Raises BpfError."""
     if not state.in_place:
         return len(table.read_all()[0]) // state.key_size
-    return int(np.count_nonzero(_tags(_sets(table))))
+    return sum(int(np.count_nonzero(_tags(sets))) for sets in _sets(table))
 
 
 def remove_entries(table: Map, state: State) -> None:
@@ -51,14 +54,17 @@ def remove_entries(table: Map, state: State) -> None:
         for key in list(table.keys()):
             table.delete(key)
         return
-    for at in np.nonzero(_tags(_sets(table)).any(axis=1))[0]:
-        table.update(int(at).to_bytes(4, "little"), bytes(table.element_size))
+    first = 0
+    for sets in _sets(table):
+        for at in np.nonzero(_tags(sets).any(axis=1))[0]:
+            table.update((first + int(at)).to_bytes(4, "little"), bytes(table.element_size))
+        first += len(sets)
 
 
-def _sets(table: Map) -> npt.NDArray[Any]:
-    """The bytes of each set, as it was at one moment."""
-    _, values = table.read_all(BPF_F_LOCK)
-    return np.frombuffer(values, np.uint8).reshape(-1, table.element_size)
+def _sets(table: Map) -> Iterator[npt.NDArray[Any]]:
+    """The bytes of each set, as it was at one moment; of some sets at a time."""
+    for _, values in table.read_parts(BPF_F_LOCK):
+        yield np.frombuffer(values, np.uint8).reshape(-1, table.element_size)
 
 
 def _tags(sets: npt.NDArray[Any]) -> npt.NDArray[Any]:

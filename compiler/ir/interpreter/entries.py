@@ -124,8 +124,6 @@ class Entries:
             case "xor", [by]:
                 now ^= by
         entry.content[slot.offset : slot.offset + slot.size] = now.to_bytes(slot.size, "big")
-        if state.idle:
-            entry.content[:8] = self._now().to_bytes(8, "little")
         got.put(bytes(entry.content))
         return done
 

@@ -24,6 +24,8 @@ NEXT_HOP_SIZE = 24
 SEEN = 8
 #: Of a state that is changed in place: lines of a set, bytes in front of them, where the tags are.
 STATE_LINES, STATE_HEAD, TAGS_AT = 8, 64, 8
+#: Bytes of a line in front of its key.
+GENERATION = 8
 #: Bytes of an element of the map `counts`: packets, bytes.
 COUNTS_SIZE = 16
 #: Lines that the flow cache has for each CPU.
@@ -329,7 +331,7 @@ class State(Frozen):
     """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size bytes. An entry
     begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
     (kept only where the state ages, to a second). `ages`: seconds, 0 for never; `lifetime`: the
-    slot that says them; `idle`: a packet that recalls or changes an entry writes the time, too.
+    slot that says them; `idle`: a packet that recalls an entry writes the time, too.
 
     `in_place`: the map is an ARRAY of `sets`, each a head of STATE_HEAD bytes (a bpf_spin_lock,
     a u32, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the
@@ -354,6 +356,11 @@ class State(Frozen):
     @property
     def aging(self) -> bool:
         return bool(self.ages or self.lifetime)
+
+    @property
+    def line_size(self) -> int:
+        """Bytes of a line of a set."""
+        return GENERATION + self.key_size + self.entry_size
 
     @property
     def sets(self) -> int:

@@ -9,8 +9,8 @@ from .environment import Limit
 
 
 class Kept(NamedTuple):
-    """An entry of a state: what it holds, when it was remembered (`idle`: recalled or changed)
-    last, and a number that no other entry had."""
+    """An entry of a state: what it holds, when it was remembered (`idle`: or recalled) last, and a
+    number that no other entry had."""
 
     values: tuple[int, ...]
     seen: float
@@ -80,15 +80,13 @@ class States:
         mark: int,
         slot: int,
         to: Callable[[int], int],
-        idle: bool,
     ) -> Kept | None:
-        """The entry with this mark, with slot number `slot` changed; None if it is gone. `idle`: it
-        stays as long again."""
+        """The entry with this mark, with slot number `slot` changed; None if it is gone."""
         found = self._entries.get(state, {}).get(key)
         if found is None or found.mark != mark:
             return None
         values = (*found.values[:slot], to(found.values[slot]), *found.values[slot + 1 :])
-        made = Kept(values, self.now if idle else found.seen, mark)
+        made = found._replace(values=values)
         self._put(state, key, made)
         return made
 

@@ -215,6 +215,22 @@ def test_what_just_fits_loads(tmp_path: Path, kernel: None) -> None:
     PrivateRun(Bundle(bundle.manifest, bundle.object)).close()
 
 
+def test_a_stage_with_many_changes_of_states_is_divided(tmp_path: Path, kernel: None) -> None:
+    """What is done to a state stands in place of each call. Also with what a trace adds."""
+    declared = "  state S [4k] { match a : ip4, b : u8 gives n : u64, small : u8  ages 30 idle }"
+    statements = "\n".join(
+        f"remember S(a = ipv4.src, b = {i}, n = 0, small = 0) else {{ count k{i} }}\n"
+        f"S.n += ipv4.ttl\nexchange S.small from {i} to {i + 1} else {{ count f{i} }}"
+        for i in range(50)
+    )
+    file = tmp_path / "large.hp"
+    file.write_text(text(declared, f"if not ipv4 {{ drop }}\n{statements}\ndrop"))
+    built = compile_pipeline(check_file(file), traced=True)
+    assert len(built.manifest.programs) == 2
+    for traced in (False, True):
+        PrivateRun(Bundle(built.manifest, built.object, built.traced), traced).close()
+
+
 def test_thirty_two_stages_are_all_run(tmp_path: Path) -> None:
     file = tmp_path / "large.hp"
     file.write_text(text("", *["if ipv4 { ipv4.id = 1 }"] * 31, "send back"))

@@ -26,7 +26,7 @@ TEXT = """import std.ethernet, std.ip
 pipeline aging {
   ports lan
   parser { ethernet -> ipv4 when type = 0x0800 }
-  state S [16] {
+  state S [1] {
     match src : ip4
     gives n : u8, lifetime : u16
     ages  AGES
@@ -45,6 +45,8 @@ pipeline aging {
     } else if ipv4.protocol = 5 {
       recall S(src = ipv4.src) else { drop }
       S.lifetime = 0
+    } else if ipv4.protocol = 7 {
+      if remember S(src = ipv4.src, n = 0, lifetime = 60000) { drop }
     } else {
       recall S(src = ipv4.src) else { drop }
       exchange S.n from 0 to 1 else { drop }
@@ -54,7 +56,7 @@ pipeline aging {
   run parser -> main
 }
 """
-REMEMBER, RECALL, INSERT, UPDATE, FOR_EVER, EXCHANGE = range(1, 7)
+REMEMBER, RECALL, INSERT, UPDATE, FOR_EVER, EXCHANGE, LONG = range(1, 8)
 
 
 class Both:
@@ -71,8 +73,8 @@ class Both:
         self.interpreter = Interpreter(pipeline, environment)
         self.book = RuleBook(bundle.manifest, {}, {})
 
-    def send(self, protocol: int) -> str:
-        frame = bytes(Ether() / IP(src="10.0.0.1", dst="10.0.0.2", proto=protocol))
+    def send(self, protocol: int, src: str = "10.0.0.1") -> str:
+        frame = bytes(Ether() / IP(src=src, dst="10.0.0.2", proto=protocol))
         verdict = self.kernel.run(frame, 1).verdict
         assert verdict == self.interpreter.run(self.book, frame, 1).verdict
         return verdict
@@ -85,7 +87,7 @@ class Both:
 
 def back(table: Map, state: State, ns: int) -> None:
     """Have all entries be older."""
-    size = 8 + state.key_size + state.entry_size
+    size = state.line_size
     for key, element in list(table.items()):
         changed = bytearray(element)
         for line in range(STATE_LINES):
@@ -137,4 +139,16 @@ def test_a_lifetime_of_0_is_for_ever(both: Both) -> None:
     both.send(REMEMBER)
     both.send(FOR_EVER)
     both.wait(1_000_000)
+    assert both.send(RECALL) == "pass"
+
+
+@pytest.mark.parametrize("both", ["lifetime", "lifetime idle"], indirect=True)
+def test_what_is_too_old_leaves_first(both: Both) -> None:
+    """One that is kept for longer stays, though of the set's eight it was used longest ago."""
+    both.send(LONG)
+    for number in range(7):
+        both.send(REMEMBER, f"10.1.0.{number}")
+    both.wait(301)
+    for number in range(7):
+        both.send(REMEMBER, f"10.2.0.{number}")
     assert both.send(RECALL) == "pass"
