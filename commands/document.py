@@ -179,15 +179,21 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
 
 def _state(s: m.State) -> tuple[str, ...]:
     key, holds = (", ".join(x.name for x in slots) for slots in (s.match, s.gives))
-    return s.name, f"{s.capacity:,}", key, holds, f"{s.ages} s" if s.ages else "", s.doc
+    ages = f"{s.ages} s" if s.ages else s.lifetime
+    if s.idle:
+        ages += " idle"
+    return s.name, f"{s.capacity:,}", key, holds, ages, s.doc
 
 
 def _updated(p: m.Pipeline) -> Iterator[Piece]:
     """Which states lose updates where packets are on several CPUs at once."""
-    found = dict.fromkeys((written.state, stage.name) for stage, written in updates(p.stages))
+    found = dict.fromkeys(
+        (lost.slot.state if isinstance(lost, m.Update) else lost.state, stage.name)
+        for stage, lost in updates(p.stages)
+    )
     for state, stage in found:
         yield Paragraph(
-            f"`{stage}` remembers in `{state}` what follows from the value before: where two CPUs "
+            f"`{stage}` writes into `{state}` what follows from the value before: where two CPUs "
             "have packets of one entry at once, one of the two updates may be lost."
         )
 

@@ -22,7 +22,7 @@ from .mentions import mentions
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
-from .state_statements import updates
+from .state_statements import Lost, updates
 from .statements import block
 from .states import collect_states, in_place
 from .unused import unused, unused_declarations, unused_imports
@@ -213,8 +213,8 @@ class _PipelineChecker:
             if i == len(order) - 1 and not body.ends:
                 self.end(program, stage, state)
         unused(program, declared, order, self.found)
-        for _, written in updates(made):
-            self.found.add(_lost_update(written.span, written.state))
+        for _, lost in updates(made):
+            self.found.add(_lost_update(lost))
         return tuple(made)
 
     def order(self, declared: dict[str, tree.Stage]) -> list[tree.Stage]:
@@ -291,11 +291,13 @@ def _parser_first(span: Span) -> Diagnostic:
     )
 
 
-def _lost_update(written: Span, state: str) -> Diagnostic:
+def _lost_update(lost: Lost) -> Diagnostic:
+    state = lost.slot.state if isinstance(lost, model.Update) else lost.state
+    slot = lost.slot.slot if isinstance(lost, model.Update) else "SLOT"
     return error(
         "H0316",
         f"of two packets at once, one may lose its update of `{state}`",
-        (written, "another CPU may have remembered something since the `recall`"),
-        help=f"change the slot in place, in one step: `{state}.SLOT += 1`",
+        (lost.span, "another CPU may have changed the entry since this packet read it"),
+        help=f"change the slot in place, in one step: `{state}.{slot} += 1`",
         severity="warning",
     )

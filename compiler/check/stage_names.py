@@ -121,6 +121,9 @@ class StageNames(RuleNames):
                 ever = self.program.missed.get(table.name)
                 self.program.report(_not_recalled(path.span, table.name, ever))
             return None
+        if path.index is not None:
+            self.program.report(errors.no_element(path.span, "its slots are no arrays", table.span))
+            return None
         expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port)
         return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
 

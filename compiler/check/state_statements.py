@@ -17,6 +17,9 @@ from .stage_names import StageNames
 from .stage_program import Program
 from .values import KINDS, WIDEST, Value, fits
 
+#: What may lose an update.
+Lost = model.Remember | model.Update
+
 _DECLARE = "declare it: `state NAME [CAPACITY] {…}`"
 
 
@@ -77,8 +80,13 @@ def update(
     operator: model.Change = "="
     if isinstance(written, tree.Update):
         operator = written.operator  # type: ignore[assignment]
-    if path.parts[0].text not in program.states:
-        in_packet = path.parts[0].text not in program.rules.known
+    first = path.parts[0]
+    if first.text not in program.states:
+        known = {n.name for n in program.checked.graph.nodes} | program.rules.known.keys()
+        if first.text not in known | scope.names.keys() | scope.values.keys():
+            program.report(errors.unknown("state", first, program.states, _DECLARE))
+            return Changed(None, state)
+        in_packet = first.text in known - program.rules.known.keys()
         program.report(_no_state(path, operator, written.value if in_packet else None))
         return Changed(None, state)
     slot = _slot(program, path, operator != "=", state, scope)
@@ -130,30 +138,34 @@ def _fitting(
     return value.expr if fits(value, slot.width, slot.kind, what, where, program.found) else None
 
 
-def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, model.Remember]]:
-    """Where an entry is remembered from what was recalled of it: read, modify, write, of which the
-    kernel makes no single step."""
+def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, Lost]]:
+    """Where an entry is remembered, or a slot is set, from what was recalled of it: read, modify,
+    write, which are several steps."""
     every = [part for stage in stages for part in walk(stage.body)]
     named = {p.local: p.value for p in every if isinstance(p, model.Let)}
     recalled = {(part.state, part.key) for part in every if isinstance(part, model.Recall)}
     sizes = {state: len(key) for state, key in recalled}
     for stage in stages:
         for part in walk(stage.body):
-            if isinstance(part, model.Remember) and part.state in sizes:
+            if isinstance(part, model.Update) and part.operator == "=":
+                if part.slot in _read_in((part.value,), named):
+                    yield stage, part
+            elif isinstance(part, model.Remember) and part.state in sizes:
                 key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
-                if part.state in _recalled_in(values, named) and (part.state, key) in recalled:
+                read = {each.state for each in _read_in(values, named)}
+                if part.state in read and (part.state, key) in recalled:
                     yield stage, part
 
 
-def _recalled_in(
+def _read_in(
     values: tuple[model.Expr, ...], named: Mapping[model.Local, model.Expr]
-) -> set[str]:
-    """The states of which something goes into these values, also by names."""
-    found, left, seen = set[str](), [*values], set[model.Local]()
+) -> set[model.Recalled]:
+    """What of states goes into these values, also by names."""
+    found, left, seen = set[model.Recalled](), [*values], set[model.Local]()
     while left:
         for part in walk(left.pop()):
             if isinstance(part, model.Recalled):
-                found.add(part.state)
+                found.add(part)
             elif isinstance(part, model.Local) and part in named and part not in seen:
                 seen.add(part)
                 left.append(named[part])
@@ -220,7 +232,7 @@ def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -
 
 
 def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagnostic:
-    named = listed([f"`{s}`" for s in slots])
+    named = listed(slots)
     return error(
         "H0312",
         f"{named} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
@@ -252,7 +264,7 @@ def _no_state(path: tree.Path, operator: str, value: tree.Expr | None) -> Diagno
         (path.span, f"`{sign}=` changes a slot of a state in place"),
         help=f"write `{name} = {name} {sign} {text}`"
         if text
-        else "what rules hold is for requests to change; packets change slots of a `state`",
+        else "rules and names keep what they hold: packets change fields, and slots of a `state`",
     )
 
 

@@ -127,7 +127,7 @@ def _nothing_kept(name: tree.Name, match: bool, gives: bool) -> Diagnostic:
     lacking = [word for word, said in (("match", match), ("gives", gives)) if not said]
     return error(
         "H0310",
-        f"the state `{name.text}` has no {listed([f'`{word}`' for word in lacking], 'and no')}",
+        f"the state `{name.text}` has no {listed(lacking, 'and no')}",
         (name.span, "keeps nothing"),
         help="say what an entry is found by and what it holds: `match a : TYPE`, `gives b : TYPE`",
     )

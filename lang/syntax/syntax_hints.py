@@ -188,9 +188,10 @@ def _hint(place: Place) -> str:
             return foreign_words.SIGNS[pair]
     if token.kind in ("and", "or") and place.expected == {"{"}:
         return "a look-up stands alone behind `if`: ask the rest in an `if` within"
-    if token.kind in ("find", "recall"):
+    asked = token.kind if "block" in place.rules else ""
+    if asked in ("find", "recall"):
         return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"
-    if token.kind in ("remember", "exchange"):
+    if asked in ("remember", "exchange"):
         return f"`if {token.kind} …` asks whether it was done, and its `else` is for where not"
     if token.kind in _IN_PLACE:
         return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"

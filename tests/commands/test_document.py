@@ -82,7 +82,7 @@ def test_a_page_says_which_updates_may_be_lost(tmp_path: Path) -> None:
             1,
         )
     )
-    assert "`counting` remembers in `SEEN` what follows from the value before" in run(
+    assert "`counting` writes into `SEEN` what follows from the value before" in run(
         str(tmp_path / "counting.hp")
     )
     assert "what follows from the value before" not in run(GUARD)
