@@ -118,8 +118,9 @@ class StageNames(RuleNames):
             return None
         if not all(table.name in w.bound for w in self.state):
             if not self.program.unsure:
-                ever = self.program.missed.get(table.name)
-                self.program.report(_not_recalled(path.span, table.name, ever))
+                ever, gone = self.program.missed, self.program.forgotten
+                where = ever.get(table.name), gone.get(table.name)
+                self.program.report(_not_recalled(path.span, table.name, *where))
             return None
         if path.index is not None:
             self.program.report(errors.no_element(path.span, "its slots are no arrays", table.span))
@@ -209,9 +210,11 @@ def _maybe_absent(span: Span, node: str, roles: Sequence[str], absent_always: bo
     return error("H0270", f"`{node}` is not surely present", (span, says), help=help)
 
 
-def _not_recalled(span: Span, state: str, ever: Span | None) -> Diagnostic:
+def _not_recalled(span: Span, state: str, ever: Span | None, gone: Span | None) -> Diagnostic:
     labels = [(span, "nothing was recalled on some way that leads here")]
-    if ever is not None:
+    if gone is not None:
+        labels.append((gone, "forgotten here: no entry is known behind that"))
+    elif ever is not None:
         labels.append((ever, "recalled here: known in this stage, where it was no miss"))
     return error(
         "H0314",

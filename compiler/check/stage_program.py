@@ -34,6 +34,7 @@ class Program:
     alone: dict[str, Span] = field(default_factory=dict)  # kinds whose rules are reached one by one
     chosen: dict[str, Span] = field(default_factory=dict)  # kinds reached by `choose`
     missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
+    forgotten: dict[str, Span] = field(default_factory=dict)  # where an entry of a state was
     pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
     pushed: dict[str, list[Contents]] = field(default_factory=dict)  # what pushes wrote of a node
     lets: dict[Span, Value | None] = field(default_factory=dict)  # by the statement

@@ -66,6 +66,7 @@ def forget_entry(program: Program, written: tree.Forget, state: State, scope: Sc
     table = _named(program, written.state)
     if table is None:
         return Changed(None, after)
+    program.forgotten[table.name] = written.state.span
     key = _values(program, written, table.match, state, scope)
     if key is None:
         return Changed(None, after)
