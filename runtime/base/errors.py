@@ -176,7 +176,7 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
     """A `BpfError` of loading or opening, in the user's terms."""
     if error.damaged:
         return damaged_object(error.operation, error.log)
-    spoken = error.errno == EPERM and "insn" in error.log
+    spoken = error.too_long or (error.errno == EPERM and "insn" in error.log)
     if error.program and (spoken or error.errno in (EACCES, EINVAL, E2BIG)):
         return too_old(error.program, error.log) or verifier(error.program, error.log)
     if error.errno in (EPERM, EACCES):

@@ -62,6 +62,12 @@ class BpfError(Exception):
         """The error number in words."""
         return "not supported by this kernel" if self.errno == ENOTSUPP else os.strerror(self.errno)
 
+    @property
+    def too_long(self) -> bool:
+        """Whether what the verifier rewrites of a program is longer than a jump reaches, which it
+        calls a lack of memory."""
+        return self.errno == ENOMEM and "16-bit range" in self.log
+
     def __str__(self) -> str:
         return f"{self.operation}: {self.reason}" + (f"; {self.fix}" if self.fix else "")
 

@@ -53,9 +53,8 @@ def measure_object(content: bytes) -> ObjectStats:
     except LibbpfMissing as error:
         return ObjectStats(why_not=str(error))
     except BpfError as error:
-        if error.errno in (ENOMEM, EMFILE, ENFILE) or (
-            error.errno in (EPERM, EACCES) and not error.log
-        ):
+        lacking = error.errno in (ENOMEM, EMFILE, ENFILE) and not error.too_long
+        if lacking or (error.errno in (EPERM, EACCES) and not error.log):
             return ObjectStats(maps=maps, why_not=str(error))
         return ObjectStats(maps=maps, refused=str(error))
 

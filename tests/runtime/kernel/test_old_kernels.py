@@ -29,6 +29,15 @@ def test_what_the_kernel_lacks(log: str) -> None:
     assert log not in found.title + found.help
 
 
+def test_what_is_too_long_is_no_lack_of_memory() -> None:
+    log = "processed 27 insns\ninsn 27259 cannot be patched due to 16-bit range"
+    error = BpfError("load program `p_lan_s`", 12, log, program="p_lan_s")
+    found = faults.of_kernel(error, "load it")
+    assert error.too_long and (found.code, "16-bit range" in found.title) == ("H0723", True)
+    memory = BpfError("load program `p_lan_s`", 12, "", program="p_lan_s")
+    assert not memory.too_long and faults.of_kernel(memory, "load it").code == "H0330"
+
+
 @pytest.mark.parametrize(("clang", "cpu"), [("clang-16", "v4"), ("clang-16", "v9")])
 def test_an_instruction_set_that_is_not_known(
     clang: str, cpu: str, monkeypatch: pytest.MonkeyPatch
