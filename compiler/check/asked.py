@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...lang import tree
 from .. import model
 from .actions import Check
 from .changes import Changed
-from .flow import Scope, State, World, unbind
+from .flow import Scope, State, World, unbind, without
 from .lookups import find
-from .ranges import Facts
 from .stage_program import Program
 from .state_statements import exchange, recall, remember
 
@@ -21,8 +18,7 @@ def if_found(
     """A look-up, and a branch by what it came to."""
     name = asked.kind.text
     looked = find(program, asked, (model.Block(()), frozenset()), state, scope)
-    scope = replace(scope, tested=Facts(scope.tested))
-    scope.tested.forget({name})  # it is another rule now
+    scope = without(scope, name)
     before = () if looked.statement is None else (looked.statement,)
     return _branch(
         block,
@@ -61,7 +57,8 @@ def if_done(
         made = exchange(program, asked, otherwise, state, scope)
     test = model.Compare("=", _DONE, model.Const(1, 1))
     before = () if made.statement is None else (done, made.statement)
-    scope = replace(scope, tested=Facts(scope.tested))
+    path = asked.slot.parts[0] if isinstance(asked, tree.Exchange) else asked.state
+    scope = without(scope, path.text)
     return _branch(block, program, written, before, test, (made.state, no), scope)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from ...lang import tree
@@ -78,6 +78,13 @@ def bind(state: State, name: str) -> State:
 
 def unbind(state: State, name: str) -> State:
     return frozenset(w._replace(bound=w.bound - {name}) for w in state)
+
+
+def without(scope: Scope, name: str) -> Scope:
+    """The scope where it is another rule or entry that is bound under the name."""
+    scope = replace(scope, tested=Facts(scope.tested))
+    scope.tested.forget({name})
+    return scope
 
 
 def roles_of(worlds: Iterable[World]) -> list[str]:

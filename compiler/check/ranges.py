@@ -1,4 +1,5 @@
-"""What tests further up say of fields: by how much one number is surely above another."""
+"""What tests further up say of fields, rules and entries: by how much one number is above
+another."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ class Facts:
                 known.append(_Fact(operator, right, names, self._time))
 
     def pass_by(self, statement: model.Statement, nodes: Iterable[model.Node]) -> None:
-        """Forget what does not hold behind a statement: of fields that something in it changes, and
-        rules that something in it finds."""
+        """Forget what does not hold behind a statement: of fields that something in it changes,
+        rules that something in it finds, and entries that it binds or changes."""
         if not self:
             return
         parts = list(_going_on(statement))
@@ -62,6 +63,9 @@ class Facts:
         changed = {name for node in nodes for f in fields for name in _written(node, f)}
         changed |= {p.rule for p in parts if isinstance(p, model.Find | model.Choose)}
         changed |= {p.given for p in parts if isinstance(p, model.IfGives)}
+        bound = model.Recall | model.Remember | model.Forget
+        changed |= {p.state for p in parts if isinstance(p, bound)}
+        changed |= {p.slot.state for p in parts if isinstance(p, model.Update | model.Exchange)}
         self.forget(changed)
         if any(isinstance(p, model.Pop | model.PopLink) for p in parts):  # may set ECN, or a type
             self._by_left, self._around = {}, None
@@ -121,9 +125,9 @@ def _const(value: int) -> model.Const:
 
 
 def _is_lasting(comparison: model.Compare) -> bool:
-    """Whether only an assignment, or another rule that is found, can change what is compared."""
+    """Whether only an assignment, or another rule or entry, can change what is compared."""
     kinds = model.Compare | model.Packet | model.Const | model.Arithmetic
-    rules = model.Attribute | model.Count | model.Local | model.FrameLength
+    rules = model.Attribute | model.Count | model.Local | model.FrameLength | model.Recalled
     return all(isinstance(part, kinds | rules) for part in walk(comparison))
 
 
@@ -131,7 +135,8 @@ def _names(fact: model.Compare) -> frozenset[str]:
     """Fields and bindings that are compared."""
     parts = list(walk(fact))
     fields = frozenset(f"{p.node}.{p.field}" for p in parts if isinstance(p, model.Packet))
-    return fields | {p.binding for p in parts if isinstance(p, model.Attribute)}
+    rules = {p.binding for p in parts if isinstance(p, model.Attribute)}
+    return fields | rules | {p.state for p in parts if isinstance(p, model.Recalled)}
 
 
 def _written(node: model.Node, field: model.Packet | model.Item) -> Iterator[str]:

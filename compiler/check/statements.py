@@ -13,7 +13,7 @@ from .actions import apply
 from .asked import if_done, if_found
 from .changes import Changed
 from .conditions import narrow
-from .flow import Change, Scope, State, bind, unbind
+from .flow import Change, Scope, State, bind, unbind, without
 from .lets import known_behind, let
 from .lookups import choose, find, leads_to
 from .matches import match
@@ -126,7 +126,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
         case tree.Remember(otherwise=None):
             return remember(program, written, None, state, scope)
         case tree.Remember():
-            known = block(program, written.otherwise, bind(state, written.state.text), scope)
+            name = written.state.text
+            known = block(program, written.otherwise, bind(state, name), without(scope, name))
             return remember(program, written, known, state, scope)
         case tree.Recall():
             missed = block(program, written.otherwise, unbind(state, written.state.text), scope)
@@ -134,7 +135,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
         case tree.Forget():
             return forget_entry(program, written, state, scope)
         case tree.Exchange():
-            failed = block(program, written.otherwise, state, scope)
+            changed = without(scope, written.slot.parts[0].text)
+            failed = block(program, written.otherwise, state, changed)
             return exchange(program, written, failed, state, scope)
         case tree.Update():
             return update(program, written, state, scope)
