@@ -33,7 +33,6 @@ def run_packet_tests(
 ) -> bool:
     """Run the cases and say how it went; with `coverage`, also what no packet came to. True if all
     hold, and there were any."""
-    from ..compiler.fuzzing.coverage import Coverage
     from ..compiler.packettests.runs import Interpreted, run_tests
 
     with ExitStack() as stack:
@@ -68,7 +67,7 @@ def run_packet_tests(
     if untried == len(cases):
         say("nothing was tested")
     if coverage:
-        say("\n".join(Coverage(pipeline, interpreted.reached).summary()))
+        say("\n".join(interpreted.coverage.summary()))
     return not failed and untried < len(cases)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ...lang.contract.world.environment import Outcome
 from ...lang.text.diagnostics import Refused
 from ...lang.text.source import Source
+from ..interpret.coverage import Coverage
 from ..packettests.cases import Case, read_tests
 from ..packettests.runs import disagreements
-from .coverage import Coverage
 from .scenarios import Fuzzed, Meeting, Scenario
 from .search import Found
 from .semantics import Answer, said

@@ -16,6 +16,7 @@ from ...lang.contract.rules.plan import Plan
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
 from ..driver import lower_pipeline
+from ..interpret.coverage import Coverage, Goal
 from ..interpret.packet import Interpreter
 from ..interpret.reached import Reached
 from ..ir.interpreter.machine import Machine
@@ -24,7 +25,6 @@ from ..ir.unit import Unit
 from ..lower.unit import Join
 from ..manifest import manifest_of
 from ..model import Pipeline
-from .coverage import Coverage, Goal
 from .packets import Drawn, packets, variations
 from .rules import RuleMaker
 from .semantics import Answer, Half, Stages, answer, differing, said, stages

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from ...lang.contract.request.request import Request
+from ..interpret.coverage import Goal, Key
 from ..interpret.reached import RUN, Reached
 from ..lower.reads import walk
 from ..model import (
@@ -23,7 +24,6 @@ from ..model import (
     Remember,
     RuleKind,
 )
-from .coverage import Goal, Key
 from .packets import Drawn, changed, packets, with_same
 from .rules import RuleMaker
 from .session import Session

@@ -11,6 +11,7 @@ from typing import Protocol
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
+from ..interpret.coverage import Coverage
 from ..interpret.header_view import HeaderView, Value
 from ..interpret.packet import Interpreter
 from ..interpret.parse_packet import parse_packet
@@ -58,17 +59,18 @@ class Backend(Protocol):
 
 
 class Interpreted:
-    """The reference interpreter as a backend. `reached`: what packets have come to."""
+    """The reference interpreter as a backend. `coverage`: what packets have come to."""
 
     name = "interpreter"
     shortest, longest = 0, 1 << 17
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline, self.reached = pipeline, Reached()
+        self._pipeline, self._reached = pipeline, Reached()
+        self.coverage = Coverage(pipeline, self._reached)
 
     @contextmanager
     def prepare(self, case: Case) -> Iterator[Run]:
-        interpreter = Interpreter(self._pipeline, case.environment, self.reached)
+        interpreter = Interpreter(self._pipeline, case.environment, self._reached)
         yield _Interpreting(interpreter, case.opening())
 
 

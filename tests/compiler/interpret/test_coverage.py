@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
 from helioc.compiler.driver import check_file
-from helioc.compiler.fuzzing.coverage import Coverage
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.session import new_book, read_again
+from helioc.compiler.interpret.coverage import Coverage
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.interpret.reached import Reached
 from helioc.lang.contract.request.request_parser import parse_request

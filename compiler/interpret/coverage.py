@@ -9,8 +9,6 @@ from typing import TypeGuard
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ..headers.fragments import in_first_fragments
-from ..interpret.packet_fields import TIME_TO_LIVE
-from ..interpret.reached import HIT, MISS, RUN, Reached, key_of
 from ..lower.reads import walk
 from ..model import (
     Block,
@@ -34,6 +32,8 @@ from ..model import (
     Remember,
     Statement,
 )
+from .packet_fields import TIME_TO_LIVE
+from .reached import HIT, MISS, RUN, Reached, key_of
 
 _LONGEST = 60  # characters of a statement that are shown
 Key = tuple[Span, str]
