@@ -148,13 +148,13 @@ def _node(site: LoweringContext, node: Node, bounded: bool, parts: frozenset[str
         _damage(site, not_(_holds(site, header, require)), node, "invalid")
     if header.extent is not None:
         extent = value(site, header.extent, (P, header)).host()
-        broken = either((extent < SIZE, AT + extent > LIMIT))
+        broken = either((extent < SIZE, extent > LIMIT - AT))  # a sum could wrap
         _damage(site, broken, node, "length", "partial" if part else "malformed")
         w.set(LIMIT, AT + extent)
     if header.reach is not None and _reaches(site, node):
         reach = value(site, header.reach, (P, header)).host()
         with w.unless(FRAGMENTED):
-            _damage(site, either((reach < SIZE, AT + reach > LIMIT)), node, "length")
+            _damage(site, either((reach < SIZE, reach > LIMIT - AT)), node, "length")
             w.set(LIMIT, AT + reach)
     _remember(site, node)
     _leave(site, node, parts)

@@ -948,7 +948,7 @@ node_outer:
 		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
 	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
 		STOP(malformed, EVENT_MALFORMED_OUTER_INVALID);
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
+	if (unlikely(load_be16(p, 2) < size || load_be16(p, 2) > limit - at))
 		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->outer_at = at;
@@ -992,7 +992,7 @@ node_user:
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (unlikely(!((load8(p, 0) & 0xf) >= 5)))
 		STOP(malformed, EVENT_MALFORMED_USER_INVALID);
-	if (unlikely(load_be16(p, 2) < size || at + load_be16(p, 2) > limit))
+	if (unlikely(load_be16(p, 2) < size || load_be16(p, 2) > limit - at))
 		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->user_at = at;
