@@ -187,10 +187,7 @@ def _state(s: m.State) -> tuple[str, ...]:
 
 def _updated(p: m.Pipeline) -> Iterator[Piece]:
     """Which states lose updates where packets are on several CPUs at once."""
-    found = dict.fromkeys(
-        (lost.slot.state if isinstance(lost, m.Update) else lost.state, stage.name)
-        for stage, lost in updates(p.stages)
-    )
+    found = dict.fromkeys((lost.state, lost.stage) for lost in updates(p.stages))
     for state, stage in found:
         yield Paragraph(
             f"`{stage}` writes into `{state}` what follows from the value before: where two CPUs "

@@ -67,7 +67,7 @@ def run_packet_tests(
     if untried == len(cases):
         say("nothing was tested")
     if coverage:
-        say("\n".join(interpreted.coverage.summary()))
+        say("\n".join(interpreted.coverage().summary()))
     return not failed and untried < len(cases)
 
 

@@ -148,7 +148,7 @@ struct control {
 	u64 epoch; /* the last committed transaction; cells compare its low 16 bits */
 	u64 default_verdict; /* enum xdp_action */
 	u64 writer[5]; /* the control plane's own notes */
-	u64 seed; /* of the hash of keys that packets bring: whoever knows it fills a set at will */
+	u64 seed; /* of the hash of keys that packets bring; secret, or a sender could choose keys of one set */
 	/* In front of `local` and `local6`, as a hash costs a tenth of a packet's time: a bit for each hash of
 	 * an address, set if the host has no address of that hash. All 0: nothing is known. */
 	u64 not_local[64];

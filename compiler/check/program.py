@@ -213,7 +213,7 @@ class _PipelineChecker:
             if i == len(order) - 1 and not body.ends:
                 self.end(program, stage, state)
         unused(program, declared, order, self.found)
-        for _, lost in updates(made):
+        for lost in updates(made):
             self.found.add(_lost_update(lost))
         return tuple(made)
 
@@ -292,12 +292,10 @@ def _parser_first(span: Span) -> Diagnostic:
 
 
 def _lost_update(lost: Lost) -> Diagnostic:
-    state = lost.slot.state if isinstance(lost, model.Update) else lost.state
-    slot = lost.slot.slot if isinstance(lost, model.Update) else "SLOT"
     return error(
         "H0316",
-        f"of two packets at once, one may lose its update of `{state}`",
+        f"of two packets at once, one may lose its update of `{lost.state}`",
         (lost.span, "another CPU may have changed the entry since this packet read it"),
-        help=f"change the slot in place, in one step: `{state}.{slot} += 1`",
+        help=f"change the slot in place, in one step: `{lost.state}.{lost.slot or 'SLOT'} += 1`",
         severity="warning",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
@@ -17,8 +18,15 @@ from .stage_names import StageNames
 from .stage_program import Program
 from .values import KINDS, WIDEST, Value, fits
 
-#: What may lose an update.
-Lost = model.Remember | model.Update
+
+class Lost(NamedTuple):
+    """What may lose an update. `slot`: the only one that it writes, else empty."""
+
+    stage: str
+    state: str
+    slot: str
+    span: Span
+
 
 _DECLARE = "declare it: `state NAME [CAPACITY] {…}`"
 
@@ -139,7 +147,7 @@ def _fitting(
     return value.expr if fits(value, slot.width, slot.kind, what, where, program.found) else None
 
 
-def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, Lost]]:
+def updates(stages: Sequence[model.Stage]) -> Iterator[Lost]:
     """Where an entry is remembered, or a slot is set, from what was recalled of it: read, modify,
     write, which are several steps."""
     every = [part for stage in stages for part in walk(stage.body)]
@@ -150,12 +158,12 @@ def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, Lost]]
         for part in walk(stage.body):
             if isinstance(part, model.Update) and part.operator == "=":
                 if part.slot in _read_in((part.value,), named):
-                    yield stage, part
+                    yield Lost(stage.name, part.slot.state, part.slot.slot, part.span)
             elif isinstance(part, model.Remember) and part.state in sizes:
                 key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
                 read = {each.state for each in _read_in(values, named)}
                 if part.state in read and (part.state, key) in recalled:
-                    yield stage, part
+                    yield Lost(stage.name, part.state, "", part.span)
 
 
 def _read_in(

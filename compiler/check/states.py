@@ -98,12 +98,13 @@ def in_place(
     states: Iterable[model.State], stages: Sequence[model.Stage]
 ) -> tuple[model.State, ...]:
     """The states, knowing whether packets change entries where they are."""
-    changed = {part.state for part in walk(stages) if isinstance(part, model.Forget)}
-    changed |= {
-        part.slot.state for part in walk(stages) if isinstance(part, model.Update | model.Exchange)
-    }
-    asked = (part for part in walk(stages) if isinstance(part, model.Remember))
-    changed |= {part.state for part in asked if part.if_absent}
+    changed = set[str]()
+    for part in walk(stages):
+        match part:
+            case model.Forget(state) | model.Remember(state, if_absent=True):
+                changed.add(state)
+            case model.Update(slot) | model.Exchange(slot):
+                changed.add(slot.state)
     return tuple(
         replace(s, in_place=bool(s.name in changed or s.idle or s.lifetime)) for s in states
     )

@@ -59,14 +59,17 @@ class Backend(Protocol):
 
 
 class Interpreted:
-    """The reference interpreter as a backend. `coverage`: what packets have come to."""
+    """The reference interpreter as a backend."""
 
     name = "interpreter"
     shortest, longest = 0, 1 << 17
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline, self._reached = pipeline, Reached()
-        self.coverage = Coverage(pipeline, self._reached)
+
+    def coverage(self) -> Coverage:
+        """What packets have come to so far."""
+        return Coverage(self._pipeline, self._reached)
 
     @contextmanager
     def prepare(self, case: Case) -> Iterator[Run]:
