@@ -48,6 +48,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         doc=pipeline.doc,
         anatomy=anatomy_of(pipeline),
         layout=m.LAYOUT,
+        events=unit.ring,
         counts=row_of_counts(t.manifest for t in unit.tables),
         flows=flow_size(t.manifest for t in unit.tables) if unit.target != "nfp" else 0,
     )

@@ -37,7 +37,7 @@ constant : 'const' name '=' set ;
 
 pipeline : 'pipeline' name '{' declaration* '}' ;
 
-declaration : constant | ports | graph | element | rule_ | state | fallback | action | stage | hook | run ;
+declaration : constant | ports | graph | element | rule_ | state | event | fallback | action | stage | hook | run ;
 
 ports : 'ports' names ;
 
@@ -77,6 +77,10 @@ stateClause : ('match' | 'gives') slot (',' slot)* | 'ages' number 'idle'? ;
 
 slot : name ':' name ;
 
+event
+    : 'event' name '{' (slot (',' slot)*)? '}' ('limit' number 'per' name (',' number 'by' names)?)?
+    ;
+
 fallback : 'default' verdict ;
 
 action : 'action' name '(' name ')' block ;
@@ -110,6 +114,7 @@ statement
     | 'bridge' path
     | 'queue' sum
     | 'count' name
+    | 'emit' name '{' (assign (',' assign)*)? '}'
     | verdict
     | statementName ('(' name ')' | ('[' place ']')? ('.' step)* becomes sum)
     ;
@@ -202,37 +207,37 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'from' | 'header' | 'icmp' | 'idle' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'per' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 

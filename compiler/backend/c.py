@@ -212,7 +212,7 @@ def _is_call(s: n.Statement) -> bool:
 
 #: What stands alone behind a test: a line of C.
 _SINGLE = (
-    n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Verdict, n.Return, n.Internal, n.Goto,
+    n.Set, n.Store, n.Do, n.Count, n.CountRule, n.Emit, n.Verdict, n.Return, n.Internal, n.Goto,
     n.Next, n.Stop, EndsAs,
 )  # fmt: skip
 
@@ -239,6 +239,8 @@ def _simple(s: n.Statement) -> str:
             return f"{text_of(call)};"
         case n.Count(event):
             return f"count_event({text_of(event)});"
+        case n.Emit(event, record):
+            return f"raise_{event}({text_of(record)});"
         case n.CountRule(table, cell, length):
             return f"{table}_count({text_of(cell)}, {text_of(length)});"
         case EndsAs(event, action):

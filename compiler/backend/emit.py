@@ -15,19 +15,23 @@ from ...lang.contract.manifest.manifest import (
     MOST_BUCKETS,
     QUEUES,
     SEEN,
+    SOURCES,
     STATE_LINES,
     VECTOR_KEYS,
     Counter,
+    EventKind,
     RuleKind,
     State,
 )
 from ...lang.contract.trace import schema as trace
 from ..ir.expr import Event, TableCall
 from ..ir.names import constant_name, symbols
-from ..ir.nodes import Block, Function
+from ..ir.nodes import Block, Emit, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import counted_in, ends, expressions, looked_up_in, may_end, tables_of
+from ..ir.walk import counted_in, ends, expressions, looked_up_in, may_end, statements, tables_of
+from ..lower.events import EMITTING
 from ..lower.lookup import ARGUMENTS_MOST
+from ..tables.event_records import first_bucket, source_words
 from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import flow_size, member_name, row_of_counts
 from ..targets.targets import TARGETS
@@ -72,6 +76,10 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             members={s.name: members(s) for s in unit.states},
             same={s.name: _same(s) for s in unit.states},
             state_lines=STATE_LINES,
+            raised=raised(unit),
+            source_words=source_words,
+            sources=SOURCES,
+            number_of_sources=partial(first_bucket, unit.ring),
             **changes_of(unit),
             nodes={f"{n.name}_at": n for n in unit.nodes},
             arguments=arguments,
@@ -108,7 +116,16 @@ def _counted(unit: Unit) -> list[Counter]:
     every = (x for f in unit.functions for x in expressions(f.body))
     named = {x.index for x in every if isinstance(x, Event)}
     always = _ALWAYS | {("evicted", s.name) for s in unit.states}
+    always |= {(what, kind.name) for _, kind in raised(unit) for what in EMITTING}
     return [c for c in unit.counters if c.index in named or (c.group, c.reason) in always]
+
+
+def raised(unit: Unit) -> list[tuple[int, EventKind]]:
+    """The events that some function emits, each with its number."""
+    every = (s for f in unit.functions for s in statements(f.body))
+    names = {s.event for s in every if isinstance(s, Emit)}
+    kinds = unit.ring.kinds if unit.ring else ()
+    return [(i, kind) for i, kind in enumerate(kinds) if kind.name in names]
 
 
 def about(unit: Unit, program: Program, size: int | None) -> str:

@@ -13,6 +13,7 @@ from . import errors
 from .edges import CheckedGraph, check_graph
 from .edit_limits import limits
 from .elements import Elements
+from .events import collect_events
 from .flow import Scope, State, at_arrival, unbind
 from .headers import CheckedHeader, check_header
 from .hooks import HOOKS, check_hooks
@@ -89,6 +90,7 @@ class _PipelineChecker:
         elements = Elements(self.all(tree.InformationElement), kinds, self.found)
         rules = Rules(kinds, elements, checked, self.found)
         states = collect_states(self.all(tree.State), kinds, checked, self.found)
+        events = collect_events(self.all(tree.Event), kinds, self.found)
         hooks = check_hooks(self.all(tree.Hook), checked, self.found)
         default = self.default()
         program = Program(
@@ -96,6 +98,7 @@ class _PipelineChecker:
             elements=elements,
             rules=rules,
             states=states,
+            events=events,
             actions=self.actions(rules),
             roles=roles,
             hooks=hooks,
@@ -113,6 +116,7 @@ class _PipelineChecker:
             elements=tuple(elements.known.values()),
             rules=finish_rules(program),
             states=in_place(states.values(), stages),
+            emits=tuple(events.values()),
             stages=stages,
             default=default,
             hooks={**HOOKS, **said},  # type: ignore[dict-item]

@@ -24,6 +24,7 @@ class Program:
     elements: Elements
     rules: Rules
     states: dict[str, model.State]
+    events: dict[str, model.EventKind]
     actions: dict[str, tree.Action]
     roles: tuple[str, ...]
     hooks: dict[model.Event, model.Verdict | None]

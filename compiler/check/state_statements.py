@@ -213,7 +213,7 @@ def _values(
             program.report(errors.declared_twice("the value of", name, first))
         elif value is None:
             continue
-        elif slot.port != _is_port(value.expr):
+        elif slot.port != is_port(value.expr):
             program.report(_not_of_port(each.value.span, slot.name, slot.port, table.span))
         elif fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found):
             given[slot.name] = value.expr
@@ -223,7 +223,8 @@ def _values(
     return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
 
 
-def _is_port(expr: model.Expr) -> bool:
+def is_port(expr: model.Expr) -> bool:
+    """Whether it is a port's number."""
     return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
 
 

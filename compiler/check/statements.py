@@ -13,6 +13,7 @@ from .actions import apply
 from .asked import if_done, if_found
 from .changes import Changed
 from .conditions import narrow
+from .events import emit
 from .flow import Change, Scope, State, bind, unbind, without
 from .lets import known_behind, let
 from .lookups import choose, find, leads_to
@@ -158,6 +159,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return let(program, written, state, scope)
         case tree.Count():
             return Changed(model.Counted(written.reason.text, written.span), state)
+        case tree.Emit():
+            return emit(program, written, state, scope)
         case tree.Verdict():
             return ways_out.verdict(program, written, state)
         case tree.Apply():

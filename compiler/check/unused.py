@@ -30,7 +30,7 @@ def unused_imports(
 
 
 def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
-    """Headers, elements, rule kinds and states of which nothing makes use; said where nothing else
+    """Headers, elements, rule kinds, states and events of which nothing makes use; said where nothing else
     is wrong."""
     if found.errors:
         return
@@ -60,6 +60,9 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
             case tree.State() if each.name.text not in asked:
                 help = f"`remember {each.name.text}(…)` and `recall` it in a stage"
                 found.add(_never_used(each.name, "the state", help))
+            case tree.Event() if each.name.text not in asked:
+                help = f"emit it in a stage: `emit {each.name.text} {{ … }}`"
+                found.add(_never_used(each.name, "the event", help))
 
 
 def unused(

@@ -23,6 +23,7 @@ def decodings(pipeline: Pipeline) -> Iterator[Pipeline]:
             rules=(),
             elements=(),
             states=(),
+            emits=(),
             stages=(Stage("decode_probe", body, span=pipeline.span),),
             default="pass",
             hooks={"tiny_fragment": "continue"},

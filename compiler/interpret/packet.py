@@ -10,7 +10,8 @@ from typing import NoReturn
 
 from ...lang.contract.rules.spread import slot, spread_slots
 from ...lang.contract.trace.steps import Step, TracedValue, What
-from ...lang.contract.world.environment import Environment, Outcome, Rules
+from ...lang.contract.world.emitted import identity, limits_of
+from ...lang.contract.world.environment import Emitted, Environment, Outcome, Rules
 from ...lang.contract.world.states import States
 from ..model import (
     Append,
@@ -20,11 +21,14 @@ from ..model import (
     Choose,
     ClampMss,
     Counted,
+    Emit,
     Event,
     Exchange,
+    Expr,
     Find,
     Forget,
     Forward,
+    Identity,
     If,
     IfGives,
     Inline,
@@ -86,6 +90,8 @@ class Interpreter:
             self._parser.tunnels(arrival.role),
             missing,
         )
+        if not self.environment.limits_events:
+            self.states.fill_buckets()
         self.states.begin()
         try:
             return run.outcome()
@@ -111,6 +117,7 @@ class _Run(OnStates):
                 self.parsed.nodes,
                 tuple(self.trace),
                 self.queue if done.verdict == "pass" else None,
+                tuple(self.emitted),
             )
 
     def _go(self) -> NoReturn:
@@ -185,10 +192,26 @@ class _Run(OnStates):
                 self.step("queue", "queue", TracedValue("queue", self.queue))
             case Counted():
                 self.event("count", s.reason)
+            case Emit():
+                self._emit(s)
             case Verdict():
                 self._verdict(s.verdict)
             case Inline():
                 self._block(s.body)
+
+    def _emit(self, s: Emit) -> None:
+        kind = self.pipeline.event(s.event)
+        values = tuple(self._told(value) for value in s.values)
+        within = self.states.may_emit(limits_of(kind, values))
+        self.event("emitted" if within else "suppressed", s.event)
+        if within:
+            self.emitted.append(Emitted(s.event, values))
+
+    def _told(self, value: Expr | Identity) -> int:
+        if isinstance(value, Identity):
+            rule = self.rule(value.binding)
+            return identity(rule.sequence, rule.id)
+        return self.value(value)
 
     def _index(self, target: Packet | Item) -> int:
         """Of the element of an array that is changed; 0 of a field."""

@@ -8,7 +8,14 @@ from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
 from ...lang.contract.trace.steps import Bound, Step, TracedValue, What
-from ...lang.contract.world.environment import Environment, Fate, Port, Rules, is_group
+from ...lang.contract.world.environment import (
+    Emitted,
+    Environment,
+    Fate,
+    Port,
+    Rules,
+    is_group,
+)
 from ...lang.contract.world.states import States
 from ..model import (
     Arrival,
@@ -86,6 +93,7 @@ class Scope:
         self.ports: dict[str, int] = {}
         self.events: list[tuple[str, str]] = []
         self.counted: list[tuple[str, int]] = []
+        self.emitted: list[Emitted] = []
         self.trace: list[Step] = []
 
     # ---- account ----------------------------------------------------------------------------

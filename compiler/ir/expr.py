@@ -295,10 +295,11 @@ class TableCall(Expr):
     """What a rule kind's table is asked. `find`: cell (upper half) and slot of the best rule for an
     epoch and a key; on a card, the entry for a key. `slot_of`, `at`: slot and record of a cell for
     an epoch. `fetch`: nothing but that the rule of a cell is in the CPU's cache soon, if it has the
-    number of another cell, that of the rule which refers to it."""
+    number of another cell, that of the rule which refers to it. `sequence_of`, `id_of`: of the rule
+    that is in a slot."""
 
     table: str
-    what: Literal["find", "slot_of", "at", "fetch"]
+    what: Literal["find", "slot_of", "at", "fetch", "sequence_of", "id_of"]
     arguments: tuple[Expr, ...]
     type: Type
 

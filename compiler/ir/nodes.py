@@ -119,6 +119,15 @@ class Count(Statement):
     span: Span | None = None
 
 
+class Emit(Statement):
+    """The event of this name, of which `record` is an array: the fields as they lie in the ring,
+    zeros in front of them and between. Written if the limits allow it and there is room."""
+
+    event: str
+    record: Expr
+    span: Span | None = None
+
+
 class CountRule(Statement):
     """One more packet, of so many bytes, by the rule of a cell; `sized`: by its size as well."""
 

@@ -102,6 +102,8 @@ def _simple(s: n.Statement) -> str:
         case n.CountRule(table, cell, length, sized):
             by = " by size" if sized else ""
             return f"count {table} {print_expr(cell)}, {print_expr(length)} bytes{by}"
+        case n.Emit(event, record):
+            return f"emit {event} {print_expr(record)}"
         case n.Verdict(_, action):
             return f"verdict {action}"
         case n.Return(value):

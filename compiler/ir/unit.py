@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from ...lang.contract.manifest.manifest import Counter, State
+from ...lang.contract.manifest.manifest import Counter, EventRing, State
 from ...lang.contract.trace.schema import Node, Point, places
 from ...lang.text.frozen import Frozen
 from ..model import Graph
@@ -83,6 +83,7 @@ class Unit(Frozen):
     asks_local: tuple[
         str, ...
     ] = ()  # kinds of addresses that are asked whether they are the host's
+    ring: EventRing | None = None  # of the events that packets raise
     replies: bool = False  # it sends errors, ICMP or others
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size

@@ -21,10 +21,12 @@ from ..tables.layout import Table
 
 
 class Binding(Frozen):
-    """A bound rule: the pointer to its record, and its kind."""
+    """A bound rule: the pointer to its record, its kind, and the number of its cell, which is known
+    in this program."""
 
     record: Expr
     rule: str
+    cell: Expr = ZERO
 
 
 @dataclass(kw_only=True)
@@ -41,6 +43,7 @@ class LoweringContext(Context):
     names: Names = field(default_factory=Names)
     helpers: dict[str, Helper] = field(default_factory=dict)
     states: dict[str, m.State] = field(default_factory=dict)
+    emits: dict[str, m.EventKind] = field(default_factory=dict)
     tested: frozenset[str] = frozenset()
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> LoweringContext:

@@ -13,6 +13,7 @@ VERDICTS = ("pass", "drop", "redirect", "tx")
 MALFORMED = ("truncated", "length", "invalid")
 HOOKS: tuple[Event, ...] = get_args(Event)
 DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
+EMITTING = ("emitted", "suppressed", "unwritten")  # over its limit; no room in the ring
 KEPT = ("link-layer group", "link-local")  # what `forward` does not; dropped out of a tunnel
 
 
@@ -30,6 +31,7 @@ def events_of(pipeline: Pipeline) -> Events:
     ]
     reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
     names += [("count", reason) for reason in dict.fromkeys(reasons)]
+    names += [(what, e.name) for e in pipeline.emits for what in EMITTING]
     if limits_errors(pipeline):
         names.append(("drop", "icmp limit"))
     if any(isinstance(part, Pop) for part in walk(pipeline.stages)):

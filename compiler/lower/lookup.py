@@ -87,7 +87,7 @@ def bind(
     site: LoweringContext, rule: str, record: Expr, cell: Expr, name: str | None = None
 ) -> None:
     """From here on the rule is bound (under its kind's name or another); it is counted once."""
-    site.bindings[name or rule] = Binding(record, rule)
+    site.bindings[name or rule] = Binding(record, rule, cell)
     trace.rule(site, rule, name or rule, cell)
     table = site.tables[rule]
     _fetch_given(site, table, record, cell)

@@ -17,6 +17,7 @@ from ..model import (
     ClampMss,
     Counted,
     DecodeProbe,
+    Emit,
     Exchange,
     Find,
     Forget,
@@ -43,6 +44,7 @@ from .changes import append, assign, bridge, finish, forward, push
 from .conditions import condition, present_if
 from .context import LoweringContext, known_as
 from .decode_probe import probe
+from .emits import emit
 from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
 from .states import exchange, forget, recall, remember, update
 from .values import local_state, value
@@ -113,6 +115,9 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
             trace.queue(site)
         case Counted(reason):
             site.writer.count(site.events("count", reason))
+        case Emit():
+            with site.writer.block(f"emit_{s.event}"):
+                emit(site, s)
         case Verdict(verdict):
             finish(site, verdict)
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...lang.contract.manifest.manifest import State
+from ...lang.contract.manifest.manifest import EventRing, State
 from ..headers.outline import Outline, untouched
 from ..ir.builder import Builder
 from ..ir.events import Events
@@ -14,11 +14,13 @@ from ..ir.nodes import Function
 from ..ir.unit import Member, NodeState, Program, Record, Unit
 from ..model import Choose, DecodeProbe, Find, Header, Pipeline, Stage
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
+from ..tables.event_records import event_ring
 from ..tables.layout import Table, states, tables
 from ..tables.offloaded import offloaded
 from . import trace
 from .context import Binding, LoweringContext, rule_record
 from .decode_probe import places
+from .emits import laid_out
 from .events import events_of
 from .parser import lower_parser
 from .reads import asks_local, limits_errors, reads, steers, walk
@@ -40,12 +42,12 @@ def lower(
         join, laid_out = "fused", offloaded(laid_out)
     by_name = {t.rule.name: t for t in laid_out}
     remembered = states(pipeline)
-    events = events_of(pipeline)
+    events, ring = events_of(pipeline), event_ring(pipeline)
     functions: list[Function] = []
     names = Names()
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
-        functions += _role(pipeline, role, by_name, laid, events, target, names)
+        functions += _role(pipeline, role, by_name, laid, ring, events, target, names)
     ways = {role: _sized_ways(pipeline, role) for role in pipeline.roles}
     return Unit(
         name=pipeline.name,
@@ -61,6 +63,7 @@ def lower(
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join, ways, names)),
         counters=events.counters,
+        ring=ring,
         graph=pipeline.graph,
         hooks=tuple(pipeline.hooks.items()),
         replies=limits_errors(pipeline),
@@ -90,6 +93,7 @@ def _role(
     role: str,
     by_name: dict[str, Table],
     remembered: dict[str, State],
+    ring: EventRing | None,
     events: Events,
     target: Target,
     names: Names,
@@ -113,6 +117,7 @@ def _role(
         outline=untouched(pipeline.graph, role),
         bindings=bindings,
         states=remembered,
+        emits=laid_out(ring.kinds if ring else ()),
         steers=steers(pipeline),
         card=target == "nfp",
         names=names,

@@ -8,7 +8,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .graph import Graph
 from .statements import Block
-from .tables import Element, RuleKind, State
+from .tables import Element, EventKind, RuleKind, State
 
 
 class Stage(Frozen):
@@ -34,6 +34,7 @@ class Pipeline(Frozen):
     elements: tuple[Element, ...]
     rules: tuple[RuleKind, ...]
     states: tuple[State, ...]
+    emits: tuple[EventKind, ...]
     stages: tuple[Stage, ...]
     default: Literal["pass", "drop"]
     hooks: dict[Event, Hook]
@@ -50,6 +51,9 @@ class Pipeline(Frozen):
 
     def element(self, name: str) -> Element:
         return next(e for e in self.elements if e.name == name)
+
+    def event(self, name: str) -> EventKind:
+        return next(e for e in self.emits if e.name == name)
 
     def state(self, name: str) -> State:
         return next(s for s in self.states if s.name == name)

@@ -240,6 +240,22 @@ class Counted(Frozen):
     span: Span
 
 
+class Identity(Frozen):
+    """Which rule is bound: its id, and the number that no other rule ever has."""
+
+    binding: str
+    rule: str
+
+
+class Emit(Frozen):
+    """A record of the event, with a value for each of its fields, is written for whoever reads
+    them, if its limits allow it and there is room."""
+
+    event: str
+    values: tuple[Expr | Identity, ...]
+    span: Span
+
+
 class Verdict(Frozen):
     verdict: Literal["pass", "drop", "default", "send back", "reply icmp", "continue"]
     span: Span
@@ -285,6 +301,7 @@ Statement = (
     | Let
     | Queue
     | Counted
+    | Emit
     | Verdict
     | Inline
     | DecodeProbe

@@ -100,6 +100,29 @@ class Slot(Frozen):
     port: bool = False
 
 
+class EventField(Frozen):
+    """`port`: a port's number. `rule`: it says which rule of this kind, by id and sequence."""
+
+    name: str
+    width: int
+    kind: Kind
+    port: bool = False
+    rule: str = ""
+
+
+class EventKind(Frozen):
+    """What packets tell of. `rate`: records a second, and `each`: of each source (0: any number);
+    sources are told apart by the fields `by`."""
+
+    name: str
+    fields: tuple[EventField, ...]
+    rate: int
+    each: int = 0
+    by: tuple[str, ...] = ()
+    doc: str = ""
+    span: Span = NOWHERE
+
+
 class State(Frozen):
     """A table that packets write: the least recently used entry gives way to a new one. `ages`:
     seconds after which an entry is not recalled (0: never), or `lifetime`: the slot that says them;

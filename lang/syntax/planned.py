@@ -21,13 +21,10 @@ class Planned(Frozen):
 
 _METERED = "`counts packets, bytes` of a rule measures; a controller may then change what it gives"
 _COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
-_EVENTS = "`count NAME` counts; `helioctl show` lists what `remember` left in a state"
 
 PLANNED = {
     "ages": Planned(("clause",), "rules do not age yet",
                     "a controller deletes rules; entries of a `state` age"),
-    "emit": Planned((), "packets raise no events yet", _EVENTS),
-    "event": Planned((), "packets raise no events yet", _EVENTS),
     "flood": Planned((), "packets are not copied yet", _COPIES),
     "meter": Planned(("condition",), "there are no meters yet",
                      _METERED),

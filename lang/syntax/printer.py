@@ -175,6 +175,8 @@ class _Printer(Statements):
             self.rule(node)
         elif isinstance(node, tree.State):
             self.state(node)
+        elif isinstance(node, tree.Event):
+            self.event(node)
         elif isinstance(node, tree.Default):
             self.write(f"default {node.verdict.verdict}", end)
         elif isinstance(node, tree.Action):
@@ -244,6 +246,30 @@ class _Printer(Statements):
                 text = f"{clause.word} {', '.join(slots)}"
             self.line(clause, 2, text)
         self.close(node, 1)
+
+
+    def event(self, node: tree.Event) -> None:
+        """Its fields in a line, or each in its own, as in the source."""
+        fields = [(f, f"{f.name.text} : {f.type.text}") for f in node.fields]
+        closed = fields[-1][0].span.end if fields else node.name.span.end
+        if not self.broken(node.name.span.end, closed):
+            inside = f"{{ {', '.join(text for _, text in fields)} }}" if fields else "{}"
+            self.write(f"event {node.name.text} {inside}{_limit(node.limit)}", node.span.end)
+            return
+        self.write(f"event {node.name.text} {{", node.name.span.end)
+        names = width(f.name.text for f in node.fields)
+        for field, _ in fields:
+            comma = "" if field is node.fields[-1] else ","
+            self.line(field, 2, f"{field.name.text:<{names}} : {field.type.text}{comma}")
+        self.begin(1, closed)
+        self.write(f"}}{_limit(node.limit)}", node.span.end)
+
+
+def _limit(node: tree.Limit | None) -> str:
+    if node is None:
+        return ""
+    each = f", {node.each.text} by {print_expr.names(node.by)}" if node.each else ""
+    return f" limit {node.most.text} per {node.per.text}{each}"
 
 
 def _flags(node: tree.Group) -> str:

@@ -85,6 +85,9 @@ class Statements:
             return self._inline_else(text, node.otherwise)
         if isinstance(node, _LOOK_UPS):
             return self._inline_else(_lookup(node), node.otherwise)
+        if isinstance(node, tree.Emit) and node.fields:
+            if self.broken(node.event.span.end, node.fields[-1].span.end):
+                return None
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
         if isinstance(node, tree.Push | tree.Append):
@@ -124,6 +127,8 @@ class Statements:
             self.match_on(node, depth)
         elif isinstance(node, tree.Push | tree.Append):
             self.push(node, depth)
+        elif isinstance(node, tree.Emit):
+            self.emit(node, depth)
 
     def otherwise(self, node: tree.Block | None, depth: int) -> None:
         if node is None:
@@ -160,6 +165,19 @@ class Statements:
             self.close(element, depth)
         if place:
             self.write(place, node.span.end)
+
+    def emit(self, node: tree.Emit, depth: int) -> None:
+        """Each field in a line of its own."""
+        self.write(f"emit {node.event.text} {{", node.event.span.end)
+        for field in node.fields:
+            comma = "" if field is node.fields[-1] else ","
+            self.line(field, depth + 1, print_expr.assign(field) + comma)
+        self.close(node, depth)
+
+
+def _emitted(node: tree.Emit) -> str:
+    inside = f"{{ {', '.join(map(print_expr.assign, node.fields))} }}" if node.fields else "{}"
+    return f"emit {node.event.text} {inside}"
 
 
 def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
@@ -220,6 +238,8 @@ def _simple(node: tree.Statement) -> str:
         return f"queue {print_expr.expr(node.number)}"
     if isinstance(node, tree.Count):
         return f"count {node.reason.text}"
+    if isinstance(node, tree.Emit):
+        return _emitted(node)
     if isinstance(node, tree.Forward):
         return f"forward {node.port.text} via {node.via.text}"
     if isinstance(node, tree.Apply):

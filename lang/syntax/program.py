@@ -252,6 +252,21 @@ class _Builder(StatementBuilder):
         name, _, type_ = context.children
         return tree.Slot(self.span(context), self.name(name), self.name(type_))
 
+    def decl_event(self, context: Context, children: list[Any], span: Span) -> tree.Event:
+        doc = self.doc(context)
+        end = next(i for i, c in enumerate(children) if is_token(c, "}"))
+        fields = tuple(self.slot(c) for c in children[3:end:2])
+        limit = self.limit(children[end + 2 :]) if children[end + 1 :] else None
+        return tree.Event(span, self.name(children[1]), fields, limit, doc)
+
+    def limit(self, children: list[Any]) -> tree.Limit:
+        """What stands behind the word."""
+        most, _, per, *of_each = children
+        each = self.number(of_each[1]) if of_each else None
+        by = self.names(of_each[3].children) if of_each else ()
+        last = of_each[3] if of_each else per
+        return tree.Limit(self.between(most, last), self.number(most), self.name(per), each, by)
+
     def decl_default(self, context: Context, children: list[Any], span: Span) -> tree.Default:
         return tree.Default(span, self.verdict(children[1]))
 

@@ -221,6 +221,10 @@ class StatementBuilder(ExpressionBuilder):
     def stmt_count(self, children: list[Any], span: Span) -> tree.Count:
         return tree.Count(span, self.name(children[1]))
 
+    def stmt_emit(self, children: list[Any], span: Span) -> tree.Emit:
+        fields = tuple(self.assign(c) for c in children[3:-1:2])
+        return tree.Emit(span, self.name(children[1]), fields)
+
     def stmt_forward(self, children: list[Any], span: Span) -> tree.Forward:
         return tree.Forward(span, self.path(children[1]), self.dotted(children[3]))
 

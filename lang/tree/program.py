@@ -8,7 +8,7 @@ from .expressions import Name, Node, Path, Range
 from .graph import Edge
 from .headers import Header
 from .statements import Block, Verdict
-from .tables import InformationElement, Rule, State
+from .tables import Event, InformationElement, Rule, State
 
 
 class Constant(Node):
@@ -70,6 +70,7 @@ Declaration = (
     | InformationElement
     | Rule
     | State
+    | Event
     | Default
     | Action
     | Stage

@@ -178,6 +178,13 @@ class Count(Node):
     reason: Name
 
 
+class Emit(Node):
+    """`emit SCAN { src = user.src, port = tcp.dst }`."""
+
+    event: Name
+    fields: tuple[Assign, ...]
+
+
 class Forward(Node):
     """`forward o.interface via o.remote_ip`."""
 
@@ -220,6 +227,7 @@ Statement = (
     | Bridge
     | Queue
     | Count
+    | Emit
     | Verdict
     | Apply
 )

@@ -117,3 +117,25 @@ class State(Node):
     capacity: Number
     clauses: tuple[Slots | Ages, ...]
     doc: str = ""
+
+
+# ---- events that packets raise ---------------------------------------------------------------
+
+
+class Limit(Node):
+    """`limit 1k per second, 10 by src`: how many of an event there may be, and how many of each
+    source, which these fields tell apart."""
+
+    most: Number
+    per: Name
+    each: Number | None = None
+    by: tuple[Name, ...] = ()
+
+
+class Event(Node):
+    """`event SCAN { src : ip4, port : u16 } limit 1k per second`: what packets tell."""
+
+    name: Name
+    fields: tuple[Slot, ...]
+    limit: Limit | None
+    doc: str = ""

@@ -40,6 +40,7 @@ from ..rules.states import remove_entries
 from ..rules.transaction import Writer
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
+from .emitted_events import EmittedEvents
 
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
@@ -85,6 +86,7 @@ class PrivateRun:
             write_queues(self.maps)
             self._events = _Sums(self.maps["events"], len(self.manifest.counters))
             self.tracer = self._traced(bundle) if traced else None
+            self.emitted = self._emitted()
         except BpfError as error:
             self.close()
             raise errors.refused(errors.of_kernel(error, "run packets in the kernel")) from error
@@ -127,6 +129,8 @@ class PrivateRun:
         write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
         self.set_neighbours(environment)
         write_icmp_limit(self.maps, environment.icmp)
+        if self.emitted is not None:
+            self.emitted.limited = environment.limits_events
         self.writer.control[1] = DEFAULT_VERDICTS[environment.default or self.manifest.default]
         self.writer.next_hops = _EnvironmentNextHops(self._known_ports, environment)
         self._arrival = 0
@@ -162,6 +166,8 @@ class PrivateRun:
         `trace` only of a traced build. A counter of bytes that is not the packets' shows as an
         event ("bytes", KIND). Raises BpfError."""
         before = self._counts()
+        if self.emitted is not None:
+            self.emitted.begin()
         result = self.send(frame, port, metadata)
         verdict = fate_of(result.retval)
         egress, queue = self._read_scratch(verdict)
@@ -176,6 +182,7 @@ class PrivateRun:
             tuple(counted),
             *self._trace(),
             queue=queue,
+            emitted=self.emitted.read() if self.emitted is not None else (),
         )
 
     def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
@@ -187,6 +194,12 @@ class PrivateRun:
         tracer = self._owned.enter_context(Tracer(bundle.traced.schema, self.manifest, self.maps))
         tracer.ask(TraceFilter())
         return tracer
+
+    def _emitted(self) -> EmittedEvents | None:
+        ring = self.manifest.events
+        if ring is None or "event_ring" not in self.maps:
+            return None
+        return self._owned.enter_context(EmittedEvents(ring, self.maps))
 
     def _trace(self) -> tuple[tuple[tuple[str, int], ...], tuple[Step, ...]]:
         """Path and steps of the packet that just ran."""

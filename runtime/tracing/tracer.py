@@ -8,10 +8,10 @@ from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.trace.decode import Decoder, Recorded
 from ...lang.contract.trace.schema import Schema
 from ..kernel.handles import Map
+from ..kernel.ring import Ring
 from ..rules.counters import read_sums
 from ..rules.images import ImageCodec
 from .control import Control, TraceFilter
-from .ring import Ring
 
 
 class Tracer:

@@ -7,7 +7,8 @@ from typing import Literal, cast
 
 from ....lang.contract.manifest.manifest import Manifest
 from ....lang.contract.trace.schema import EGRESS, EVENT
-from ....lang.contract.world.environment import Environment, Fate, Outcome, Port, Rules
+from ....lang.contract.world.emitted import limits_of, values_of
+from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
 from ....lang.contract.world.states import States
 from ..expr import StateCall
 from ..nodes import Body, Function
@@ -51,6 +52,7 @@ class Machine:
         self.counters = {c.index: (c.group, c.reason) for c in unit.counters}
         self.events = {event: index for index, event in self.counters.items()}
         self.entries = Entries(unit.states, self.states)
+        self.emits = {kind.name: kind for kind in unit.ring.kinds} if unit.ring else {}
         self.scratch: Numbers = {}
         self.rooms: dict[str, Region] = {}
         self.decode_probe = Region("decode_probe", bytearray(8 * unit.probe_words))
@@ -66,6 +68,8 @@ class Machine:
         arrival = self.environment.port(port)
         if arrival is None:
             raise LookupError(f"no port {port}")
+        if not self.environment.limits_events:
+            self.states.fill_buckets()
         packet = _Packet(self, Tables(self.unit.tables, rules, self.environment), arrival, frame)
         result, program = CONTINUE, self._entry.get(arrival.role)
         while result == CONTINUE and program is not None:
@@ -102,6 +106,7 @@ class _Packet:
         self._found: dict[int, int] = {}  # nodes, and one more than where they start
         self._events: list[tuple[str, str]] = []
         self._counted: list[tuple[str, int]] = []
+        self._emitted: list[Emitted] = []
         self._egress = 0
         self._queue: int | None = None
         self._length = len(data)
@@ -119,6 +124,7 @@ class _Packet:
             path,
             steps,
             queue=self._queue if fate == "pass" else None,
+            emitted=tuple(self._emitted),
         )
 
     # ---- counters ---------------------------------------------------------------------------
@@ -140,6 +146,14 @@ class _Packet:
         if length != self._length:
             self._events.append(("bytes", rule.kind))
         self._counted.append((rule.kind, rule.sequence))
+
+    def emit(self, event: str, record: Pointer) -> None:
+        kind = self._machine.emits[event]
+        emitted = Emitted(event, values_of(kind, record.read(kind.size)))
+        within = self._machine.states.may_emit(limits_of(kind, emitted.values))
+        self.count(self._machine.events["emitted" if within else "suppressed", event])
+        if within:
+            self._emitted.append(emitted)
 
     def internal(self) -> int:
         self.count(self._machine.events["drop", "internal"])
@@ -202,6 +216,9 @@ class _Packet:
             if not words:  # too long for registers
                 return self._find(table, self.room("key", 0))
             return self._tables.find(table, words)
+        if what in ("sequence_of", "id_of"):
+            rule = self._tables.rule(table, numbers[0])
+            return 0 if rule is None else rule.sequence if what == "sequence_of" else rule.id
         if what == "at":
             return self.record(table, numbers[0])
         return numbers[0] if self._tables.rule(table, numbers[0]) else 0

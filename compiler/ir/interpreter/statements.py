@@ -30,6 +30,7 @@ class Counting(Packet, Protocol):
     def count(self, event: int) -> None: ...
     def count_verdict(self, event: int, action: int) -> int: ...
     def count_rule(self, table: str, cell: int, length: int) -> None: ...
+    def emit(self, event: str, record: Pointer) -> None: ...
     def internal(self) -> int: ...
     def trace_step(self, point: int, words: list[int]) -> None: ...
     def trace_rule(self, table: str, point: int, cell: int) -> None: ...
@@ -226,6 +227,9 @@ class Execution(Expressions):
     def _count_rule(self, s: n.CountRule) -> None:
         self.packet.count_rule(s.table, self.number(s.cell), self.number(s.length))
 
+    def _emit(self, s: n.Emit) -> None:
+        self.packet.emit(s.event, self.pointer(s.record))
+
     def _trace(self, s: n.Trace) -> None:
         self.packet.trace_step(s.number, [self.number(word) for word in s.words])
 
@@ -261,7 +265,7 @@ _STATEMENTS: dict[type[n.Statement], Callable[[Any, Any], _End]] = {
     n.AssumeNot: Execution._assume_not, n.Let: Execution._let, n.LetArray: Execution._let_array,
     n.LetStruct: Execution._let_struct, n.Set: Execution._assign, n.Store: Execution._store,
     n.Clear: Execution._clear, n.Do: Execution._do, n.Count: Execution._count,
-    n.CountRule: Execution._count_rule, n.Trace: Execution._trace,
+    n.CountRule: Execution._count_rule, n.Emit: Execution._emit, n.Trace: Execution._trace,
     n.TraceRule: Execution._trace_rule, n.TraceNode: Execution._trace_node,
     n.TraceParsed: Execution._nothing, n.Only: Execution._only,
     n.MakePointer: Execution._make_pointer, n.KnownNotNull: Execution._unplaced,

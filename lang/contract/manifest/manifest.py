@@ -52,6 +52,17 @@ INDEX_STEP = 4
 BUCKET_SIZE, BUCKET_KEYS = 32, 6
 
 
+#: Of a record of the event ring: bytes in front of its fields, bytes of all, and of a field that
+#: says which rule.
+EVENT_HEAD, EVENT_MOST, IDENTITY = 16, 128, 16
+#: Records a second of an event that says no limit; and how many sources are told apart at a time.
+EVENT_RATE, SOURCES = 1000, 4096
+#: How records of the event ring are laid out, as this release writes and reads them.
+EVENT_FORMAT = 1
+#: Bytes of the event ring.
+EVENT_RING = 1 << 20
+
+
 class Reserved(Frozen):
     """A value of an enumeration that no rule may have, and why."""
 
@@ -368,6 +379,45 @@ class State(Frozen):
         return 1 << max(0, (2 * self.capacity - 1) // STATE_LINES).bit_length()
 
 
+class EventField(Frozen):
+    """A field of an event's record: `size` bytes at `offset`, in network order. Types as in
+    `Element`, or "port" (a port's number), or "rule": u64 sequence, u32 id, in host order, of a
+    rule of the kind `rule`."""
+
+    name: str
+    type: str
+    offset: int
+    size: int
+    rule: str = ""
+
+
+class EventKind(Frozen):
+    """An event that packets raise. Its records have `size` bytes and begin with u64 `tag`, u64
+    nanoseconds of CLOCK_MONOTONIC, both in host order. `tag` is another one for each name and
+    layout: who knows several builds knows by it which of them wrote a record. `rate`: records a
+    second, and `each`: of each source (0: any number); the fields `by` tell sources apart."""
+
+    name: str
+    tag: int
+    size: int
+    fields: tuple[EventField, ...]
+    rate: int
+    each: int = 0
+    by: tuple[str, ...] = ()
+    doc: str = ""
+
+
+class EventRing(Frozen):
+    """The map `event_ring`, RINGBUF, of `size` bytes; and `event_buckets`, ARRAY mmapable, of u64:
+    the time at which a bucket of tokens will be full, one for each event, then SOURCES for each
+    event with sources. `format`: of the records, EVENT_FORMAT."""
+
+    size: int
+    buckets: int
+    format: int
+    kinds: tuple[EventKind, ...]
+
+
 class Counter(Frozen):
     """An entry of the PERCPU_ARRAY `events` (u64 each). `group` and `reason` name it:
     ("malformed", "gre: truncated"), ("verdict", "pass"), ("miss", "OVERLAY") …"""
@@ -435,6 +485,7 @@ class Manifest(Frozen):
     layout: int = 1
     counts: int = 0
     flows: int = 0
+    events: EventRing | None = None
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ..rules.rules import Rule
 from ..trace.steps import Step
@@ -50,7 +50,8 @@ class Limit:
 class Environment:
     """`local`: the host's IPv4 addresses and their directed broadcast addresses. `neighbours`: MAC
     address by port number and IPv4 address. `local6`, `neighbours6`: the same of IPv6. `default`:
-    in place of the pipeline's, if given. `icmp`: of the errors it sends; None: no limit."""
+    in place of the pipeline's, if given. `icmp`: of the errors it sends; None: no limit.
+    `limits_events`: those of events hold from packet to packet, and not within each alone."""
 
     ports: tuple[Port, ...]
     local: frozenset[int] = frozenset()
@@ -59,6 +60,7 @@ class Environment:
     local6: frozenset[int] = frozenset()
     neighbours6: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
     icmp: Limit | None = None
+    limits_events: bool = False
 
     def port(self, number: int) -> Port | None:
         return next((p for p in self.ports if p.number == number), None)
@@ -101,12 +103,21 @@ class Rules(Protocol):
         """The live rules of a kind."""
 
 
+class Emitted(NamedTuple):
+    """An event that a packet raised, and the values of its fields in the order declared; of a
+    rule: `world.emitted.identity`."""
+
+    event: str
+    values: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a frame. `frame`: as handed to the kernel or sent; None if dropped.
     `egress`: number of the port it leaves by, if it does. `events`: (group, reason) as
     docs/semantics.md names them; `counted`: (kind, sequence) of the rules that were counted;
-    `parsed`: (node, offset); `queue`: the receive queue that a packet which passes was given. A
+    `parsed`: (node, offset); `queue`: the receive queue that a packet which passes was given;
+    `emitted`: the events that it raised, in order. A
     backend that does not know them leaves `parsed` and `trace` empty."""
 
     verdict: Fate
@@ -117,3 +128,4 @@ class Outcome:
     parsed: tuple[tuple[str, int], ...] = ()
     trace: tuple[Step, ...] = ()
     queue: int | None = None
+    emitted: tuple[Emitted, ...] = ()

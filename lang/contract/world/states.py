@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .environment import Limit
@@ -33,15 +33,20 @@ class States:
         self._before: list[tuple[str, tuple[int, ...], Kept | None]] = []
         self._due_before = 0
         self._marks = 0
+        #: By event, and source: when its bucket of tokens will be full, in ns.
+        self._full: dict[tuple[object, ...], int] = {}
+        self._full_before: dict[tuple[object, ...], int] = {}
 
     def begin(self) -> None:
         """A packet begins: `undo` leads back here."""
         self._before.clear()
         self._due_before = self._due
+        self._full_before = dict(self._full)
 
     def undo(self) -> None:
         """Nothing that the packet did is left."""
         self._due = self._due_before
+        self._full = self._full_before
         for state, key, entry in reversed(self._before):
             self._entries[state].pop(key, None)
             if entry is not None:
@@ -104,3 +109,17 @@ class States:
             return False
         self._due = due + limit.interval
         return True
+
+    def may_emit(self, limits: Sequence[tuple[tuple[object, ...], int]]) -> bool:
+        """Whether one more event is within all of these limits, each with the name of its bucket
+        and so many a second; if so it counts in each."""
+        now = int(self.now * 1_000_000_000)
+        full = {bucket: max(self._full.get(bucket, 0), now) for bucket, _ in limits}
+        if any(full[bucket] - now > (rate - 1) * (10**9 // rate) for bucket, rate in limits):
+            return False
+        self._full |= {bucket: full[bucket] + 10**9 // rate for bucket, rate in limits}
+        return True
+
+    def fill_buckets(self) -> None:
+        """No event was raised yet."""
+        self._full.clear()

@@ -1,12 +1,18 @@
-"""Reads a BPF ring buffer in the memory where the kernel writes it."""
+"""Reads a BPF ring buffer in the memory where the kernel writes it.
+
+How it lies there: linux/kernel/bpf/ringbuf.c. The kernel publishes the producer's position and clears a
+record's busy bit by stores with release semantics. Python has no load that acquires: a lock that is taken between
+two loads keeps their order on every processor.
+"""
 
 from __future__ import annotations
 
 import mmap
 import select
 from collections.abc import Iterator
+from threading import Lock
 
-from ..kernel.handles import BpfError, Map
+from .handles import BpfError, Map
 
 # linux/bpf.h: what the first word of a record says beside its length.
 _BUSY, _DISCARDED = 1 << 31, 1 << 30
@@ -21,6 +27,9 @@ class Ring:
     def __init__(self, ring: Map) -> None:
         """`ring` stays the caller's. Raises BpfError."""
         self._size = ring.spec.max_entries
+        self._fence = Lock()
+        #: Bytes that were left unread as no record can lie so: who wrote them was not the kernel.
+        self.damaged = 0
         try:
             # a page that the reader writes; one that the kernel writes, and the data, twice, so
             # that a record at the end goes on behind it
@@ -40,17 +49,29 @@ class Ring:
         """Until there is a record, or so long."""
         self._poll.poll(seconds * 1000)
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that are there and not read."""
+        return self._produced[0] - self._position[0]
+
     def records(self) -> Iterator[bytes]:
         """The records that are there now; each is freed when the next one is requested."""
-        while (at := self._position[0]) < self._produced[0]:
-            start = _PAGE + at % self._size
+        while (at := self._position[0]) < (end := self._produced[0]):
+            with self._fence:
+                start = _PAGE + at % self._size
             head = int.from_bytes(self._memory[start : start + 4], "little")
             if head & _BUSY:
                 return
-            length = head & _LENGTH
+            with self._fence:
+                length = head & _LENGTH
+            behind = at + (_HEAD + length + 7) // 8 * 8
+            if behind > end or end - at > self._size:
+                self.damaged += end - at
+                self._position[0] = end
+                return
             if not head & _DISCARDED:
                 yield self._memory[start + _HEAD : start + _HEAD + length]
-            self._position[0] = at + (_HEAD + length + 7) // 8 * 8
+            self._position[0] = behind
 
     def close(self) -> None:
         """May be called again."""

@@ -1,0 +1,108 @@
+"""Records of events that packets raised: what stands in them, and how that is written."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from ...text.literals import shown_address
+from ..manifest.manifest import EVENT_HEAD, EventField, EventKind
+from .environment import Emitted
+
+_HEAD = struct.Struct("<QQ")
+_IDENTITY = struct.Struct("<QI")
+#: Bits of a rule's id, below its sequence.
+ID_BITS = 32
+
+
+class Unreadable(Exception):
+    """A record that no known build wrote, or not whole."""
+
+
+class _Field(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class Limited(Protocol):
+    """An event, as the compiler or the manifest has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fields(self) -> Sequence[_Field]: ...
+    @property
+    def rate(self) -> int: ...
+    @property
+    def each(self) -> int: ...
+    @property
+    def by(self) -> Sequence[str]: ...
+
+
+class EventRecord(NamedTuple):
+    """`time`: nanoseconds of CLOCK_MONOTONIC."""
+
+    kind: EventKind
+    time: int
+    values: tuple[int, ...]
+
+    @property
+    def emitted(self) -> Emitted:
+        return Emitted(self.kind.name, self.values)
+
+
+def by_tag(kinds: Iterable[EventKind]) -> dict[int, EventKind]:
+    return {kind.tag: kind for kind in kinds}
+
+
+def decode(record: bytes, kinds: Mapping[int, EventKind]) -> EventRecord:
+    """Raises `Unreadable`."""
+    if len(record) < EVENT_HEAD:
+        raise Unreadable(f"{len(record)} bytes are no record")
+    tag, time = _HEAD.unpack_from(record)
+    kind = kinds.get(tag)
+    if kind is None:
+        raise Unreadable(f"no event has the tag {tag:#x}")
+    if len(record) != kind.size:
+        raise Unreadable(f"{kind.name} has {kind.size} bytes, and this record {len(record)}")
+    return EventRecord(kind, time, values_of(kind, record))
+
+
+def values_of(kind: EventKind, record: bytes) -> tuple[int, ...]:
+    return tuple(_value(field, record) for field in kind.fields)
+
+
+def _value(field: EventField, record: bytes) -> int:
+    if field.type == "rule":
+        return identity(*_IDENTITY.unpack_from(record, field.offset))
+    return int.from_bytes(record[field.offset : field.offset + field.size], "big")
+
+
+def identity(sequence: int, id_: int) -> int:
+    """A rule as a value: no other rule ever has its sequence."""
+    return sequence << ID_BITS | id_
+
+
+def split_identity(value: int) -> tuple[int, int]:
+    """Sequence and id."""
+    return value >> ID_BITS, value & ((1 << ID_BITS) - 1)
+
+
+def limits_of(
+    kind: Limited, values: Sequence[int]
+) -> list[tuple[tuple[object, ...], int]]:
+    """What bounds a record of an event: of all, and of its source."""
+    found: list[tuple[tuple[object, ...], int]] = [((kind.name,), kind.rate)]
+    if kind.each:
+        names = [field.name for field in kind.fields]
+        of = tuple(values[names.index(name)] for name in kind.by)
+        found.append(((kind.name, *of), kind.each))
+    return found
+
+
+def shown(field: EventField, value: int) -> str:
+    """As it is written in the language; of a rule its id, of a port its number."""
+    if field.type == "rule":
+        return str(split_identity(value)[1])
+    return shown_address(field.type, value) if field.type in ("ip4", "ip6", "mac") else str(value)
