@@ -60,6 +60,10 @@ class Target:
             yield client
 
     @property
+    def has_agent(self) -> bool:
+        return not self.local and bool(self._address)
+
+    @property
     def _address(self) -> str:
         return self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
 

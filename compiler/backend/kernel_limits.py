@@ -123,6 +123,7 @@ def _beside(pipeline: Pipeline, unit: Unit) -> int:
         + 2 * (bool(unit.asks_local) and not sends)
         + 2 * (unit.replies + unit.steers)
         + bool(unit.probe_words)
+        + 2 * bool(unit.ring)
         + any(rule.counts for rule in pipeline.rules)
         + any(table.manifest.cached for table in unit.tables)
     )

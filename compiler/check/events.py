@@ -268,5 +268,7 @@ def _not_of_port(span: Span, field: model.EventField, event: model.EventKind) ->
         f"`{field.name}` holds {holds}, and this is {found}",
         (span, "of another sort"),
         (event.span, "declared here"),
-        help="give it `port`, the port of arrival" if field.port else f"declare `{field.name} : port`",
+        help="give it `port`, the port of arrival"
+        if field.port
+        else f"declare `{field.name} : port`",
     )

@@ -30,8 +30,8 @@ def unused_imports(
 
 
 def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
-    """Headers, elements, rule kinds, states and events of which nothing makes use; said where nothing else
-    is wrong."""
+    """Headers, elements, rule kinds, states and events of which nothing makes use; said where
+    nothing else is wrong."""
     if found.errors:
         return
     (pipeline, *_) = program.pipelines

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.trace.steps import Trace
 from ...lang.contract.trace.text import TraceText
+from ...lang.contract.world.emitted import Namer, as_text
 from ...lang.contract.world.environment import Environment, Outcome, Port
 from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
@@ -19,6 +20,7 @@ from ..interpret.packet import Interpreter
 from ..interpret.packet_fields import NotCaptured
 from ..interpret.parse_packet import PacketParser
 from ..model import Pipeline
+from ..packettests.emits import kinds_of
 from ..packettests.runs import disagreements
 
 
@@ -66,7 +68,8 @@ class Replayed:
     """What became of a packet. `outcome` is None of one that was not run, `left_out` says why:
     `foreign` is no Ethernet frame; of one that is `cut` bytes were not captured that the parser
     or `reply icmp` asks for (`reason` says which); `refused` cannot be run by the kernel that is
-    compared with. `differences`: of the kernel; None where it was not asked."""
+    compared with. `differences`: of the kernel; None where it was not asked. `emits`: the
+    events that it raised."""
 
     packet: Captured
     port: Port
@@ -76,6 +79,7 @@ class Replayed:
     left_out: Literal["", "foreign", "cut", "refused"] = ""
     reason: str = ""
     differences: tuple[str, ...] | None = None
+    emits: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -123,6 +127,7 @@ class Replayed:
                 "queue": self.outcome.queue if self.outcome else None,
                 "events": self.events,
                 "counted": list(self.counted),
+                "emits": list(self.emits),
                 "packet": None if self.frame is None else self.frame.hex(),
                 "length": None if self.whole is None else len(self.whole),
                 "notes": list(self.packet.notes),
@@ -140,9 +145,10 @@ class Replayed:
         first = (
             f"packet {self.packet.number} on {self.port.name}: {self.verdict}{by}{events}{counted}"
         )
+        emits = [f"  emits {each}" for each in self.emits]
         if self.frame is None or self.frame == self.packet.data:
-            return "\n".join([first, *self.kernel_lines])
-        return "\n".join([first, f"  {self.frame.hex()}", *self.kernel_lines])
+            return "\n".join([first, *emits, *self.kernel_lines])
+        return "\n".join([first, *emits, f"  {self.frame.hex()}", *self.kernel_lines])
 
     @property
     def kernel_lines(self) -> list[str]:
@@ -175,6 +181,18 @@ class _Arrived:
     port: int
 
 
+@dataclass(frozen=True)
+class _Names(Namer):
+    rules: Mapping[tuple[str, int], str]
+    ports: Mapping[int, str]
+
+    def rule(self, kind: str, sequence: int, id_: int) -> str:
+        return self.rules.get((kind, sequence), f"{kind} {id_}")
+
+    def port(self, number: int) -> str:
+        return self.ports.get(number, str(number))
+
+
 class Replay:
     """One pipeline under rules. Packets come by `port`, unless the capture names the interface of
     another: `interfaces` are ports by those names. With `beside` the kernel runs them as well."""
@@ -190,7 +208,7 @@ class Replay:
         self._interpreter = Interpreter(pipeline, environment)
         self._parser = PacketParser(pipeline.graph)
         self.pipeline, self.environment, self.book = pipeline, environment, book
-        self._port, self._interfaces = port, interfaces
+        self._port, self._interfaces, self._kinds = port, interfaces, kinds_of(pipeline)
         self._rules = {
             (rule.kind, rule.sequence): f"{rule.kind} {rule.name or rule.id}"
             for kind in book.kinds
@@ -225,7 +243,13 @@ class Replay:
             arrived = _Arrived(self.environment, port.number)
             differences = tuple(disagreements(self.pipeline, arrived, outcome, got))
         egress = out.name if out else ""
-        return Replayed(packet, port, outcome, egress, counted, differences=differences)
+        return Replayed(
+            packet, port, outcome, egress, counted, "", "", differences, self._emits(outcome)
+        )
+
+    def _emits(self, outcome: Outcome) -> tuple[str, ...]:
+        names = _Names(self._rules, {p.number: p.name for p in self.environment.ports})
+        return tuple(as_text(self._kinds[e.event], e.values, names) for e in outcome.emitted)
 
     def _left_out(self, packet: Captured, port: Port) -> Replayed | None:
         """What is not run, neither here nor there: or states would hold other entries."""

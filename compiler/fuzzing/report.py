@@ -7,6 +7,7 @@ from ...lang.text.diagnostics import Refused
 from ...lang.text.source import Source
 from ..interpret.coverage import Coverage
 from ..packettests.cases import Case, read_tests
+from ..packettests.emits import kinds_of
 from ..packettests.runs import disagreements
 from .scenarios import Fuzzed, Meeting, Scenario
 from .search import Found
@@ -73,10 +74,10 @@ def _differences(
 def _text(fuzzed: Fuzzed, scenario: Scenario, expected: Outcome) -> str:
     """By headers where that gives the same bytes, else in hex."""
     whole = [not packet.damage for packet in scenario.packets]
-    environment = fuzzed.world.environment
+    environment, kinds = fuzzed.world.environment, kinds_of(fuzzed.pipeline)
 
     def text() -> str:
-        return packet_test(NAME, environment, scenario, expected, whole)
+        return packet_test(NAME, environment, scenario, expected, whole, kinds)
 
     case = _read(fuzzed, text())
     frames = [] if case is None else [*(frame for frame, _ in case.packets_before), case.frame]

@@ -34,7 +34,7 @@ def said(answer: Answer, traced: bool = False) -> tuple[object, ...]:
     counted: Mapping[object, int] = Counter(answer.counted)
     way = (answer.parsed, answer.trace) if traced else ()
     left = answer.egress, answer.queue
-    return answer.verdict, frame, left, Counter(answer.events), counted, *way
+    return answer.verdict, frame, left, Counter(answer.events), counted, answer.emitted, *way
 
 
 def answer(machine: Machine, rules: Rules, frame: bytes, port: int) -> Answer:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 
+from ...lang.contract.manifest.manifest import EventField, EventKind
 from ...lang.contract.request.request import Request, request_text
 from ...lang.contract.rules.ie_values import format_ip4
+from ...lang.contract.world.emitted import shown, split_identity
 from ...lang.contract.world.environment import Environment, Outcome
 from ..decoding.decoded import json_value
 from ..interpret.header_view import Value
@@ -21,9 +23,10 @@ def packet_test(
     scenario: Scenario,
     expected: Outcome,
     by_headers: Sequence[bool],
+    kinds: Mapping[str, EventKind],
 ) -> str:
     """A whole file of one case: the last packet is what is tested, what is in front comes before.
-    `by_headers`: whether a packet is written by its headers, or in hex."""
+    `kinds` of events; `by_headers`: whether a packet is written by its headers, or in hex."""
     steps, packets = scenario.steps, scenario.packets
     opening = steps[0] if isinstance(steps[0], Request) else None
     lines = [*_surroundings(environment), "", *_rules(opening), "", "cases:", f"  - name: {name}"]
@@ -42,6 +45,7 @@ def packet_test(
     lines += [f"    {line}" for line in shown[-1]]
     lines.append("    expect:")
     lines += [f"      {line}" for line in _expected(expected, packets[-1].frame, ports)]
+    lines += [f"      {line}" for line in _emits(expected, kinds, ports)]
     return "\n".join(lines) + "\n"
 
 
@@ -132,3 +136,25 @@ def _expected(outcome: Outcome, sent: bytes, ports: dict[int, str]) -> Iterator[
         yield "out: same" if same else f'out: {{hex: "{outcome.frame.hex()}"}}'
     events = [f"{{{g}: '{what}'}}" for g, what in outcome.events if g != "verdict"]
     yield f"events: [{', '.join(events)}]"
+
+
+def _emits(
+    outcome: Outcome, kinds: Mapping[str, EventKind], ports: dict[int, str]
+) -> Iterator[str]:
+    if not kinds:
+        return
+    found = []
+    for event, values in outcome.emitted:
+        fields = zip(kinds[event].fields, values, strict=True)
+        said = ", ".join(f"{field.name}: {_told(field, value, ports)}" for field, value in fields)
+        found.append(f"{{{event}: {{{said}}}}}")
+    yield f"emits: [{', '.join(found)}]"
+
+
+def _told(field: EventField, value: int, ports: dict[int, str]) -> str:
+    if field.type == "rule":
+        return str(split_identity(value)[1])
+    if field.type == "port":
+        return ports[value]
+    text = shown(field, value)
+    return f'"{text}"' if ":" in text else text

@@ -22,6 +22,7 @@ from ..model import (
     Choose,
     ClampMss,
     Derived,
+    Emit,
     Forward,
     Header,
     IsLimited,
@@ -91,6 +92,8 @@ def _statement(part: object) -> Diagnostic | None:
             return not_on_a_card(span, "making packets longer at their end")
         case Remember(state=state, span=span) | Recall(state=state, span=span):
             return _writes_state(span, state)
+        case Emit(span=span):
+            return not_on_a_card(span, "telling a controller of packets, as it has no ring buffer")
         case IsLimited(span=span):
             return not_on_a_card(span, "limiting errors")
         case Choose(group=group, span=span):

@@ -21,6 +21,7 @@ from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
 from ..lower.events import VERDICTS, events_of
 from ..model import Pipeline
+from .emits import EventReader, ExpectedEvent, kinds_of
 from .notation import Notation, Written
 from .ports import KEYS as SURROUNDINGS
 from .ports import Surroundings
@@ -29,14 +30,14 @@ _TOP = ("define", *SURROUNDINGS, "rules", "cases")
 _CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")
 _BEFORE = ("rules", "port", "packet")
 _NEEDED = ("name", "port", "packet", "expect")
-_EXPECT = ("verdict", "port", "queue", "out", "events", "counted")
+_EXPECT = ("verdict", "port", "queue", "out", "events", "counted", "emits")
 
 
 @dataclass(frozen=True)
 class Expected:
     """What must come out; None where the case does not say. `events` without the verdict's own;
     `counted`: (kind, id or name, or "" for any rule of the kind). `out_port`: a port's number.
-    `queue`: the receive queue, None where there must be none."""
+    `queue`: the receive queue, None where there must be none. `emits`: in this order."""
 
     verdict: str
     out_port: int | None
@@ -44,6 +45,7 @@ class Expected:
     events: tuple[tuple[str, str], ...] | None
     counted: tuple[tuple[str, str], ...] | None
     queue: int | None = None
+    emits: tuple[ExpectedEvent, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,11 @@ class _Reader:
         queue = self._yaml.number(entries["queue"].value, 255) if "queue" in entries else None
         if verdict is None:
             return None
-        return Expected(verdict, port, out, events, counted, queue)
+        emits = None
+        if "emits" in entries:
+            reader = EventReader(self._yaml, kinds_of(self._pipeline), environment, book)
+            emits = reader.read(entries["emits"].value)
+        return Expected(verdict, port, out, events, counted, queue, emits)
 
     def _out(self, node: yaml.Node, sent: bytes) -> Written | None:
         if isinstance(node, yaml.ScalarNode):

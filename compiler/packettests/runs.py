@@ -17,6 +17,7 @@ from ..interpret.packet import Interpreter
 from ..interpret.parse_packet import parse_packet
 from ..interpret.reached import Reached
 from ..model import Pipeline
+from . import emits
 from .cases import Case
 from .notation import Part, Written
 
@@ -159,6 +160,8 @@ def differences(pipeline: Pipeline, case: Case, outcome: Outcome) -> list[str]:
             problems.append(f"events: expected {_said(expected.events)}, got {_said(events)}")
     if expected.counted is not None:
         problems += _counted_differences(case, expected.counted, outcome)
+    if expected.emits is not None:
+        problems += emits.differences(pipeline, expected.emits, outcome.emitted)
     return problems
 
 
@@ -270,6 +273,9 @@ def disagreements(pipeline: Pipeline, case: Arrived, first: Outcome, other: Outc
         a, b = sorted(getattr(first, what)), sorted(getattr(other, what))
         if a != b:
             lines.append(f"{what}: {a} and {b}")
+    if first.emitted != other.emitted:
+        a_, b_ = (emits.shown(pipeline, each.emitted) for each in (first, other))
+        lines.append(f"emits: {a_} and {b_}")
     if first.frame != other.frame:
         if first.frame is None or other.frame is None:
             lines.append("only one of them has a packet left")

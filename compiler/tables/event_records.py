@@ -48,8 +48,9 @@ def source_words(kind: m.EventKind) -> int:
     return words(max(ends, default=m.EVENT_HEAD) - m.EVENT_HEAD)
 
 
-def first_bucket(ring: m.EventRing, kind: m.EventKind) -> int:
+def first_bucket(ring: m.EventRing | None, kind: m.EventKind) -> int:
     """Of those of an event's sources."""
+    assert ring is not None
     limited = [each.name for each in ring.kinds if each.each]
     return len(ring.kinds) + m.SOURCES * limited.index(kind.name)
 

@@ -247,7 +247,6 @@ class _Printer(Statements):
             self.line(clause, 2, text)
         self.close(node, 1)
 
-
     def event(self, node: tree.Event) -> None:
         """Its fields in a line, or each in its own, as in the source."""
         fields = [(f, f"{f.name.text} : {f.type.text}") for f in node.fields]

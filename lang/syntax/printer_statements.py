@@ -85,9 +85,8 @@ class Statements:
             return self._inline_else(text, node.otherwise)
         if isinstance(node, _LOOK_UPS):
             return self._inline_else(_lookup(node), node.otherwise)
-        if isinstance(node, tree.Emit) and node.fields:
-            if self.broken(node.event.span.end, node.fields[-1].span.end):
-                return None
+        if isinstance(node, tree.Emit) and self.broken(node.event.span.end, node.span.end):
+            return None
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
         if isinstance(node, tree.Push | tree.Append):

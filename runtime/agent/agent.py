@@ -232,8 +232,10 @@ class Agent(ReportingOwners):
         """Let go of all pipelines; they go on working."""
         publish_agent("journal", 0)
         self.events.close()
+        self.raised.close()
         self.prober.stop()
         self.net_watcher.stop()
+        self.event_reader.stop()
         self.watcher.stop()
         self.intents.stop()
         self.journal_flusher.stop()

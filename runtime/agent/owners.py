@@ -17,6 +17,8 @@ from ..base.paths import this_namespace
 from ..base.published import publish_agent
 from ..congestion.watcher import Watcher
 from ..edge.overlay_health import Quality
+from ..emitted.reader import EventReader
+from ..emitted.watchers import RaisedEvents
 from ..intents.manager import IntentManager
 from ..intents.store import IntentStore
 from ..journal import errors as store_faults
@@ -52,6 +54,8 @@ class Owners:
         self.inspector = Inspector(self._bundle)
         self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.watcher = Watcher(self.owners)
+        self.raised = RaisedEvents()
+        self.event_reader = EventReader(self.owners, self.raised)
         self._changing = RLock()
         self.journal_flusher = JournalFlusher(self.owners, store)
         self.intents = IntentManager(self.owner, IntentStore(store))
@@ -78,6 +82,7 @@ class Owners:
         publish_agent("journal", len(self.losses))
         self.journal_flusher.start()
         self.net_watcher.start()
+        self.event_reader.start()
         self.prober.start()
         self.intents.start()
         self.watcher.start()

@@ -224,6 +224,14 @@ class Client(Calls):
         """What changes from now on; of all pipelines if none was named."""
         return Watch(self)
 
+    def watch_emitted(
+        self, events: Iterable[str] = (), *, kept: bool = True, only_kept: bool = False
+    ) -> Watch:
+        """What packets raise from now on, of these events (none: of all). `kept`: first the last
+        that the agent has read; `only_kept`: nothing else."""
+        filter_ = pb.EmittedFilter(events=events, kept=kept, only_kept=only_kept)
+        return Watch(self, filter_)
+
     # ---- intents ----------------------------------------------------------------------------
 
     def apply_intent(self, text: str, name: str = "") -> pb.Intent:

@@ -70,11 +70,13 @@ class Stream:
 
 
 class Watch:
-    """Events from the moment of its making on. Iterate, and close it."""
+    """Events from the moment of its making on: of what changes, or with `emitted` what packets
+    raise. Iterate, and close it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, emitted: pb.EmittedFilter | None = None) -> None:
         self._client = client
-        asked = pb.WatchRequest(pipeline=client.pipeline).SerializeToString()
+        request = pb.WatchRequest(pipeline=client.pipeline, emitted=emitted)
+        asked = request.SerializeToString()
         try:
             self._call = client._channel.call(path("Watch"), None, asked)
             self._call.answered(client.timeout)  # the agent says that it has begun to watch

@@ -1,8 +1,8 @@
 """Reads a BPF ring buffer in the memory where the kernel writes it.
 
-How it lies there: linux/kernel/bpf/ringbuf.c. The kernel publishes the producer's position and clears a
-record's busy bit by stores with release semantics. Python has no load that acquires: a lock that is taken between
-two loads keeps their order on every processor.
+How it lies there: linux/kernel/bpf/ringbuf.c. The kernel publishes the producer's position, and takes
+a record's busy bit away, by stores with release semantics. Python has no load that acquires: a lock
+that is taken between two loads keeps their order on every processor.
 """
 
 from __future__ import annotations
@@ -54,9 +54,13 @@ class Ring:
         """Bytes that are there and not read."""
         return self._produced[0] - self._position[0]
 
-    def records(self) -> Iterator[bytes]:
-        """The records that are there now; each is freed when the next one is requested."""
-        while (at := self._position[0]) < (end := self._produced[0]):
+    def records(self, most: int = 1 << 62) -> Iterator[bytes]:
+        """The records that are there now, so many at most; each is freed when the next one is
+        requested."""
+        for _ in range(most):
+            at, end = self._position[0], self._produced[0]
+            if at >= end:
+                return
             with self._fence:
                 start = _PAGE + at % self._size
             head = int.from_bytes(self._memory[start : start + 4], "little")

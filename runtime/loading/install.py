@@ -90,6 +90,12 @@ def check_object(manifest: Manifest, found: Object) -> None:
         spec = specs.get("flows")
         if spec is None or (spec.value_size, spec.max_entries) != (manifest.flows, FLOWS):
             missing.append("flows")
+    if manifest.events is not None:
+        ring, buckets = specs.get("event_ring"), specs.get("event_buckets")
+        if ring is None or ring.max_entries != manifest.events.size:
+            missing.append("event_ring")
+        if buckets is None or buckets.max_entries != manifest.events.buckets:
+            missing.append("event_buckets")
     if missing:
         path = Path(f"{manifest.pipeline}.bpf.o")
         raise errors.refused(errors.foreign_object(path, f"no {', '.join(missing)}"))

@@ -40,6 +40,7 @@ from .bundle import Bundle
 from .carry_counters import carry_counters, create_before
 from .compare_builds import compare
 from .convert_rules import convert_rules, usage_of
+from .former_events import with_events_of
 from .install import install
 from .integrity import drop_foreign_links, with_objects
 from .loader import Loaded, released_on_failure
@@ -207,6 +208,7 @@ def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
     ports = [replace(port, role=change.roles[port.role]) for port in running.port_configs]
     return {
         **{name: value for name, value in running.about.items() if name != "objects"},
+        **with_events_of(running.about, running.manifest),
         "release": running.release + 1,
         "manifest": change.new.to_json(),
         "ports": [asdict(port) for port in ports],
@@ -238,6 +240,9 @@ def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
     if any(counter.reason == "icmp limit" for counter in change.new.counters):
         # the limit is the edge's, not the build's
         pairs += [("icmp_budget", "icmp_budget"), ("icmp_taker", "icmp_taker")]
+    if change.new.events is not None:
+        # what is unread there stays readable: see former_events.py
+        pairs.append(("event_ring", "event_ring"))
     new = {state.name: state for state in change.new.states}
     for name, was in change.states.items():
         if change.state_kept(name):

@@ -49,6 +49,16 @@ class StateCount(NamedTuple):
     capacity: int
 
 
+class EventState(NamedTuple):
+    """An event that packets raise: its records that were written, that were over a limit, and for
+    which there was no room."""
+
+    event: str
+    emitted: int
+    suppressed: int
+    unwritten: int
+
+
 class PushState(NamedTuple):
     """Where reports of intents are pushed to, and what became of them."""
 
@@ -76,6 +86,7 @@ class PipelineView:
     states: Sequence[StateCount] = ()
     reports: PushState | None = None
     holder: int = 0
+    events: Sequence[EventState] = ()
 
 
 @dataclass(frozen=True)
@@ -180,9 +191,21 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
                         for s in manifest.states],
                 reports=_reports(reader),
                 holder=holder(name),
+                events=event_counts(reader),
             )  # fmt: skip
     except Refused as error:
         yield PipelineView(name, "", "", 0, 0, [], [], [], findings=error.diagnostics)
+
+
+def event_counts(reader: Reader) -> list[EventState]:
+    """Of each event that the pipeline declares."""
+    ring = reader.manifest.events
+    counts = {(c.group, c.reason): count for c, count in reader.events()} if ring else {}
+    what = ("emitted", "suppressed", "unwritten")
+    return [
+        EventState(kind.name, *(counts.get((group, kind.name), 0) for group in what))
+        for kind in (ring.kinds if ring else ())
+    ]
 
 
 def _reports(reader: Reader) -> PushState | None:

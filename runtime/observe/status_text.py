@@ -75,6 +75,8 @@ def _about_pipeline(view: PipelineView, now: float, alone: bool) -> Iterator[str
     yield from _table(("kind", "rules", "of"), rules, range(1, 3))
     states = [(s.state, f"{s.entries:,}", f"{s.capacity:,}") for s in view.states]
     yield from _table(("state", "entries", "of"), states, range(1, 3))
+    events = [(e.event, *(f"{count:,}" for count in e[1:])) for e in view.events]
+    yield from _table(("event", "emitted", "suppressed", "unwritten"), events, range(1, 4))
     if view.program and not view.ports:
         yield "  ports       in another network namespace"
     yield f"  intents     {_intents(view.intents)}"
@@ -183,6 +185,7 @@ def _pipeline(view: PipelineView) -> dict[str, Any]:
         "ports": [_port_json(port) for port in view.ports],
         "rules": [each._asdict() for each in view.rules],
         "states": [each._asdict() for each in view.states],
+        "events": [each._asdict() for each in view.events],
         "overlays": [
             {"kind": o.kind, "id": o.id, "name": o.name, "health": quality_json(o.quality)}
             for o in view.overlays

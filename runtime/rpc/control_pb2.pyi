@@ -234,13 +234,25 @@ class KindCount(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., rules: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
-    __slots__ = ("pipeline",)
+    __slots__ = ("pipeline", "emitted")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    EMITTED_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
-    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+    emitted: EmittedFilter
+    def __init__(self, pipeline: _Optional[str] = ..., emitted: _Optional[_Union[EmittedFilter, _Mapping]] = ...) -> None: ...
+
+class EmittedFilter(_message.Message):
+    __slots__ = ("events", "kept", "only_kept")
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    ONLY_KEPT_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedScalarFieldContainer[str]
+    kept: bool
+    only_kept: bool
+    def __init__(self, events: _Optional[_Iterable[str]] = ..., kept: _Optional[bool] = ..., only_kept: _Optional[bool] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed", "overlay")
+    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed", "overlay", "emitted")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -248,6 +260,7 @@ class Event(_message.Message):
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     MISSED_FIELD_NUMBER: _ClassVar[int]
     OVERLAY_FIELD_NUMBER: _ClassVar[int]
+    EMITTED_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     revision: int
     rules: RulesChanged
@@ -255,7 +268,46 @@ class Event(_message.Message):
     changed: PipelineChanged
     missed: int
     overlay: Overlay
-    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ..., overlay: _Optional[_Union[Overlay, _Mapping]] = ...) -> None: ...
+    emitted: EmittedEvent
+    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ..., overlay: _Optional[_Union[Overlay, _Mapping]] = ..., emitted: _Optional[_Union[EmittedEvent, _Mapping]] = ...) -> None: ...
+
+class EmittedEvent(_message.Message):
+    __slots__ = ("event", "time", "fields")
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    event: str
+    time: int
+    fields: _containers.RepeatedCompositeFieldContainer[EmittedField]
+    def __init__(self, event: _Optional[str] = ..., time: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[EmittedField, _Mapping]]] = ...) -> None: ...
+
+class EmittedField(_message.Message):
+    __slots__ = ("name", "text", "number", "address", "rule")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    text: str
+    number: int
+    address: bytes
+    rule: EmittedRule
+    def __init__(self, name: _Optional[str] = ..., text: _Optional[str] = ..., number: _Optional[int] = ..., address: _Optional[bytes] = ..., rule: _Optional[_Union[EmittedRule, _Mapping]] = ...) -> None: ...
+
+class EmittedRule(_message.Message):
+    __slots__ = ("kind", "id", "name", "sequence", "there")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    THERE_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    id: int
+    name: str
+    sequence: int
+    there: bool
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., sequence: _Optional[int] = ..., there: _Optional[bool] = ...) -> None: ...
 
 class RulesChanged(_message.Message):
     __slots__ = ("created", "changed", "removed", "more")
@@ -474,7 +526,7 @@ class Certificate(_message.Message):
     def __init__(self, name: _Optional[str] = ..., subject: _Optional[str] = ..., ends: _Optional[float] = ...) -> None: ...
 
 class PipelineStatus(_message.Message):
-    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays", "unprobed", "release", "congestion", "states", "reports")
+    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays", "unprobed", "release", "congestion", "states", "reports", "events")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -488,6 +540,7 @@ class PipelineStatus(_message.Message):
     CONGESTION_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
     REPORTS_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     program: str
     digest: str
@@ -501,7 +554,20 @@ class PipelineStatus(_message.Message):
     congestion: Congestion
     states: _containers.RepeatedCompositeFieldContainer[StateCount]
     reports: PushedReports
-    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., unprobed: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., release: _Optional[int] = ..., congestion: _Optional[_Union[Congestion, _Mapping]] = ..., states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ..., reports: _Optional[_Union[PushedReports, _Mapping]] = ...) -> None: ...
+    events: _containers.RepeatedCompositeFieldContainer[EventState]
+    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., unprobed: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., release: _Optional[int] = ..., congestion: _Optional[_Union[Congestion, _Mapping]] = ..., states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ..., reports: _Optional[_Union[PushedReports, _Mapping]] = ..., events: _Optional[_Iterable[_Union[EventState, _Mapping]]] = ...) -> None: ...
+
+class EventState(_message.Message):
+    __slots__ = ("event", "emitted", "suppressed", "unwritten")
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    EMITTED_FIELD_NUMBER: _ClassVar[int]
+    SUPPRESSED_FIELD_NUMBER: _ClassVar[int]
+    UNWRITTEN_FIELD_NUMBER: _ClassVar[int]
+    event: str
+    emitted: int
+    suppressed: int
+    unwritten: int
+    def __init__(self, event: _Optional[str] = ..., emitted: _Optional[int] = ..., suppressed: _Optional[int] = ..., unwritten: _Optional[int] = ...) -> None: ...
 
 class StateCount(_message.Message):
     __slots__ = ("state", "entries", "capacity")

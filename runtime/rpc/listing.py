@@ -17,6 +17,7 @@ from ...lang.text.diagnostics import Refused
 from ..base import errors as faults
 from ..base.agent_errors import bad_message
 from ..loading.reader import Reader
+from ..observe.status import event_counts
 from ..rules.moment import Array, Counted, Moment, Rules, spoken_of
 from ..rules.searching import pointing, saying
 from . import control_pb2 as pb
@@ -184,12 +185,13 @@ def stats(reader: Reader) -> pb.StatsReply:
 
 
 def states(reader: Reader) -> pb.PipelineStatus:
-    """How full state tables are, as a part of the pipeline's status."""
+    """How full state tables are, and what became of events, as a part of the pipeline's status."""
     return pb.PipelineStatus(
+        events=[pb.EventState(**each._asdict()) for each in event_counts(reader)],
         states=[
             pb.StateCount(state=s.name, entries=reader.count_entries(s), capacity=s.capacity)
             for s in reader.manifest.states
-        ]
+        ],
     )
 
 

@@ -26,6 +26,7 @@ from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
+from .emitted import watch_emitted
 from .failures import findings
 from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
@@ -149,6 +150,9 @@ class Service(IntentMethods):
         return self.readers.call(method, owner, request.SerializeToString(), held)
 
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
+        if request.HasField("emitted"):
+            yield from watch_emitted(self.agent, request, context)
+            return
         name = self.agent.owner(request.pipeline).name if request.pipeline else ""
         with self.agent.events.watch(name) as watcher:
             if not context.add_callback(watcher.close):
@@ -222,7 +226,7 @@ class Service(IntentMethods):
 
     def _status(self, found: PipelineStatus, links: Sequence[Link]) -> pb.PipelineStatus:
         made = messages.status(found, links)
-        if found.manifest is not None and found.manifest.states:
+        if (manifest := found.manifest) is not None and (manifest.states or manifest.events):
             # The reader counts: a large table takes a while.
             with suppress(Refused):  # unloaded, or upgraded, in this moment
                 (states,) = self._read("States", pb.StatsRequest(pipeline=found.name), False)

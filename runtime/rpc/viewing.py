@@ -13,6 +13,7 @@ from ..kernel.netlink import Counts
 from ..observe.port_sample import PortSample, PortState
 from ..observe.status import (
     AgentView,
+    EventState,
     IntentState,
     JournalView,
     Overlay,
@@ -67,6 +68,7 @@ def _pipeline(found: pb.PipelineStatus, intents: Iterable[pb.Intent]) -> Pipelin
         overlays_of(found), states, congestion,
         [diagnostic_of(each) for each in found.findings],
         [StateCount(s.state, s.entries, s.capacity) for s in found.states], _reports(found),
+        events=[EventState(e.event, e.emitted, e.suppressed, e.unwritten) for e in found.events],
     )  # fmt: skip
 
 

@@ -17,4 +17,5 @@ def said(outcome: Outcome) -> tuple[object, ...]:
         outcome.queue,
         sorted(Counter(outcome.events).items()),
         sorted(Counter(outcome.counted).items()),
+        outcome.emitted,
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
-from ...text.literals import shown_address
+from ...text.literals import AddressKind, shown_address
 from ..manifest.manifest import EVENT_HEAD, EventField, EventKind
 from .environment import Emitted
 
@@ -45,7 +45,12 @@ class EventRecord(NamedTuple):
 
     kind: EventKind
     time: int
-    values: tuple[int, ...]
+    content: bytes
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Of its fields, in the order declared."""
+        return values_of(self.kind, self.content)
 
     @property
     def emitted(self) -> Emitted:
@@ -66,7 +71,7 @@ def decode(record: bytes, kinds: Mapping[int, EventKind]) -> EventRecord:
         raise Unreadable(f"no event has the tag {tag:#x}")
     if len(record) != kind.size:
         raise Unreadable(f"{kind.name} has {kind.size} bytes, and this record {len(record)}")
-    return EventRecord(kind, time, values_of(kind, record))
+    return EventRecord(kind, time, record)
 
 
 def values_of(kind: EventKind, record: bytes) -> tuple[int, ...]:
@@ -89,9 +94,7 @@ def split_identity(value: int) -> tuple[int, int]:
     return value >> ID_BITS, value & ((1 << ID_BITS) - 1)
 
 
-def limits_of(
-    kind: Limited, values: Sequence[int]
-) -> list[tuple[tuple[object, ...], int]]:
+def limits_of(kind: Limited, values: Sequence[int]) -> list[tuple[tuple[object, ...], int]]:
     """What bounds a record of an event: of all, and of its source."""
     found: list[tuple[tuple[object, ...], int]] = [((kind.name,), kind.rate)]
     if kind.each:
@@ -101,8 +104,31 @@ def limits_of(
     return found
 
 
-def shown(field: EventField, value: int) -> str:
-    """As it is written in the language; of a rule its id, of a port its number."""
+class Namer:
+    """What rules and ports are called; here by their numbers."""
+
+    def rule(self, kind: str, sequence: int, id_: int) -> str:
+        return f"{kind} {id_}"
+
+    def port(self, number: int) -> str:
+        return str(number)
+
+
+NUMBERS = Namer()
+
+
+def as_text(kind: EventKind, values: Sequence[int], names: Namer = NUMBERS) -> str:
+    """As it is written in the language: `SCAN { src = 10.0.0.1, host = HOST 7 }`."""
+    fields = zip(kind.fields, values, strict=True)
+    said = ", ".join(f"{field.name} = {shown(field, value, names)}" for field, value in fields)
+    return f"{kind.name} {{ {said} }}" if said else f"{kind.name} {{}}"
+
+
+def shown(field: EventField, value: int, names: Namer = NUMBERS) -> str:
     if field.type == "rule":
-        return str(split_identity(value)[1])
-    return shown_address(field.type, value) if field.type in ("ip4", "ip6", "mac") else str(value)
+        return names.rule(field.rule, *split_identity(value))
+    if field.type == "port":
+        return names.port(value)
+    if field.type in ("ip4", "ip6", "mac"):
+        return shown_address(cast(AddressKind, field.type), value)
+    return str(value)

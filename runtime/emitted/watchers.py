@@ -1,0 +1,106 @@
+"""What packets raised last, and who watches it. A slow watcher loses records and is told how many;
+nobody else waits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Condition, Lock
+
+from .source import Raised
+
+#: Records that wait for one watcher, and that are kept of a pipeline, at most.
+DEPTH, KEPT = 4096, 4096
+
+
+class RaisedWatcher:
+    """One watcher's queue: of a pipeline (empty: of all), and of these events (none: of all)."""
+
+    def __init__(self, pipeline: str, events: Collection[str] = ()) -> None:
+        self._pipeline, self._events = pipeline, frozenset(events)
+        self._waiting: deque[Raised | int] = deque()
+        self._some = Condition()
+        self._missed = 0
+        self._closed = False
+
+    def wants(self, raised: Raised) -> bool:
+        if self._pipeline not in ("", raised.pipeline):
+            return False
+        return not self._events or raised.record.kind.name in self._events
+
+    def put(self, raised: Sequence[Raised]) -> None:
+        wanted = [each for each in raised if self.wants(each)]
+        if not wanted:
+            return
+        with self._some:
+            room = DEPTH - len(self._waiting)
+            if self._missed and room > 1:
+                self._waiting.append(self._missed)
+                self._missed, room = 0, room - 1
+            fitting = wanted[:room] if not self._missed else []
+            self._waiting.extend(fitting)
+            self._missed += len(wanted) - len(fitting)
+            self._some.notify()
+
+    def close(self) -> None:
+        """The watcher's iteration ends with what is waiting."""
+        with self._some:
+            self._closed = True
+            self._some.notify()
+
+    def __iter__(self) -> Iterator[Raised | int]:
+        """Records, and how many were left out between two of them."""
+        while True:
+            with self._some:
+                while not self._waiting and not self._missed:
+                    if self._closed:
+                        return
+                    self._some.wait()
+                if not self._waiting:  # perhaps nothing else happens for long
+                    self._waiting.append(self._missed)
+                    self._missed = 0
+                found = self._waiting.popleft()
+            yield found
+
+
+class RaisedEvents:
+    """Of all pipelines of an agent: the last that were read, and their watchers."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, deque[Raised]] = {}
+        self._watchers: tuple[RaisedWatcher, ...] = ()
+        self._changing = Lock()
+
+    def tell(self, pipeline: str, raised: Sequence[Raised]) -> None:
+        with self._changing:
+            self._kept.setdefault(pipeline, deque(maxlen=KEPT)).extend(raised)
+            watchers = self._watchers
+        for watcher in watchers:
+            watcher.put(raised)
+
+    def forget(self, pipeline: str) -> None:
+        """It was unloaded."""
+        with self._changing:
+            self._kept.pop(pipeline, None)
+
+    @contextmanager
+    def watch(
+        self, pipeline: str = "", events: Collection[str] = (), kept: bool = False
+    ) -> Iterator[RaisedWatcher]:
+        """`kept`: first come those that were read before."""
+        watcher = RaisedWatcher(pipeline, events)
+        with self._changing:  # none is missed, and none comes twice
+            if kept:
+                known = [each for some in self._kept.values() for each in some]
+                watcher.put(sorted(known, key=lambda raised: raised.time)[-DEPTH:])
+            self._watchers += (watcher,)
+        try:
+            yield watcher
+        finally:
+            with self._changing:
+                self._watchers = tuple(w for w in self._watchers if w is not watcher)
+
+    def close(self) -> None:
+        for watcher in self._watchers:
+            watcher.close()
