@@ -17,6 +17,8 @@ HARD = frozenset(
 )
 """Words that cannot be names anywhere."""
 
+#: Words by which declarations of a pipeline begin, but for those of a file, too.
+_DECLARED = frozenset(("ie", "rule", "stage", "parser", "action", "ports", "state", "event"))
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
@@ -197,7 +199,7 @@ def _hint(place: Place) -> str:
         return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"
     if token.kind == "import":
         return "imports stand at the beginning of the file"
-    if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):
+    if place.rule == "file" and token.text in _DECLARED:
         return f"`{token.text}` belongs into a `pipeline`: is there a `}}` too many above?"
     return ""
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
-from ...lang.contract.manifest.manifest import EventKind, Manifest
+from ...lang.contract.manifest.manifest import EventKind, Manifest, ManifestError, from_json
 from ...lang.contract.world.emitted import EventRecord, Unreadable, by_tag, decode
-from ..kernel.handles import Map
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.logs import text as log_text
+from ..kernel.handles import BpfError, Map
 from ..kernel.ring import Ring
 from ..loading.former_events import former_events
-from ..loading.releases import release_of
+from ..loading.releases import about_id, read_about, release_of
 
 #: Records that are read in one go: to take them out holds the interpreter for 0.1 ms.
 SLICE = 64
@@ -44,6 +46,7 @@ class EventSource:
             self._owned.close()
             raise
         self.unreadable = 0
+        self._looked_at = 0
         self.learn(about, manifest)
 
     @property
@@ -56,9 +59,25 @@ class EventSource:
 
     def learn(self, about: Mapping[str, Any], manifest: Manifest) -> None:
         """Another build writes into the ring from now on."""
-        now: tuple[EventKind, ...] = manifest.events.kinds if manifest.events else ()
         self.build = about["incarnation"], about["release"]
-        self._kinds = by_tag((*former_events(about), *now))
+        self._kinds = _kinds(about, manifest)
+
+    def _look_again(self) -> None:
+        """A build is in force before a packet meets it: an upgrade may be on its way."""
+        with suppress(BpfError, Refused, ManifestError, OSError):
+            now = about_id(self.name)
+            if now == self._looked_at:
+                return
+            self._looked_at, about = now, read_about(self.name)
+            self._kinds |= _kinds(about, from_json(about["manifest"]))
+
+    def _decode(self, record: bytes) -> EventRecord:
+        """Raises `Unreadable`."""
+        try:
+            return decode(record, self._kinds)
+        except Unreadable:
+            self._look_again()
+            return decode(record, self._kinds)
 
     def read(self, most: int = SLICE) -> list[Raised]:
         """The next records, so many at most."""
@@ -66,7 +85,7 @@ class EventSource:
         found = []
         for record in self._ring.records(most):
             try:
-                made = decode(record, self._kinds)
+                made = self._decode(record)
             except Unreadable as error:
                 self._cannot_read(str(error))
             else:
@@ -79,8 +98,7 @@ class EventSource:
     def _cannot_read(self, why: str) -> None:
         """Said once: there may be many."""
         if not self.unreadable:
-            said = "H0756: %s: a record of an event cannot be read, and is left out: %s"
-            _log.error(said, self.name, why)
+            _log.error("%s", log_text(_unreadable(self.name, why)))
         self.unreadable += 1
 
     def close(self) -> None:
@@ -92,3 +110,18 @@ class EventSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _kinds(about: Mapping[str, Any], manifest: Manifest) -> dict[int, EventKind]:
+    now = manifest.events.kinds if manifest.events else ()
+    return by_tag((*former_events(about), *now))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _unreadable(name: str, why: str) -> Diagnostic:
+    return Diagnostic(
+        "H0756", f"a record in the event ring of `{name}` cannot be read: {why}", (),
+        "it is left out; the others are read. Something else has written into the ring",
+    )  # fmt: skip

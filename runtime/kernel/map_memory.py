@@ -1,6 +1,6 @@
 """Computes how much kernel memory maps take, and how much is available.
 
-Computed as kernel/bpf/arraymap.c and hashtab.c do (`*_map_mem_usage`, which /proc/PID/fdinfo shows
+Computed as kernel/bpf/arraymap.c, hashtab.c and ringbuf.c do (`*_map_mem_usage`, which /proc/PID/fdinfo shows
 as `memlock`), plus the overhead of the kernel's allocators.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from .map_spec import BPF_F_MMAPABLE, BPF_F_NO_PREALLOC, MapSpec, MapType
 
 _ARRAY_HEAD, _HASH_HEAD = 320, 896  # struct bpf_array, struct bpf_htab and its locks, about
+_RING_HEAD, _RING_PAGES = 304, 3  # struct bpf_ringbuf_map; struct bpf_ringbuf and two positions
 _BUCKET, _ELEMENT, _POINTER, _PAGE = 16, 48, 8, 4096
 #: The allocator of per-CPU memory: 8 bytes for each 4 say which control group pays, and 1/16 is
 #: maps of what is free; once, not for each CPU (mm/percpu-internal.h).
@@ -42,11 +43,20 @@ def map_memory(spec: MapSpec, cpus: int) -> MapMemory:
         return MapMemory(
             accounted + round(spec.max_entries * spec.stride * _PER_CPU_HEAD), accounted
         )
+    if spec.type == MapType.RINGBUF:
+        return _ring_memory(spec)
     whole = spec.max_entries * (spec.stride if spec.type == MapType.ARRAY else _POINTER)
     head = _ARRAY_HEAD
     if spec.flags & BPF_F_MMAPABLE:  # its head has a page of its own
         head, whole = _PAGE, -(-whole // _PAGE) * _PAGE
     return MapMemory(head + whole, head + whole)
+
+
+def _ring_memory(spec: MapSpec) -> MapMemory:
+    """Its data, and the pages in front of that; each is mapped by a pointer, the data twice."""
+    data = -(-spec.max_entries // _PAGE)
+    pages = (_RING_PAGES + data) * _PAGE + (_RING_PAGES + 2 * data) * _POINTER
+    return MapMemory(_RING_HEAD + pages, _RING_HEAD + pages)
 
 
 def _hash_memory(spec: MapSpec, cpus: int) -> MapMemory:
