@@ -92,8 +92,9 @@ class RaisedEvents:
         watcher = RaisedWatcher(pipeline, events)
         with self._changing:  # none is missed, and none comes twice
             if kept:
-                known = [each for some in self._kept.values() for each in some]
-                watcher.put(sorted(known, key=lambda raised: raised.time)[-DEPTH:])
+                every = (each for some in self._kept.values() for each in some)
+                known = sorted(filter(watcher.wants, every), key=lambda raised: raised.time)
+                watcher.put(known[-DEPTH:])
             self._watchers += (watcher,)
         try:
             yield watcher

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -29,4 +30,5 @@ def with_events_of(about: Mapping[str, Any], running: Manifest) -> dict[str, Any
     for kind in running.events.kinds if running.events else ():
         kinds.pop(kind.tag, None)
         kinds[kind.tag] = kind
-    return {_KEY: [asdict(kind) for kind in list(kinds.values())[-MOST:]]} if kinds else {}
+    last = [asdict(kind) for kind in list(kinds.values())[-MOST:]]
+    return {_KEY: json.loads(json.dumps(last))} if last else {}  # as it is read again
