@@ -70,6 +70,10 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
         columns = ("name", "capacity", "key", "holds", "ages", "")
         yield Grid(columns, tuple(map(_state, p.states)))
         yield from _updated(p)
+    if p.emits:
+        yield Heading(2, "Events")
+        columns = ("name", "fields", "a second", "of each source", "")
+        yield Grid(columns, tuple(map(_event, p.emits)))
     yield Heading(2, "Stages")
     yield Grid(("stage", ""), (("parser", ""), *((s.name, s.doc) for s in p.stages)))
     yield Heading(2, "Hooks")
@@ -183,6 +187,11 @@ def _state(s: m.State) -> tuple[str, ...]:
     if s.idle:
         ages += " idle"
     return s.name, f"{s.capacity:,}", key, holds, ages, s.doc
+
+
+def _event(e: m.EventKind) -> tuple[str, ...]:
+    each = f"{e.each:,} by {', '.join(e.by)}" if e.each else ""
+    return e.name, ", ".join(f.name for f in e.fields), f"{e.rate:,}", each, e.doc
 
 
 def _updated(p: m.Pipeline) -> Iterator[Piece]:

@@ -20,7 +20,8 @@ from ..lang.text.source import Source, Span
 _SEVERITY = {"error": t.DiagnosticSeverity.Error, "warning": t.DiagnosticSeverity.Warning}
 _KINDS = {
     "action": t.CompletionItemKind.Function, "constant": t.CompletionItemKind.Constant,
-    "element": t.CompletionItemKind.Property, "field": t.CompletionItemKind.Field,
+    "element": t.CompletionItemKind.Property, "event": t.CompletionItemKind.Event,
+    "field": t.CompletionItemKind.Field,
     "header": t.CompletionItemKind.Struct, "node": t.CompletionItemKind.Struct,
     "role": t.CompletionItemKind.Interface, "rule": t.CompletionItemKind.Class,
     "slot": t.CompletionItemKind.Field, "stage": t.CompletionItemKind.Module,

@@ -19,7 +19,9 @@ from .index import index
 from .symbols import Index, Symbol, Use
 
 #: Words that begin a declaration, a clause or a statement; what may stand where is the parser's.
-WORDS = sorted(HARD | {"const", "header", "let", "parser", "ports", "priority", "state", "in"})
+WORDS = sorted(
+    HARD | {"const", "header", "let", "parser", "ports", "priority", "state", "event", "in"}
+)
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _MEMBER = re.compile(r"([A-Za-z_]\w*)(?:\[\d+\])?\.\w*\Z", re.ASCII)
 

@@ -27,6 +27,7 @@ class _Walk:
         self.headers: Scope = {h.name.text: header_symbol(h) for h in imported}
         self.roles: Scope = {}
         self.elements: Scope = {}
+        self.events: Scope = {}
         self.stages: Scope = {}
         for each in constants:
             self.index.known[each.name.text] = _constant(each)
@@ -110,6 +111,8 @@ class _Walk:
                     self.named(each, known)
                 case tree.Stage():
                     self.named(each, self.stages)
+                case tree.Event():
+                    self.event(each)
                 case tree.Parser():
                     self.nodes(each)
         for each in declared:
@@ -126,9 +129,21 @@ class _Walk:
         self.declare(made, scope)
         if isinstance(each, tree.State):
             for slots in (c for c in each.clauses if isinstance(c, tree.Slots)):
-                for slot in slots.slots:
-                    symbol = Symbol("slot", slot.name.text, slot.name.span, declaration(slot))
-                    self.declare(symbol, made.members)
+                self.slots(slots.slots, made)
+
+    def slots(self, slots: Iterable[tree.Slot], of: Symbol) -> None:
+        """Of a state, or the fields of an event."""
+        for slot in slots:
+            symbol = Symbol("slot", slot.name.text, slot.name.span, declaration(slot))
+            self.declare(symbol, of.members)
+
+    def event(self, each: tree.Event) -> None:
+        name = each.name
+        made = Symbol("event", name.text, name.span, declaration(each), each.doc)
+        self.declare(made, self.events)
+        self.slots(each.fields, made)
+        for field in each.limit.by if each.limit else ():
+            self.use(field, made.members)
 
     def members(self, rule: tree.Rule) -> None:
         """What stands behind a rule's name: elements, and kinds of rules that it gives."""
@@ -181,6 +196,9 @@ class _Walk:
                     self.use(name, known)
             case tree.Rule():
                 self.rule(each)
+            case tree.Event():
+                for field in each.fields:  # a type may be a rule kind
+                    self.use(field.type, known)
             case tree.Action():
                 self.use(each.parameter, known)
                 self.block(each.body, known)
@@ -261,6 +279,8 @@ class _Walk:
                 self.push(s, scope)
             case tree.Pop() | tree.PopLink():
                 self.use(s.node, scope)
+            case tree.Emit():
+                self.assigns(s.fields, self.use(s.event, self.events), scope)
             case tree.Assign():
                 self.expression(s.target, scope)
                 self.expression(s.value, scope)

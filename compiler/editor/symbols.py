@@ -11,7 +11,7 @@ from ...lang.text.source import NOWHERE, Span
 from ..check.constants import fields
 
 Kind = Literal[
-    "action", "constant", "element", "field", "header", "node", "role", "rule", "slot", "stage",
+    "action", "constant", "element", "event", "field", "header", "node", "role", "rule", "slot", "stage",
     "state", "symbol", "value",
 ]  # fmt: skip
 

@@ -18,12 +18,15 @@ from helioc.compiler.model import (
     Derived,
     Edge,
     Element,
+    Emit,
+    EventKind,
     Expr,
     Field,
     Find,
     Forward,
     Given,
     Header,
+    Identity,
     Inline,
     Item,
     Items,
@@ -99,6 +102,8 @@ def _of_parts(pipeline: Pipeline) -> Iterator[str]:
                 yield from _of_edge(part, pipeline.roles)
             case Header():
                 yield from _of_header(part)
+            case EventKind() if part.each:
+                yield "event with a limit of sources"
             case RuleKind() | Match() | Element() | State():
                 yield from _of_declaration(part)
             case Packet(maybe_absent=True):
@@ -135,6 +140,8 @@ def _of_statement(part: Any) -> Iterator[str]:
             yield "port recalled"
         case Remember() if part.if_absent:
             yield "remembered if absent"
+        case Emit() if any(isinstance(value, Identity) for value in part.values):
+            yield "rule in an event"
         case Update():
             yield "slot set in place" if part.operator == "=" else "slot computed in place"
         case Attribute() if part.optional:

@@ -47,20 +47,22 @@ def _text(seed: str) -> str:
     bare = check(
         parse(Source("skeleton.hp", f"{front}  stage s {{ pass }}\n  run parser -> s\n}}\n"))
     )
-    return front + _body(chance, bare)
+    return front + _body(chance, bare, seed)
 
 
-def _body(chance: Chance, bare: Pipeline) -> str:
+def _body(chance: Chance, bare: Pipeline, seed: str) -> str:
     facts = Facts(bare.graph, bare.roles)
     anchor = _anchor(chance, facts)
     rules = RuleMaker(chance, facts, anchor)
     kinds = rules.make()
     states = {s.name: s for s in _states(chance, facts)}
     hooks = _hooks(chance, facts)
-    stages, actions = StageMaker(Ground(chance, facts, kinds, states, hooks)).make(anchor)
+    maker = StageMaker(Ground(chance, facts, kinds, states, hooks), seed)
+    stages, actions = maker.make(anchor)
     lines = [element.text(i) for i, element in enumerate(rules.elements, start=1)]
     for text in [k.text for k in kinds.values()] + [s.text for s in states.values()]:
         lines += [f"  {line}" for line in text.split("\n")]
+    lines += [f"  {line}" for line in maker.events.declared]
     lines.append(f"  default {chance.one(('pass', 'drop'))}")
     for body in actions:
         lines += [f"  {line}" for line in body]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from places import Ground, Lines, Operand, Place, nested
 from random_changes import Changes
 from random_conditions import Conditions
+from random_events import EventMaker
 from random_exits import Exits
 from random_lookups import Blocks, Lookups
 from random_pushes import Pushes
@@ -16,7 +17,8 @@ from random_values import Values
 class StageMaker:
     """`budget`: statements that may still be written."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, seed: str) -> None:
+        self.events = EventMaker(ground, seed)
         self.ground, self.chance, self.facts = ground, ground.chance, ground.facts
         self.values = Values(ground)
         self.conditions = Conditions(ground, self.values)
@@ -98,6 +100,7 @@ class StageMaker:
             self.budget -= 1
             if self.budget < 0 or place.deep > 6 or not place.worlds:
                 break
+            lines += self.events.emit(place)
             lines += self.statement(place)
         if ends:
             lines += self.ending(place)

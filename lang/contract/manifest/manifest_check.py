@@ -7,10 +7,21 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..base.lists import bytes_of
-from .manifest import INDEX_STEP, MOST_BUCKETS, NEXT_HOP_SIZE, SPREAD_SLOTS, VECTOR_KEYS
+from .manifest import (
+    EVENT_FORMAT,
+    EVENT_HEAD,
+    EVENT_MOST,
+    IDENTITY,
+    INDEX_STEP,
+    MOST_BUCKETS,
+    NEXT_HOP_SIZE,
+    SOURCES,
+    SPREAD_SLOTS,
+    VECTOR_KEYS,
+)
 
 if TYPE_CHECKING:
-    from .manifest import Element, Manifest, Match, Member, RuleKind
+    from .manifest import Element, EventKind, Manifest, Match, Member, RuleKind
 
 #: u32, as the kernel counts a map's entries and as ids are.
 _U32 = (1 << 32) - 1
@@ -32,6 +43,7 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
     yield from _elements(manifest)
     yield from _programs(manifest)
     yield from _anatomy(manifest)
+    yield from _events(manifest)
     kinds = [rule.name for rule in manifest.rules]
     yield from _distinct("rule kind", kinds)
     yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])
@@ -111,6 +123,50 @@ def _anatomy(manifest: Manifest) -> Iterator[str]:
     matched = {(rule.name, match.element) for rule in manifest.rules for match in rule.match}
     if not named <= set(layers) or not {(r.rule, r.element) for r in anatomy.readings} <= matched:
         yield "`anatomy` names what is not there"
+
+
+def _events(manifest: Manifest) -> Iterator[str]:
+    ring = manifest.events
+    if ring is None:
+        return
+    if ring.format != EVENT_FORMAT:
+        yield f"the format {ring.format} of `events` is not {EVENT_FORMAT}"
+    if ring.size not in (1 << n for n in range(12, 31)):
+        yield f"`events.size` is {ring.size}, not a power of two from 4,096 on"
+    buckets = len(ring.kinds) + SOURCES * sum(bool(kind.each) for kind in ring.kinds)
+    if ring.buckets != buckets:
+        yield f"`events.buckets` is {ring.buckets}, not {buckets}"
+    yield from _distinct("event", [kind.name for kind in ring.kinds])
+    yield from _distinct("event's tag", [kind.tag for kind in ring.kinds])
+    rules = {rule.name for rule in manifest.rules}
+    for kind in ring.kinds:
+        for wrong in _event(kind, rules):
+            yield f"{kind.name}: {wrong}"
+
+
+def _event(kind: EventKind, rules: set[str]) -> Iterator[str]:
+    end = EVENT_HEAD
+    if kind.size not in range(EVENT_HEAD, EVENT_MOST + 1, 8):
+        yield f"a record has {kind.size} bytes, not {EVENT_HEAD} to {EVENT_MOST}"
+    if not kind.rate or kind.each > kind.rate or not kind.name.isidentifier():
+        yield "its limits, or its name, cannot be"
+    yield from _distinct("field", [field.name for field in kind.fields])
+    if not set(kind.by) <= {field.name for field in kind.fields}:
+        yield "it tells sources apart by a field that it does not have"
+    for field in sorted(kind.fields, key=lambda field: field.offset):
+        size = _field_size(field.type)
+        if size is None or (field.type == "rule") != (field.rule in rules):
+            yield f"`{field.name}` is of the type `{field.type[:40]}`, which is not known"
+        elif field.size != size or field.offset < end or field.offset + size > kind.size:
+            yield f"`{field.name}` does not lie in the record"
+        end = max(end, field.offset + field.size)
+
+
+def _field_size(type_: str) -> int | None:
+    """Bytes of a field of an event."""
+    if found := re.fullmatch(r"u([1-9][0-9]?)", type_):
+        return (int(found[1]) + 7) // 8 if int(found[1]) <= 64 else None
+    return {"ip4": 4, "ip6": 16, "mac": 6, "port": 4, "rule": IDENTITY}.get(type_)
 
 
 def _distinct(what: str, found: Iterable[str | int]) -> Iterator[str]:

@@ -24,7 +24,9 @@ from helioc.runtime.testrun.private_run import PrivateRun
 from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent / "cases"
-PIPELINES = sorted(p for d in ("lookups", "states", "expressions", "events") for p in (HERE / d).glob("*.hp"))
+PIPELINES = sorted(
+    p for d in ("lookups", "states", "expressions", "events") for p in (HERE / d).glob("*.hp")
+)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -78,7 +78,9 @@ def test_helioctl_prints_a_line_each(here: Knocker) -> None:
         until(lambda: len(kept(client)) == 1)
         said = here.ctl("events")
         line = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}  " + here.name
-        assert re.fullmatch(line + r"  KNOCK \{ src = 10\.1\.0\.10, port = 53, via = LAN \}\n", said)
+        assert re.fullmatch(
+            line + r"  KNOCK \{ src = 10\.1\.0\.10, port = 53, via = LAN \}\n", said
+        )
         (found,) = map(json.loads, here.ctl("events", "KNOCK", "--json").splitlines())
         assert found["fields"] == {"src": "10.1.0.10", "port": 53, "via": 1}
         assert found["event"] == "KNOCK"
