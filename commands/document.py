@@ -72,8 +72,8 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
         yield from _updated(p)
     if p.emits:
         yield Heading(2, "Events")
-        columns = ("name", "fields", "a second", "of each source", "")
-        yield Grid(columns, tuple(map(_event, p.emits)))
+        limits = ("name", "fields", "a second", "of each source", "")
+        yield Grid(limits, tuple(map(_event, p.emits)))
     yield Heading(2, "Stages")
     yield Grid(("stage", ""), (("parser", ""), *((s.name, s.doc) for s in p.stages)))
     yield Heading(2, "Hooks")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..lang.text.diagnostics import Diagnostic
+from ..runtime.base.errors import refused
 
 if TYPE_CHECKING:
     from ..runtime.rpc import control_pb2 as pb
@@ -33,21 +35,17 @@ def events(target: Target, names: tuple[str, ...], follow: bool, as_json: bool) 
 
 
 def _agent(target: Target) -> Any:
-    from ..runtime.base.errors import refused
-
     if not target.has_agent:
         raise refused(_needs_agent(target.local))
     return target.need_agent()
 
 
 def _line(found: pb.Event) -> str:
-    from datetime import datetime
-
     emitted = found.emitted
-    at = datetime.fromtimestamp(emitted.time // 1_000_000_000)
-    time = f"{at:%Y-%m-%d %H:%M:%S}.{emitted.time % 1_000_000_000 // 1000:06}"
+    seconds, rest = divmod(emitted.time, 1_000_000_000)
+    at = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(seconds))}.{rest // 1000:06}"
     fields = ", ".join(f"{field.name} = {field.text}" for field in emitted.fields)
-    return f"{time}  {found.pipeline}  {emitted.event} {{{f' {fields} ' if fields else ''}}}"
+    return f"{at}  {found.pipeline}  {emitted.event} {{{f' {fields} ' if fields else ''}}}"
 
 
 def _json(found: pb.Event) -> str:

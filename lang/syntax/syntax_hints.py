@@ -11,9 +11,9 @@ from .lexer import Token, span
 from .planned import planned
 
 HARD = frozenset(
-    "and append as bridge choose clamp counts default drop else emit find forward gives ie if import"
-    " is match not on or pass pipeline pop push recall remember reply rule run send spread stage swap"
-    " when".split()
+    "and append as bridge choose clamp counts default drop else emit find forward gives ie if"
+    " import is match not on or pass pipeline pop push recall remember reply rule run send spread"
+    " stage swap when".split()
 )
 """Words that cannot be names anywhere."""
 

@@ -18,7 +18,7 @@ from ..loading.former_events import former_events
 from ..loading.releases import about_id, read_about, release_of
 
 #: Records that are read in one go: to take them out holds the interpreter for 0.1 ms.
-SLICE = 64
+SLICE = 32
 _log = logging.getLogger("heliod.events")
 
 

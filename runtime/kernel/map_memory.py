@@ -1,7 +1,7 @@
 """Computes how much kernel memory maps take, and how much is available.
 
-Computed as kernel/bpf/arraymap.c, hashtab.c and ringbuf.c do (`*_map_mem_usage`, which /proc/PID/fdinfo shows
-as `memlock`), plus the overhead of the kernel's allocators.
+Computed as kernel/bpf/arraymap.c, hashtab.c and ringbuf.c do (`*_map_mem_usage`, which
+/proc/PID/fdinfo shows as `memlock`), plus the overhead of the kernel's allocators.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads a BPF ring buffer in the memory where the kernel writes it.
 
-How it lies there: linux/kernel/bpf/ringbuf.c. The kernel publishes the producer's position, and takes
-a record's busy bit away, by stores with release semantics. Python has no load that acquires: a lock
-that is taken between two loads keeps their order on every processor.
+How it lies there: linux/kernel/bpf/ringbuf.c. The kernel publishes the producer's position, and
+takes a record's busy bit away, by stores with release semantics. Python has no load that acquires:
+a lock that is taken between two loads keeps their order on every processor.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from ...lang.contract.world.emitted import Namer, shown, split_identity
 from ...lang.text.diagnostics import Diagnostic, Refused, did_you_mean, listed
 from ..agent.agent import Agent
 from ..base.errors import refused
-from ..emitted.source import Raised
+from ..emitted.source import SLICE, Raised
 from ..owner.owner import Owner
 from . import control_pb2 as pb
 from .guard import Context
@@ -30,11 +31,15 @@ def watch_emitted(agent: Agent, request: pb.WatchRequest, context: Context) -> I
         if not context.add_callback(watcher.close):
             return  # it has ended already: nobody would call that
         context.begin_answer()  # from here on nothing is missed
-        for found in watcher:
+        worked = time.thread_time()
+        for number, found in enumerate(watcher, 1):
             if isinstance(found, Raised):
                 yield _event(agent, found)
             else:
                 yield pb.Event(pipeline=owner.name if owner else "", missed=found)
+            if number % SLICE == 0:  # requests go on beside who watches a storm
+                time.sleep(time.thread_time() - worked)
+                worked = time.thread_time()
 
 
 def _need_known(events: Collection[str], owners: list[Owner]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from helioc.runtime.client import Client, Rejected, Watch
+from helioc.runtime.loading.loader import Loaded
+from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from helioc.runtime.rpc import control_pb2 as pb
 from knock import KNOCK, Knocker, built, changed, knocker, until
 from lab import Lab
@@ -102,28 +105,51 @@ def test_without_an_agent_they_wait_in_the_kernel(here: Knocker) -> None:
         assert here.emitted(client, "KNOCK") == 5
 
 
+WIDER = changed(
+    ("port : u16, via", "port : u32, twice : u32, via"),
+    ("port = udp.dst, via", "port = udp.dst, twice = udp.dst * 2, via"),
+)
+QUIET = re.sub(r" +event .*\n| +emit .*\n", "", KNOCK)
+
+
+def twice(client: Client) -> list[str | None]:
+    return [fields(event).get("twice") for event in kept(client)]
+
+
 def test_an_upgrade_loses_none_and_reads_each_by_its_build(here: Knocker) -> None:
-    """The agent is stopped while packets of both builds raise events."""
-    wider = changed(("port : u16, via", "port : u32, twice : u32, via"),
-                    ("port = udp.dst, via", "port = udp.dst, twice = udp.dst * 2, via"))  # fmt: skip
-    with here.agent() as process, here.client() as client:
+    with here.agent(), here.client() as client:
         here.load(client)
-        process.stop(9)
-    here.knock(port=1)
-    with here.agent(), here.client() as client:
-        until(lambda: len(kept(client)) == 1)
-        here.knock(port=2)
-        client.upgrade(built(wider))
+        here.knock(port=1)
+        client.upgrade(built(WIDER))
         here.knock(port=3)
-        until(lambda: len(kept(client)) == 3)
-        assert [fields(e).get("twice") for e in kept(client)] == [None, None, "6"]
-    with here.agent(), here.client() as client:
+        until(lambda: len(kept(client)) == 2)
+        assert twice(client) == [None, "6"]
+        client.upgrade(built(QUIET))
         here.knock(port=4)
-        until(lambda: len(kept(client)) == 1)
-    quiet = re.sub(r" +event .*\n| +emit .*\n", "", KNOCK)
+        client.upgrade(built(KNOCK))
+        here.knock(port=5)
+        until(lambda: len(kept(client)) == 3)
+        assert twice(client) == [None, "6", None]
+
+
+def test_what_is_unread_at_an_upgrade_without_an_agent_is_read_later(here: Knocker) -> None:
+    """By what its build wrote, over two upgrades."""
     with here.agent(), here.client() as client:
-        client.upgrade(built(quiet))
-        until(lambda: len(kept(client)) == 0)
+        here.load(client)
+    narrower = changed(("port : u16, via", "via"), ("port = udp.dst, via", "via"))
+    for port, text in enumerate((WIDER, narrower), 1):
+        here.knock(port=port)
+        here.edge.inside_thread(partial(upgraded, here.name, text))
+    here.knock(port=3)
+    with here.agent(), here.client() as client:
+        until(lambda: len(kept(client)) == 3)
+        assert [fields(event).get("port") for event in kept(client)] == ["1", "2", None]
+        assert twice(client) == [None, "4", None]
+
+
+def upgraded(name: str, text: str) -> None:
+    with Loaded.open(name) as running:
+        upgrade(running, plan_upgrade(running, built(text))).close()
 
 
 def test_the_limits_hold_and_are_counted(here: Knocker) -> None:

@@ -74,7 +74,12 @@ def test_what_is_kept_is_bounded_and_comes_in_time() -> None:
 
 def test_who_begins_while_packets_raise_events_gets_each_once() -> None:
     events, count = RaisedEvents(), KEPT // 2
-    thread = Thread(target=lambda: [events.tell("p", [raised(n)]) for n in range(count)])
+
+    def tell() -> None:
+        for n in range(count):
+            events.tell("p", [raised(n)])
+
+    thread = Thread(target=tell)
     thread.start()
     with events.watch(kept=True) as watcher:
         thread.join()

@@ -113,14 +113,14 @@ def test_positions_that_no_kernel_writes_are_damage() -> None:
 
 @pytest.mark.usefixtures("kernel")
 def test_a_map_that_is_no_ring_is_refused() -> None:
-    with Map.create(MapSpec(MapType.ARRAY, 4, 8, 4096, name="array")) as table:
-        with pytest.raises(BpfError):
-            Ring(table)
+    array = MapSpec(MapType.ARRAY, 4, 8, 4096, name="array")
+    with Map.create(array) as table, pytest.raises(BpfError):
+        Ring(table)
 
 
 @pytest.mark.usefixtures("kernel")
 def test_a_ring_of_the_kernel_is_empty_at_first() -> None:
-    with Map.create(MapSpec(MapType.RINGBUF, 0, 0, SIZE, name="ring")) as table:
-        with Ring(table) as reader:
-            assert list(reader.records()) == []
-            reader.wait(0)
+    spec = MapSpec(MapType.RINGBUF, 0, 0, SIZE, name="ring")
+    with Map.create(spec) as table, Ring(table) as reader:
+        assert list(reader.records()) == []
+        reader.wait(0)
