@@ -42,7 +42,8 @@ def lower(
         join, laid_out = "fused", offloaded(laid_out)
     by_name = {t.rule.name: t for t in laid_out}
     remembered = states(pipeline)
-    events, ring = events_of(pipeline), event_ring(pipeline)
+    events = events_of(pipeline)
+    ring = event_ring(pipeline) if target != "nfp" else None
     functions: list[Function] = []
     names = Names()
     for role in pipeline.roles:

@@ -62,18 +62,15 @@ class EventReader:
     def _run(self) -> None:
         looked = 0.0
         while not self._ended.is_set():
-            now = time.monotonic()
-            if now >= looked + LOOK_AGAIN:
+            if time.monotonic() >= looked + LOOK_AGAIN:
                 self._follow()
-                looked = now
+                looked = time.monotonic()
             ready = self._poll.poll(LOOK_AGAIN)
-            numbers = {number for number, _ in ready} - {self._wake}
-            if not numbers:
-                continue
-            begun = time.monotonic()
-            more = self._read(numbers)
-            worked = time.monotonic() - begun
-            self._ended.wait(max(_SHARE * worked, REST if more else GATHER))
+            if numbers := {number for number, _ in ready} - {self._wake}:
+                begun = time.thread_time()
+                more = self._read(numbers)
+                worked = time.thread_time() - begun
+                self._ended.wait(max(_SHARE * worked, REST if more else GATHER))
 
     def _read(self, numbers: Iterable[int]) -> bool:
         """Whether a ring has more than was read."""
@@ -103,6 +100,10 @@ class EventReader:
         known = self._sources.get(name)
         if known is not None and known.build == (about["incarnation"], about["release"]):
             return
+        if known is not None and known.build[0] != about["incarnation"]:  # unloaded meanwhile
+            self._leave(name)
+            self._raised.forget(name)
+            known = None
         if not _raises(manifest):
             self._leave(name)
             return

@@ -23,9 +23,11 @@ _log = logging.getLogger("heliod.events")
 
 
 class Raised(NamedTuple):
-    """A record as it was read. `time`: nanoseconds of the Unix epoch."""
+    """A record as it was read. `incarnation`: of the load by which the pipeline was this name's;
+    `time`: nanoseconds of the Unix epoch."""
 
     pipeline: str
+    incarnation: str
     time: int
     record: EventRecord
 
@@ -89,7 +91,7 @@ class EventSource:
             except Unreadable as error:
                 self._cannot_read(str(error))
             else:
-                found.append(Raised(self.name, clock + made.time, made))
+                found.append(Raised(self.name, self.build[0], clock + made.time, made))
         if self._ring.damaged:
             self._cannot_read(f"{self._ring.damaged} bytes are not as the kernel writes them")
             self._ring.damaged = 0

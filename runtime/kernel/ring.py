@@ -75,7 +75,8 @@ class Ring:
                 return
             if not head & _DISCARDED:
                 yield self._memory[start + _HEAD : start + _HEAD + length]
-            self._position[0] = behind
+            with self._fence:  # it was copied before the kernel may write there again
+                self._position[0] = behind
 
     def close(self) -> None:
         """May be called again."""

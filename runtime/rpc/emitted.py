@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ...lang.contract.manifest.manifest import EventField
+from ...lang.contract.request.request import quoted
 from ...lang.contract.rules.rules import Rule
 from ...lang.contract.world.emitted import Namer, shown, split_identity
 from ...lang.text.diagnostics import Diagnostic, Refused, did_you_mean, listed
@@ -17,6 +18,9 @@ from ..emitted.source import SLICE, Raised
 from ..owner.owner import Owner
 from . import control_pb2 as pb
 from .guard import Context
+
+#: Unknown events that a refusal names.
+MOST_NAMED = 20
 
 
 def watch_emitted(agent: Agent, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
@@ -46,7 +50,7 @@ def _need_known(events: Collection[str], owners: list[Owner]) -> None:
     """Raises `Refused` for an event that no pipeline declares."""
     rings = (owner.loaded.manifest.events for owner in owners)
     known = sorted({kind.name for ring in rings if ring is not None for kind in ring.kinds})
-    unknown = sorted(set(events) - set(known))
+    unknown = sorted(set(events) - set(known))[:MOST_NAMED]
     if unknown:
         raise refused(*(_no_such_event(name, known) for name in unknown))
 
@@ -59,7 +63,7 @@ class _Names(Namer):
 
     def rule(self, kind: str, sequence: int, id_: int) -> str:
         there = self.there(kind, sequence, id_)
-        return f"{kind} {there.name if there is not None and there.name else id_}"
+        return f"{kind} {quoted(there.name) if there is not None and there.name else id_}"
 
     def there(self, kind: str, sequence: int, id_: int) -> Rule | None:
         """None where the rule is gone, and perhaps another one has its id."""
@@ -77,7 +81,9 @@ class _Names(Namer):
 def _event(agent: Agent, raised: Raised) -> pb.Event:
     names = Namer()
     with suppress(Refused):  # unloaded by now
-        names = _Names(agent.owner(raised.pipeline))
+        owner = agent.owner(raised.pipeline)
+        if owner.loaded.about["incarnation"] == raised.incarnation:  # else rules count anew
+            names = _Names(owner)
     record = raised.record
     fields = zip(record.kind.fields, record.values, strict=True)
     emitted = pb.EmittedEvent(

@@ -14,7 +14,7 @@ OTHER = EventKind("OTHER", 8, 24, (), 1000)
 
 
 def raised(time: int, pipeline: str = "p", kind: EventKind = KIND) -> Raised:
-    return Raised(pipeline, time, EventRecord(kind, time, bytes(24)))
+    return Raised(pipeline, "1", time, EventRecord(kind, time, bytes(24)))
 
 
 def test_it_is_told_how_many_it_missed_and_where() -> None:
