@@ -155,11 +155,11 @@ class Values:
             return Number(clock, 0, (1 << 64) - 1)
         if chance.maybe(0.5):
             return Number("clock.error", 0, (1 << 32) - 1)
-        known = [o for o in self.operands(place) if o.kind == "uint" and o.width <= 32]
+        known = [o for o in self.operands(place) if o.kind == "uint" and 1 < o.width <= 32]
         if known and chance.maybe(0.3):
             bound = chance.one(known)
             return Number(f"random({bound.text})", 0, (1 << bound.width) - 2)
-        most = chance.one((1, 2, 100, 1 << 16, 1 << 32))
+        most = chance.one((2, 100, 1 << 16, 1 << 32))
         return Number(f"random({most})", 0, most - 1)
 
     def masked(self, kind: str, text: str) -> str:
