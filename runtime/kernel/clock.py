@@ -6,20 +6,17 @@ ahead of the other changes only where somebody sets the clock, or a leap second 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import time
 from errno import ECANCELED
 from pathlib import Path
 from typing import NamedTuple
 
-from .system import libc
+from .system import adjtimex, arm_step_timer, step_timer
 
 _SECOND = 1_000_000_000
 _SAMPLES = 5
 _STA_UNSYNC = 0x40  # linux/timex.h
-_TFD_TIMER_ABSTIME, _TFD_TIMER_CANCEL_ON_SET = 1, 2  # linux/timerfd.h
-_FAR = 1 << 40  # seconds since 1970: never
 
 
 class WallClock(NamedTuple):
@@ -31,22 +28,6 @@ class WallClock(NamedTuple):
     tai_ahead: int
     error: int | None
     read_at: int
-
-
-class _Timex(ctypes.Structure):
-    """struct timex (linux/timex.h), up to `status`."""
-
-    _fields_ = (
-        ("modes", ctypes.c_uint), ("offset", ctypes.c_long), ("freq", ctypes.c_long),
-        ("maxerror", ctypes.c_long), ("esterror", ctypes.c_long), ("status", ctypes.c_int),
-        ("_rest", ctypes.c_char * 256),
-    )  # fmt: skip
-
-
-class _Timer(ctypes.Structure):
-    """struct itimerspec."""
-
-    _fields_ = (("interval", ctypes.c_long * 2), ("value", ctypes.c_long * 2))
 
 
 def read_wall_clock() -> WallClock:
@@ -63,10 +44,8 @@ def read_wall_clock() -> WallClock:
 
 
 def _error() -> int | None:
-    timex = _Timex()
-    if libc().adjtimex(ctypes.byref(timex)) < 0 or timex.status & _STA_UNSYNC:
-        return None
-    return int(timex.maxerror) * 1_000  # µs
+    error, status = adjtimex()
+    return None if status & _STA_UNSYNC else error * 1_000
 
 
 def _time_namespace() -> int:
@@ -83,20 +62,11 @@ class ClockSteps:
     """A descriptor that is readable once somebody sets the wall clock. Close it."""
 
     def __init__(self) -> None:
-        flags = os.O_CLOEXEC | os.O_NONBLOCK
-        self._timer = libc().timerfd_create(time.CLOCK_REALTIME, flags)
-        if self._timer < 0:
-            raise OSError(ctypes.get_errno(), "timerfd_create")
-        self._arm()
-
-    def _arm(self) -> None:
-        never = _Timer(value=(_FAR, 0))
-        flags = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
-        if libc().timerfd_settime(self._timer, flags, ctypes.byref(never), None) < 0:
-            raise OSError(ctypes.get_errno(), "timerfd_settime")
+        self._timer = step_timer()
+        arm_step_timer(self._timer)
 
     def fileno(self) -> int:
-        return int(self._timer)
+        return self._timer
 
     def happened(self) -> bool:
         """Whether the clock was set since the last call; does not wait."""
@@ -107,7 +77,7 @@ class ClockSteps:
         except OSError as error:
             if error.errno != ECANCELED:
                 raise
-        self._arm()
+        arm_step_timer(self._timer)
         return True
 
     def close(self) -> None:
