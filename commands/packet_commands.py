@@ -113,8 +113,8 @@ def replay(
     as by `decode`.
 
     --kernel runs the compiled programs on the same frames (14 to 3,400 bytes), under the same
-    rules, and fails where verdict, egress, queue, packet or counters differ. Nothing is attached.
-    Then states age by the kernel's clock, and ICMP errors have no limit."""
+    rules and by the same clock, and fails where verdict, egress, queue, packet or counters differ.
+    Nothing is attached."""
     from ..compiler.captures.reading import STANDARD_INPUT
     from ..compiler.driver import fitting
     from ..compiler.manifest import manifest_of
@@ -126,7 +126,7 @@ def replay(
         refuse_over(write, (read, file, rules, edge, around))
     pipeline = checked(file, lowered=True)
     manifest = manifest_of(pipeline, fitting(pipeline))
-    prepared = prepare_replay(pipeline, manifest, rules, edge, around, port, local, kernel)
+    prepared = prepare_replay(pipeline, manifest, rules, edge, around, port, local)
 
     def say(replayed: Replayed) -> None:
         if trace and (way := replayed.trace):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +43,7 @@ def replay_capture(
 
 @contextmanager
 def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
-    """Also run its packets on the kernel, and count in how many the two differ. Both live by the
-    kernel's clock, and send any number of ICMP errors. Raises `Refused`."""
+    """Also run its packets on the kernel, and count in how many both differ. Raises `Refused`."""
     from ..compiler.bundle import compile_pipeline
     from ..runtime.loading.bundle import Bundle
     from ..runtime.testrun.kernel_backend import KernelBackend
@@ -58,8 +55,7 @@ def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
     with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(prepared.environment)
         run.set_rules(prepared.book)
-        clock = partial(time.clock_gettime, time.CLOCK_MONOTONIC)  # bpf_ktime_get_ns
-        prepared.beside = Beside(run, KernelBackend.shortest, KernelBackend.longest, clock)
+        prepared.beside = Beside(run, KernelBackend.shortest, KernelBackend.longest)
         yield Comparison()
 
 
@@ -103,12 +99,10 @@ def prepare_replay(
     around: Path | None,
     port: str | None,
     local: Sequence[str],
-    kernel: bool = False,
 ) -> Replay:
     """The pipeline under the edge's rules and those of a file. `around`: what a packet test file
     says of ports, addresses and neighbours, laid over the edge's. Without either there is a port
-    of each role, by its name. `local`: the host's addresses. `kernel`: to be compared with it,
-    whose clock is not the capture's: ICMP errors are not limited. Raises `Refused`."""
+    of each role, by its name. `local`: the host's addresses. Raises `Refused`."""
     from ..compiler.packettests.cases import read_surroundings
     from ..lang.contract.request.request import Request
     from ..lang.contract.rules.rulebook import RuleBook
@@ -147,7 +141,6 @@ def prepare_replay(
         raise Refused([Diagnostic("H0813", f"there is no port `{port}`", (), help_)])
     ip4, ip6 = _addresses(local)
     given = replace(given, local=given.local | ip4, local6=given.local6 | ip6)
-    given = replace(given, icmp=None) if kernel else given
     named = {p.name: p for p in ports}
     return Replay(
         pipeline,

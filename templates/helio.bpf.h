@@ -152,6 +152,12 @@ struct control {
 	/* In front of `local` and `local6`, as a hash costs a tenth of a packet's time: a bit for each hash of
 	 * an address, set if the host has no address of that hash. All 0: nothing is known. */
 	u64 not_local[64];
+	u64 fixed_time; /* of test runs: what the clock says, in ns; 0: the kernel's */
+	u64 fixed_random; /* of test runs: what chance gives, and 1; 0: what the kernel draws */
+	u64 utc_ahead; /* ns that CLOCK_REALTIME is ahead of CLOCK_MONOTONIC (behind: below 0), */
+	u64 tai_ahead; /* and CLOCK_TAI of CLOCK_REALTIME; */
+	u64 clock_error; /* how wrong they may be, ns, */
+	u64 published; /* as of this time; 0: nobody knows */
 };
 
 ARRAY_MAP(control, struct control, 1, BPF_F_MMAPABLE);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostics
 from .. import model
@@ -144,10 +146,12 @@ class PacketNames:
         return hash_call(call, Expressions(self.field, self.call, self.found), self.found)
 
 
-def hash_call(call: tree.Call, expressions: Expressions, found: Diagnostics) -> Value | None:
-    """`hash(a, b …)`: 32 bits wide."""
+def hash_call(
+    call: tree.Call, expressions: Expressions, found: Diagnostics, others: Sequence[str] = ()
+) -> Value | None:
+    """`hash(a, b …)`: 32 bits wide. `others`: what else might be called here."""
     if call.function.text != "hash":
-        found.add(errors.no_such_function(call.function, ["hash"]))
+        found.add(errors.no_such_function(call.function, ["hash", *others]))
         return None
     if not call.arguments:
         found.add(

@@ -128,7 +128,8 @@ def _is_lasting(comparison: model.Compare) -> bool:
     """Whether only an assignment, or another rule or entry, can change what is compared."""
     kinds = model.Compare | model.Packet | model.Const | model.Arithmetic
     rules = model.Attribute | model.Count | model.Local | model.FrameLength | model.Recalled
-    return all(isinstance(part, kinds | rules) for part in walk(comparison))
+    moment = model.Now | model.ClockError | model.Random
+    return all(isinstance(part, kinds | rules | moment) for part in walk(comparison))
 
 
 def _names(fact: model.Compare) -> frozenset[str]:

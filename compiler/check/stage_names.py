@@ -12,6 +12,7 @@ from .. import model
 from . import errors
 from .expressions import Expressions
 from .flow import roles_of
+from .moments import clock, now, now_call, random_call
 from .packets import PacketNames, hash_call
 from .rule_names import RuleNames
 from .stage_lists import SaidItems, count, items
@@ -30,8 +31,12 @@ class StageNames(RuleNames):
             return count(call, self.program, self.all_of)
         if call.function.text == "first":
             return self.first(call)
+        if call.function.text == "now":
+            return now_call(call, self.program)
+        if call.function.text == "random":
+            return random_call(call, self.program, self.expressions)
         within = replace(self, use="hash").expressions
-        return hash_call(call, within, self.program.found)
+        return hash_call(call, within, self.program.found, ("count", "first", "now", "random"))
 
     def first(self, call: tree.Call) -> Value | None:
         """`first(vxlan.vni, gre.key)`: whichever is there, of the packet or of a rule."""
@@ -73,6 +78,10 @@ class StageNames(RuleNames):
         packets = PacketNames(self.program.checked, self.program.found)
         if path.text == "frame.length" and "frame" not in packets.nodes:
             return of_width(model.FrameLength(), 32, "uint", path.span, "`frame.length`", None)
+        if path.text == "now" and "now" not in packets.nodes:
+            return now(path.span)
+        if first == "clock" and "clock" not in packets.nodes:
+            return clock(path, self.program)
         if first != "l4" and first not in packets.nodes:
             self.unknown(path.parts[0])
             return None

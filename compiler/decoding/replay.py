@@ -4,7 +4,7 @@ capture's own clock."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal, Protocol
@@ -14,6 +14,7 @@ from ...lang.contract.trace.steps import Trace
 from ...lang.contract.trace.text import TraceText
 from ...lang.contract.world.emitted import Namer, as_text
 from ...lang.contract.world.environment import Environment, Outcome, Port
+from ...lang.contract.world.moment import Moment
 from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret.packet import Interpreter
@@ -161,18 +162,18 @@ class Kernel(Protocol):
 
     def set_neighbours(self, environment: Environment) -> None: ...
 
+    def set_moment(self, moment: Moment) -> None: ...
+
     def run(self, frame: bytes, port: int) -> Outcome: ...
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The kernel, set up as the interpreter is; it runs frames of `shortest` to `longest` bytes.
-    `clock`: its own, in seconds."""
+    """The kernel, set up as the interpreter is; it runs frames of `shortest` to `longest` bytes."""
 
     kernel: Kernel
     shortest: int
     longest: int
-    clock: Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,7 @@ class Replay:
             for rule in book.rules(kind)
         }
         self.beside: Beside | None = None
+        self._moment, self._started = Moment(), False
 
     def traces(self, colour: bool = False) -> TraceText:
         """What says the traces of its packets."""
@@ -266,11 +268,16 @@ class Replay:
         return None
 
     def _set_clock(self, packet: Captured) -> None:
-        states = self._interpreter.states
+        """The capture's own; of packets out of order, the latest: clocks do not go back."""
+        utc = self._moment.utc if packet.time is None else packet.time
+        if self._started:
+            self._moment = self._moment.later(max(0, utc - self._moment.utc))
+        else:
+            self._moment = replace(self._moment, utc=utc)
+        self._started = self._started or packet.time is not None
+        self._interpreter.set_moment(self._moment)
         if self.beside is not None:
-            states.now = self.beside.clock()
-        elif packet.time is not None:  # of packets out of order, the latest: clocks do not go back
-            states.now = max(states.now, packet.time / 1_000_000_000)
+            self.beside.kernel.set_moment(self._moment)
 
     def _neighbours(self) -> tuple[Mapping[tuple[int, int], bytes], ...]:
         return self.environment.neighbours, self.environment.neighbours6

@@ -63,7 +63,14 @@ def built_in() -> Scope:
 
     ports = "The TCP or UDP header behind the packet's innermost IP header; 0 where there is none."
     frame = "The frame as it came: its length in bytes, without the check sequence."
-    return {"l4": named("l4", ports, ("src", "dst")), "frame": named("frame", frame, ("length",))}
+    clock = "The wall clock: how wrong it may be, in ns; all ones where nobody knows."
+    now = "The packet's time, in ns since the host started; `now(utc)`, `now(ntp)`, `now(ptp)`."
+    return {
+        "l4": named("l4", ports, ("src", "dst")),
+        "frame": named("frame", frame, ("length",)),
+        "clock": named("clock", clock, ("error",)),
+        "now": named("now", now, ()),
+    }
 
 
 def base(name: tree.Name) -> tree.Name:

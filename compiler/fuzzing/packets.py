@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from ...lang.contract.world.moment import Moment
 from ..interpret.build_packet import Heading, build
 from ..interpret.header_view import Value
 from ..model import Edge, Field, Node, Packet, Pipeline
@@ -36,7 +37,8 @@ class Given:
 class Drawn:
     """A packet on its way in: its headers, then `payload`, or a whole frame as the payload of no
     headers. `cut`: bytes that are left of it (None: all); `damage`: bytes that
-    are others than they were, by place."""
+    are others than they were, by place. It comes `wait` ns behind the one before, and chance gives
+    it `random`."""
 
     port: int
     headers: tuple[Given, ...]
@@ -44,11 +46,19 @@ class Drawn:
     padding: bytes = b""
     cut: int | None = None
     damage: tuple[tuple[int, int], ...] = ()
+    wait: int = 0
+    random: int = 0
 
     def __repr__(self) -> str:
         digits = self.frame.hex()
         shown = digits if len(digits) <= 300 else f"{digits[:300]}… ({len(digits) // 2} bytes)"
-        return f"port {self.port}: {shown}"
+        said = f"after {self.wait} ns, " * bool(self.wait)
+        said += f"random {self.random}, " * bool(self.random)
+        return f"{said}port {self.port}: {shown}"
+
+    def moment(self, before: Moment) -> Moment:
+        """When it comes."""
+        return replace(before.later(self.wait), random=self.random)
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         """As hypothesis shows it: without the graph that it was drawn from."""

@@ -15,6 +15,7 @@ from ...lang.contract.request.request import Request, request_text
 from ...lang.contract.rules.plan import Plan
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
+from ...lang.contract.world.moment import Moment
 from ..driver import lower_pipeline
 from ..interpret.coverage import Coverage, Goal
 from ..interpret.packet import Interpreter
@@ -25,6 +26,7 @@ from ..ir.unit import Unit
 from ..lower.unit import Join
 from ..manifest import manifest_of
 from ..model import Pipeline
+from .moments import timed
 from .packets import Drawn, packets, variations
 from .rules import RuleMaker
 from .semantics import Answer, Half, Stages, answer, differing, said, stages
@@ -48,6 +50,8 @@ class Kernel(Protocol):
     def set_rules(self, rules: RuleBook) -> None: ...
 
     def forget(self) -> None: ...
+
+    def set_moment(self, moment: Moment) -> None: ...
 
     def apply(self, plan: Plan) -> None: ...
 
@@ -112,6 +116,7 @@ class Fuzzed:
         self.coverage = Coverage(pipeline, self._reached)
         self._corpus = Corpus(pipeline)
         self._goals: list[Goal] = []
+        self.timed = timed(pipeline)
         self._in_vain = 0  # how often in a row nothing new was reached
 
     @cached_property
@@ -160,11 +165,15 @@ class Fuzzed:
         reached = Reached()
         interpreter = Interpreter(self.pipeline, self.world.environment, reached)
         machine = Machine(self.unit, self.world.environment, self.pipeline.default)
+        moment = Moment()
         for index, step in enumerate(scenario.steps):
             if isinstance(step, Request):
                 if ask(book, step, kernel) is not None:
                     self._corpus.requested(step)
             elif len(step.frame) >= SHORTEST:
+                moment = step.moment(moment)
+                for clock in (interpreter, machine, kernel):
+                    clock.set_moment(moment)
                 expected = interpreter.run(book, step.frame, step.port)
                 self._corpus.met(step, reached)
                 self._reached.add(reached)
@@ -179,10 +188,14 @@ class Fuzzed:
         interpreter = Interpreter(self.pipeline, environment)
         made = stages(self.pipeline, self._join, target=self.unit.target)
         every = Stages(self.pipeline, made, environment)
+        moment = Moment()
         for step in scenario.steps:
             if isinstance(step, Request):
                 ask(book, step)
             elif len(step.frame) >= SHORTEST:
+                moment = step.moment(moment)
+                interpreter.set_moment(moment)
+                every.set_moment(moment)
                 expected = interpreter.run(book, step.frame, step.port)
                 _, wrong = every.run(book, step.frame, step.port, expected)
                 if wrong is not None:
@@ -209,7 +222,7 @@ def _scenario(draw: st.DrawFn, fuzzed: Fuzzed) -> Scenario:
     for packet in drawn:
         if draw(st.integers(0, 3)) == 3:
             steps += [*session.changed(), *session.meeting()]
-        steps.append(packet)
+        steps.append(draw(fuzzed.timed(packet)))
     return Scenario(tuple(steps))
 
 
@@ -217,4 +230,5 @@ def _scenario(draw: st.DrawFn, fuzzed: Fuzzed) -> Scenario:
 def _either(draw: st.DrawFn, fuzzed: Fuzzed, towards: Sequence[Aim], one_of: int) -> Scenario:
     if draw(st.integers(1, one_of)) > 1:
         return draw(_scenario(fuzzed))
-    return Scenario(tuple(draw(steered(fuzzed.rules, towards))))
+    steps = draw(steered(fuzzed.rules, towards))
+    return Scenario(tuple(draw(fuzzed.timed(s)) if isinstance(s, Drawn) else s for s in steps))

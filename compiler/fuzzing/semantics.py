@@ -11,6 +11,7 @@ from typing import Literal
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.world.environment import Environment, Outcome, Rules
+from ...lang.contract.world.moment import Moment
 from ..driver import after_each_pass, lowered, placed
 from ..ir.interpreter.machine import Machine
 from ..ir.interpreter.memory import Fault
@@ -98,6 +99,10 @@ class Stages:
             (stage.made_by, Machine(stage.unit, environment, pipeline.default, manifest))
             for stage in found
         ]
+
+    def set_moment(self, moment: Moment) -> None:
+        for _, machine in self._machines:
+            machine.set_moment(moment)
 
     def run(
         self, rules: Rules, frame: bytes, port: int, expected: Outcome

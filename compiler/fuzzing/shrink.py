@@ -77,6 +77,11 @@ def _packets(packet: Drawn) -> Iterator[Drawn]:
             yield replace(packet, cut=packet.cut // 2)
     if packet.padding:
         yield replace(packet, padding=b"")
+    if packet.wait:
+        yield replace(packet, wait=0)
+    if packet.random:
+        yield replace(packet, random=0)
+        yield replace(packet, random=packet.random // 2)
     for i in range(len(packet.damage)):
         yield replace(packet, damage=packet.damage[:i] + packet.damage[i + 1 :])
     if packet.payload:

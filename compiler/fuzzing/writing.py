@@ -32,12 +32,15 @@ def packet_test(
     lines = [*_surroundings(environment), "", *_rules(opening), "", "cases:", f"  - name: {name}"]
     ports = {port.number: port.name for port in environment.ports}
     whole = iter(by_headers)
-    shown = [
-        list(_rules(step))
-        if isinstance(step, Request)
-        else [f"port: {ports[step.port]}", *_packet(step, next(whole))]
-        for step in (steps if opening is None else steps[1:])
-    ]
+    shown, random = list[list[str]](), 0
+    for step in steps if opening is None else steps[1:]:
+        if isinstance(step, Request):
+            shown.append(list(_rules(step)))
+            continue
+        if moment := list(_moment(step, random)):
+            shown.append(moment)
+        random = step.random
+        shown.append([f"port: {ports[step.port]}", *_packet(step, next(whole))])
     if len(shown) > 1:
         lines.append("    before:")
         for each in shown[:-1]:
@@ -89,6 +92,14 @@ def _rules(request: Request | None) -> Iterator[str]:
     if request is not None:
         yield "rules: |"
         yield from (f"  {line}" for line in request_text(request).splitlines())
+
+
+def _moment(packet: Drawn, random: int) -> Iterator[str]:
+    """`random`: what chance gave the packet before."""
+    if packet.wait:
+        yield f"wait: {packet.wait}ns"
+    if packet.random != random:
+        yield f"random: {packet.random}"
 
 
 # ---- the packet -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ...lang.contract.rules.spread import slot, spread_slots
 from ...lang.contract.trace.steps import Step, TracedValue, What
 from ...lang.contract.world.emitted import identity, limits_of
 from ...lang.contract.world.environment import Emitted, Environment, Outcome, Rules
+from ...lang.contract.world.moment import Moment
 from ...lang.contract.world.states import States
 from ..model import (
     Append,
@@ -68,6 +69,10 @@ class Interpreter:
         self.states = States()
         self.reached = reached or Reached()
         self._parser = PacketParser(pipeline.graph, self.reached)
+
+    def set_moment(self, moment: Moment) -> None:
+        """When packets come from here on."""
+        self.states.moment = moment
 
     def run(self, rules: Rules, frame: bytes, port: int, missing: int = 0) -> Outcome:
         """What becomes of a frame (from its Ethernet header on) that arrives by port number

@@ -20,6 +20,7 @@ from ...lang.contract.world.states import States
 from ..model import (
     Arrival,
     Attribute,
+    ClockError,
     Condition,
     Count,
     Expr,
@@ -36,11 +37,13 @@ from ..model import (
     Listed,
     Local,
     Match,
+    Now,
     Packet,
     Pipeline,
     PortIs,
     Present,
     PushElement,
+    Random,
     Recalled,
 )
 from ..model.checksums import LAYER4
@@ -228,6 +231,12 @@ class Scope:
                 return len(self._list(expr.source, expr.most))
             case First():
                 return self._first(expr)
+            case Now(clock):
+                return self.states.moment.time(clock)
+            case ClockError():
+                return self.states.moment.error
+            case Random():
+                return self.states.moment.drawn(self.value(expr.bound))
             case Hash():
                 return jhash(b"".join(self._in_bytes(a) for a in expr.arguments))
         raise AssertionError(f"{expr} stands outside of a header")

@@ -60,6 +60,9 @@ class Traced(Frozen):
         return places(len(self.nodes))
 
 
+Moment = Literal["now", "utc", "random"]
+
+
 class Unit(Frozen):
     name: str
     source: str
@@ -85,6 +88,7 @@ class Unit(Frozen):
     ] = ()  # kinds of addresses that are asked whether they are the host's
     ring: EventRing | None = None  # of the events that packets raise
     replies: bool = False  # it sends errors, ICMP or others
+    moments: tuple[Moment, ...] = ()  # what the scratch record keeps of when a packet came
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage

@@ -154,8 +154,9 @@ def _of_state(x: StateCall, words: Mapping[str, int]) -> int:
 
 #: Functions of the runtime header that change nothing.
 PURE = {
-    "arrival_port", "epoch_now", "fold", "folded", "forgotten", "frame_length", "header_at",
-    "jhash_words", "leading", "limit_of", "moved", "opaque", "packet_at", "times",
+    "arrival_port", "clock_error", "epoch_now", "fold", "folded", "forgotten", "frame_length",
+    "header_at", "jhash_words", "leading", "limit_of", "moved", "ntp_time", "opaque", "packet_at",
+    "packet_time", "ptp_time", "random_below", "times", "utc_time",
 }  # fmt: skip
 
 

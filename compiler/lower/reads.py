@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...lang.text.frozen import Frozen, kept
+from ..ir.unit import Moment
 from ..model import (
     And,
     Attribute,
     Bridge,
+    ClockError,
     Condition,
     Forward,
     If,
@@ -18,11 +20,13 @@ from ..model import (
     MatchReference,
     MatchValue,
     Not,
+    Now,
     Or,
     Pipeline,
     PortIs,
     PortOf,
     Queue,
+    Random,
     Recalled,
     Verdict,
 )
@@ -75,6 +79,19 @@ def asks_local(pipeline: Pipeline) -> set[str]:
 def limits_errors(pipeline: Pipeline) -> bool:
     """Whether the pipeline sends errors, of which there may be only so many."""
     return pipeline.replies or any(isinstance(p, IsLimited) for p in walk(pipeline.stages))
+
+
+def moments(pipeline: Pipeline) -> tuple[Moment, ...]:
+    """What a packet's scratch record keeps of the moment: its time, that of the wall clock, and
+    what chance gave it."""
+    parts = list(walk(pipeline.stages))
+    clocks = {part.clock for part in parts if isinstance(part, Now)}
+    asked: dict[Moment, bool] = {
+        "now": bool(clocks) or any(isinstance(part, ClockError) for part in parts),
+        "utc": bool(clocks - {"boot"}),
+        "random": any(isinstance(part, Random) for part in parts),
+    }
+    return tuple(what for what in asked if asked[what])
 
 
 def steers(pipeline: Pipeline) -> bool:

@@ -17,6 +17,7 @@ from ..model import (
     Arithmetic,
     Arrival,
     Attribute,
+    ClockError,
     Const,
     Count,
     Expr,
@@ -29,12 +30,18 @@ from ..model import (
     Layer4,
     Listed,
     Local,
+    Now,
     Own,
     Packet,
+    Random,
     Recalled,
 )
 from ..tables.layout import member_name
 from .context import LoweringContext
+
+SCRATCH = State("scratch", BYTES)
+#: What the functions are called that read a clock; a packet is told the same each time.
+CLOCKS = {"boot": "packet_time", "utc": "utc_time", "ntp": "ntp_time", "ptp": "ptp_time"}
 
 
 def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = None) -> Value:
@@ -75,6 +82,13 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return _first(site, expr)
         case Hash(arguments):
             return _hash(site, arguments)
+        case Now(clock):
+            return Value(Call(CLOCKS[clock], (SCRATCH,), U64), 64)
+        case ClockError():
+            return Value(Call("clock_error", (SCRATCH,)), 32)
+        case Random(bound, place):
+            below = Cast(U64, value(site, bound).host())
+            return Value(Call("random_below", (SCRATCH, number(place), below)), 32)
 
 
 def local_state(local: Local) -> State:

@@ -39,5 +39,11 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"({expression(left)} {operator} {expression(right)})"
         case m.First(options):
             return f"first({', '.join(map(expression, options))})"
+        case m.Now(clock):
+            return "now" if clock == "boot" else f"now({clock})"
+        case m.ClockError():
+            return "clock.error"
+        case m.Random(bound):
+            return f"random({expression(bound)})"
         case m.Hash(arguments):
             return f"hash({', '.join(map(expression, arguments))})"

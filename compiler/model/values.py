@@ -62,6 +62,34 @@ class FrameLength(Frozen):
     width: int = 32
 
 
+Clock = Literal["boot", "utc", "ntp", "ptp"]
+
+
+class Now(Frozen):
+    """The packet's time: when a stage asked for it first. `boot`: ns since the host started, as
+    CLOCK_MONOTONIC; `utc`: ns since 1970; `ntp`: 32 bits of seconds since 1900 and 32 of their
+    fractions (RFC 5905 section 6); `ptp`: 32 bits of seconds of TAI since 1970 and 32 of
+    nanoseconds (the truncated format of IEEE 1588, RFC 8186 section 2.1)."""
+
+    clock: Clock
+    width: int = 64
+
+
+class ClockError(Frozen):
+    """How wrong `utc`, `ntp` and `ptp` may be, in ns; all ones if nobody knows."""
+
+    width: int = 32
+
+
+class Random(Frozen):
+    """A number below `bound`; 0 if that is 0. `place`: of all of a pipeline another; a packet gets
+    one number at each place."""
+
+    bound: Expr
+    place: int
+    width: int = 32
+
+
 class Given(Frozen):
     """What a rule matches is no field of the packet: each `find` gives the value."""
 
@@ -165,5 +193,5 @@ class Hash(Frozen):
 
 Expr = (
     Const | Own | Packet | Item | Layer4 | Arrival | FrameLength | Recalled | Local | Attribute
-    | Listed | Count | Arithmetic | Hash | First
+    | Listed | Count | Arithmetic | Hash | First | Now | ClockError | Random
 )  # fmt: skip

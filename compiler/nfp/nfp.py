@@ -21,22 +21,26 @@ from ..model import (
     Bridge,
     Choose,
     ClampMss,
+    ClockError,
     Derived,
     Emit,
     Forward,
     Header,
     IsLimited,
+    Now,
     Pipeline,
     Pop,
     PopLink,
     Push,
     PushElement,
+    Random,
     Recall,
     Remember,
     RuleKind,
 )
 from ..model.checksums import is_checksum
 from ..model.parse_graph import writable
+from ..model.show import expression
 from ..tables.layout import Table, tables
 from ..tables.offloaded import maps_of, offloaded
 from . import limits
@@ -72,9 +76,12 @@ def without_sizes(pipeline: Pipeline) -> Pipeline:
 
 
 def _statements(pipeline: Pipeline) -> Iterator[Diagnostic]:
-    seen = set()
+    seen, where = set(), pipeline.span
     for part in walk(pipeline.stages):
+        where = getattr(part, "span", where)
         found = _statement(part)
+        if isinstance(part, Now | ClockError | Random):  # of the statement that reads it
+            found = not_on_a_card(where, f"`{expression(part)}`")
         if found is not None and found.span not in seen:
             seen.add(found.span)
             yield found

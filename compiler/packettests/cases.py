@@ -16,19 +16,23 @@ from ...lang.contract.request.request_parser import parse_request
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.yaml_text import Yaml, missing_key, twice, unknown_name
 from ...lang.contract.world.environment import Environment, Outcome, Port
+from ...lang.contract.world.moment import Moment
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
 from ..lower.events import VERDICTS, events_of
 from ..model import Pipeline
 from .emits import EventReader, ExpectedEvent, kinds_of
+from .moments import CHANGES, begun, gone_on
+from .moments import KEYS as MOMENT
 from .notation import Notation, Written
 from .ports import KEYS as SURROUNDINGS
 from .ports import Surroundings
 
-_TOP = ("define", *SURROUNDINGS, "rules", "cases")
-_CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")
-_BEFORE = ("rules", "port", "packet")
+_TOP = ("define", *SURROUNDINGS, *MOMENT, "rules", "cases")
+_CASE = ("name", *SURROUNDINGS, *MOMENT, "rules", "before", "port", "packet", "expect")
+_SENT = ("port", "packet")
+_BEFORE = ("rules", *CHANGES, *_SENT)
 _NEEDED = ("name", "port", "packet", "expect")
 _EXPECT = ("verdict", "port", "queue", "out", "events", "counted", "emits")
 
@@ -48,18 +52,23 @@ class Expected:
     emits: tuple[ExpectedEvent, ...] | None = None
 
 
+#: A frame and the number of the port that it arrives by; a request; when what follows comes.
+Before = tuple[bytes, int] | Request | Moment
+
+
 @dataclass(frozen=True)
 class Case:
-    """One test. `before`: what comes first, in order: frames (each with the number of its port)
-    that leave something in the state tables, and requests that change the rules. `requests` are
-    those in front of all that; `book` has been given all."""
+    """One test. `before`: what comes first, in order: frames that leave something in the state
+    tables, requests that change the rules, and time that passes. `requests` and `moment` are those
+    in front of all that; `book` has been given all."""
 
     name: str
     span: Span
     environment: Environment
     requests: tuple[Request, ...]
     book: RuleBook
-    before: tuple[tuple[bytes, int] | Request, ...]
+    moment: Moment
+    before: tuple[Before, ...]
     port: int
     frame: bytes
     expected: Expected
@@ -67,7 +76,7 @@ class Case:
     @property
     def packets_before(self) -> tuple[tuple[bytes, int], ...]:
         """The frames among `before`, each with its port."""
-        return tuple(step for step in self.before if not isinstance(step, Request))
+        return tuple(s for s in self.before if not isinstance(s, Request | Moment))
 
     def opening(self) -> RuleBook:
         """A rule book of `requests` alone."""
@@ -115,10 +124,13 @@ class _Reader:
         rules = [top["rules"]] if "rules" in top else []
         self._need(top, "cases", "a packet test file", root)
         nodes = self._yaml.sequence(top["cases"].value) if "cases" in top else []
-        cases = [self._case(node, surroundings, rules) for node in nodes]
+        moment = begun(self._yaml, top, Moment())
+        cases = [self._case(node, surroundings, moment, rules) for node in nodes]
         return tuple(c for c in cases if c is not None)
 
-    def _case(self, node: yaml.Node, around: Surroundings, rules: list[Entry]) -> Case | None:
+    def _case(
+        self, node: yaml.Node, around: Surroundings, moment: Moment, rules: list[Entry]
+    ) -> Case | None:
         entries = self._yaml.mapping(node, "a case", _CASE)
         needed = [self._need(entries, key, "a case", node) for key in _NEEDED]
         name = self._name(entries)
@@ -129,7 +141,8 @@ class _Reader:
             return None
         # Of rules that were refused, whatever is expected would seem not to be there.
         sound = len(requests) == len(asked)
-        before = self._before(entries, environment, book)
+        moment = begun(self._yaml, entries, moment)
+        before = self._before(entries, environment, moment, book)
         port = self._port(entries["port"].value, environment)
         written = self._notation.packet(entries["packet"].value)
         frame = written.frame if written else b""
@@ -138,23 +151,26 @@ class _Reader:
         if port is None or expected is None or before is None:
             return None
         return Case(name, self._yaml.span(entries["name"].value), environment, requests, book,
-                    before, port, frame, expected)  # fmt: skip
+                    moment, before, port, frame, expected)  # fmt: skip
 
     def _before(
-        self, case: dict[str, Entry], environment: Environment, book: RuleBook
-    ) -> tuple[tuple[bytes, int] | Request, ...] | None:
-        """`[{port: LAN, packet: […]}, {rules: …}, …]`; the book is asked for these rules too. None
-        if one of the requests is refused."""
-        steps, sound = list[tuple[bytes, int] | Request](), True
+        self, case: dict[str, Entry], environment: Environment, moment: Moment, book: RuleBook
+    ) -> tuple[Before, ...] | None:
+        """`[{port: LAN, packet: […]}, {rules: …}, {wait: 10s}, …]`; the book is asked for these
+        rules too. None if one of the requests is refused."""
+        steps, sound = list[Before](), True
         for item in self._yaml.sequence(case["before"].value) if "before" in case else ():
             entries = self._yaml.mapping(item, "a packet before", _BEFORE)
             if "rules" in entries:
                 request = self._ask(book, entries["rules"])
                 steps += [request] if request is not None else []
                 sound = sound and request is not None
-                if len(entries) == 1:
-                    continue
-            if not all(self._need(entries, key, "a packet before", item) for key in _BEFORE[1:]):
+            if entries.keys() & set(CHANGES):
+                moment = gone_on(self._yaml, entries, moment)
+                steps.append(moment)
+            if entries and not entries.keys() & set(_SENT):
+                continue
+            if not all(self._need(entries, key, "a packet before", item) for key in _SENT):
                 continue
             port = self._port(entries["port"].value, environment)
             written = self._notation.packet(entries["packet"].value)

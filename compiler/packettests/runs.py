@@ -11,6 +11,7 @@ from typing import Protocol
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
+from ...lang.contract.world.moment import Moment
 from ..interpret.coverage import Coverage
 from ..interpret.header_view import HeaderView, Value
 from ..interpret.packet import Interpreter
@@ -40,11 +41,14 @@ class Run(Protocol):
     def ask(self, request: Request) -> None:
         """Change the rules; the case's own book has taken the request."""
 
+    def set_moment(self, moment: Moment) -> None:
+        """What follows comes then."""
+
 
 class Backend(Protocol):
     """Something that runs packets: the interpreter, the kernel. `prepare` sets a case's ports and
-    opening rules up and gives a function of (frame, arrival port's number); leaving it clears them
-    away.
+    opening rules up and gives a function of (frame, arrival port's number), at the case's moment;
+    leaving it clears them away.
     `shortest` and `longest`: bytes of the frames that it runs."""
 
     @property
@@ -75,6 +79,7 @@ class Interpreted:
     @contextmanager
     def prepare(self, case: Case) -> Iterator[Run]:
         interpreter = Interpreter(self._pipeline, case.environment, self._reached)
+        interpreter.set_moment(case.moment)
         yield _Interpreting(interpreter, case.opening())
 
 
@@ -90,6 +95,9 @@ class _Interpreting:
 
     def ask(self, request: Request) -> None:
         self.book.commit(self.book.plan(request))
+
+    def set_moment(self, moment: Moment) -> None:
+        self.interpreter.set_moment(moment)
 
 
 @dataclass(frozen=True)
@@ -123,10 +131,13 @@ def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Res
     for backend in backends:
         with backend.prepare(case) as run:
             for step in case.before:
-                if isinstance(step, Request):
-                    run.ask(step)
-                else:
-                    run(*step)
+                match step:
+                    case Request():
+                        run.ask(step)
+                    case Moment():
+                        run.set_moment(step)
+                    case frame, port:
+                        run(frame, port)
             outcome = run(case.frame, case.port)
         problems += (f"{backend.name}: {p}" for p in differences(pipeline, case, outcome))
         outcomes.append(outcome)

@@ -30,7 +30,6 @@ PLANNED = {
                      _METERED),
     "meters": Planned(("clause",), "rules have no meters yet", _METERED),
     "mirror": Planned((), "packets are not copied yet", _COPIES),
-    "now": Planned((), "stages read no clock yet", "`ages` of a `state` forgets entries in time"),
 }  # fmt: skip
 
 

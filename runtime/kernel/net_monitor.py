@@ -36,7 +36,8 @@ _MOST = 4096  # datagrams in one go: then the state is read, whatever else comes
 class Monitor:
     """Watches the network namespace in which it was created."""
 
-    def __init__(self, buffer: int = _BUFFER) -> None:
+    def __init__(self, buffer: int = _BUFFER, also: tuple[int, ...] = ()) -> None:
+        """`also`: other descriptors that end waiting once they are readable."""
         flags = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._socket = socket.socket(socket.AF_NETLINK, flags, socket.NETLINK_ROUTE)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -45,7 +46,7 @@ class Monitor:
             self._socket.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll = select.poll()
-        for descriptor in (self._socket.fileno(), self._woken):
+        for descriptor in (self._socket.fileno(), self._woken, *also):
             self._poll.register(descriptor, select.POLLIN)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import time
 from collections.abc import Callable
 from ctypes import byref, c_int, c_int64, c_long, c_uint32, c_uint64
 from functools import cache
@@ -13,7 +14,24 @@ from pathlib import Path
 ENOTSUPP = 524  # the kernel's own "not supported", which libc has no name for
 BPFFS_MAGIC = 0xCAFE4A11
 _SYNC_FILE_RANGE_WRITE = 2
+_ABSTIME, _CANCEL_ON_SET = 1, 2  # TFD_TIMER_*, linux/timerfd.h
+_FAR = 1 << 40  # seconds since 1970: never
 _MEMBARRIER_NUMBER = {"x86_64": 324, "aarch64": 283, "riscv64": 283, "s390x": 356, "ppc64le": 365}
+
+
+class _Timex(ctypes.Structure):
+    """struct timex (linux/timex.h), up to `status`."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint), ("offset", c_long), ("freq", c_long), ("maxerror", c_long),
+        ("esterror", c_long), ("status", c_int), ("_rest", ctypes.c_char * 256),
+    )  # fmt: skip
+
+
+class _Timer(ctypes.Structure):
+    """struct itimerspec."""
+
+    _fields_ = (("interval", c_long * 2), ("value", c_long * 2))
 
 
 @cache
@@ -92,3 +110,32 @@ def filesystem_magic(path: str) -> int:
     if libc().statfs(os.fsencode(path), byref(result)):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
     return int(result[0]) & 0xFFFFFFFF
+
+
+def adjtimex() -> tuple[int, int]:
+    """adjtimex(2), which changes nothing here: the largest error of CLOCK_REALTIME, in µs, and
+    STA_* bits. Raises OSError."""
+    timex = _Timex()
+    _checked(libc().adjtimex(byref(timex)), "adjtimex")
+    return int(timex.maxerror), int(timex.status)
+
+
+def step_timer() -> int:
+    """timerfd_create(2) of CLOCK_REALTIME: a descriptor that blocks nobody. Raises OSError."""
+    flags = os.O_CLOEXEC | os.O_NONBLOCK
+    return _checked(libc().timerfd_create(time.CLOCK_REALTIME, flags), "timerfd_create")
+
+
+def arm_step_timer(timer: int) -> None:
+    """timerfd_settime(2): a read of the timer fails with ECANCELED once somebody sets the clock.
+    Raises OSError."""
+    never = _Timer(value=(_FAR, 0))
+    done = libc().timerfd_settime(timer, _ABSTIME | _CANCEL_ON_SET, byref(never), None)
+    _checked(done, "timerfd_settime")
+
+
+def _checked(result: int, call: str) -> int:
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{call}: {os.strerror(error)}")
+    return result

@@ -17,6 +17,7 @@ from ..edge.config import Config
 from ..edge.icmp_settings import ICMP
 from ..edge.liveness_settings import LIVENESS
 from ..edge.rule_errors import more_errors
+from ..kernel.clock import WallClock, read_wall_clock
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map, Program, XdpMode
 from ..kernel.netlink import Netlink
@@ -33,6 +34,7 @@ from ..ports.ports import (
     write_queues,
 )
 from ..rules import snapshot
+from ..rules.moments import publish
 from ..rules.packed import keep
 from ..rules.recovery import recover
 from ..rules.states import SEED, new_seed
@@ -254,10 +256,15 @@ class Loaded(Pinned):
         """The ports as their interfaces are now."""
         return find_ports(self.port_configs, self.netlink.links(), self.netlink.addresses())
 
+    def publish_clock(self, clock: WallClock) -> None:
+        with suppress(ValueError):  # another thread closed the pipeline
+            publish(self.writer.control, clock)
+
     def write_host_state(self, host: Collection[bytes] | None = None) -> None:
         """Ports, the default verdict, the host's addresses and neighbours into the maps. `host`:
         the addresses, where they are known."""
         self.writer.control[1] = DEFAULT_VERDICTS[self.default]
+        self.publish_clock(read_wall_clock())
         write_ports(self.maps, self.ports)
         write_queues(self.maps)
         local = set(local_addresses(self.netlink.addresses()) if host is None else host)

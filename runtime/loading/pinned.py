@@ -14,6 +14,7 @@ from ...lang.contract.rules.interleaving import NONE, YieldPoint
 from ...lang.contract.rules.rulebook import Plan, RuleBook
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
+from ..kernel.clock import WallClock
 from ..ports.ports import NextHopCache, Port, PortConfig
 from .lock import Lock
 from .pinned_maps import PinnedMaps
@@ -100,6 +101,9 @@ class Pinned(ABC):
     @abstractmethod
     def refresh(self, seen: HostState | None = None) -> Refreshed:
         """Update the maps to the host's state as it is now, or as `seen`. Raises `Refused`."""
+
+    def publish_clock(self, clock: WallClock) -> None:  # noqa: B027 - a card reads none
+        """Have packets read this wall clock, where they read any; from any thread."""
 
     # ---- the end ----------------------------------------------------------------------------
 

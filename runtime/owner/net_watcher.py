@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.errors import of_kernel
 from ..base.logs import text as log_text
+from ..kernel.clock import ClockSteps, read_wall_clock
 from ..kernel.handles import BpfError
 from ..kernel.net_monitor import EVERYTHING, Monitor, Topic
 from ..kernel.netlink import Netlink
@@ -51,11 +52,13 @@ class NetWatcher:
         self._findings: dict[str, tuple[Diagnostic, ...]] = {}
         self._gone: WeakKeyDictionary[Owner, frozenset[str]] = WeakKeyDictionary()
         self._monitor: Monitor | None = None
+        self._steps: ClockSteps | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="net-watcher", daemon=True)
 
     def start(self) -> None:
-        self._monitor = Monitor()
+        self._steps = ClockSteps()
+        self._monitor = Monitor(also=(self._steps.fileno(),))
         self._thread.start()
 
     def wake(self) -> None:
@@ -72,6 +75,9 @@ class NetWatcher:
                 self._thread.join()
             self._monitor.close()
             self._monitor = None
+        if self._steps is not None:
+            self._steps.close()
+            self._steps = None
 
     def findings(self, name: str) -> tuple[Diagnostic, ...]:
         """What keeps ports of a pipeline from working."""
@@ -80,14 +86,18 @@ class NetWatcher:
     # ---- the thread -------------------------------------------------------------------------
 
     def _run(self) -> None:
-        monitor = self._monitor
-        assert monitor is not None
+        monitor, steps = self._monitor, self._steps
+        assert monitor is not None and steps is not None
         with Netlink() as netlink:
             topics = EVERYTHING
             asked = inspected = time.monotonic()
             while not self._ended.is_set():
                 begun = time.monotonic()
                 try:
+                    if steps.happened() or begun >= inspected + INSPECT_AGAIN:
+                        clock = read_wall_clock()
+                        for owner in self._owners():
+                            owner.loaded.publish_clock(clock)
                     self._look(netlink, topics)
                     if begun >= asked + ASK_AGAIN:
                         self._ask_again(netlink)

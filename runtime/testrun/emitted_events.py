@@ -25,7 +25,11 @@ class EmittedEvents:
     def begin(self) -> None:
         """A packet is to come: unless the limits hold on, its buckets are full."""
         if not self.limited:
-            self._buckets[:] = bytes(len(self._buckets))
+            self.refill()
+
+    def refill(self) -> None:
+        """No event was raised yet."""
+        self._buckets[:] = bytes(len(self._buckets))
 
     def read(self) -> tuple[Emitted, ...]:
         """Those of the packets since the last call. Raises `Unreadable`."""

@@ -11,6 +11,7 @@ from ...lang.contract.request.request import Request
 from ...lang.contract.rules.plan import Plan as RequestPlan
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Outcome
+from ...lang.contract.world.moment import Moment
 from ..kernel.handles import Map, Program
 from ..loading.bundle import Bundle
 from .private_run import PrivateRun
@@ -22,6 +23,8 @@ class PacketRunner(Protocol):
     def run(self, frame: bytes, port: int) -> Outcome: ...
 
     def apply(self, plan: RequestPlan) -> None: ...
+
+    def set_moment(self, moment: Moment) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,9 @@ class PreparedCase:
         plan = self.book.plan(request)
         self.at.apply(plan)
         self.book.commit(plan)
+
+    def set_moment(self, moment: Moment) -> None:
+        self.at.set_moment(moment)
 
 
 class KernelBackend:
@@ -63,9 +69,10 @@ class KernelBackend:
 
     @contextmanager
     def prepare(self, case: Any) -> Iterator[PreparedCase]:
-        """`case` has an environment and an opening book."""
+        """`case` has an environment, an opening book and a moment."""
         book: RuleBook = case.opening()
         self._run.set_environment(case.environment)
+        self._run.set_moment(case.moment)
         self._run.set_rules(book)
         self._run.forget()
         yield PreparedCase(self._run, book)

@@ -18,6 +18,7 @@ from ...lang.contract.rules.rules import Rule
 from ...lang.contract.trace.steps import Step
 from ...lang.contract.world.environment import Environment, Fate, Outcome
 from ...lang.contract.world.environment import Port as EnvironmentPort
+from ...lang.contract.world.moment import Moment
 from ..base import errors
 from ..kernel.handles import BpfError, Map, Object, Program, RunResult
 from ..loading.bundle import Bundle
@@ -34,6 +35,7 @@ from ..ports.ports import (
     write_queues,
 )
 from ..rules.counters import read_sums
+from ..rules.moments import fix_moment
 from ..rules.plans import Changes, Plan
 from ..rules.recovery import recover
 from ..rules.states import remove_entries
@@ -95,6 +97,7 @@ class PrivateRun:
             raise
         self._ports: dict[int, EnvironmentPort] = {}
         self._arrival = 0
+        self._moment: Moment | None = None
         self._scratch = self.maps["scratch"]
         self._slots = self.maps["port_slots"].mmap().cast("Q")
         self._owned.callback(self._slots.release)
@@ -134,6 +137,15 @@ class PrivateRun:
         self.writer.control[1] = DEFAULT_VERDICTS[environment.default or self.manifest.default]
         self.writer.next_hops = _EnvironmentNextHops(self._known_ports, environment)
         self._arrival = 0
+
+    def set_moment(self, moment: Moment) -> None:
+        """Packets come then, until another call. Else they come when the kernel's clock says."""
+        if moment == self._moment:
+            return
+        fix_moment(self.writer.control, moment)
+        # The scratch record knows what the clock said at the kernel's last tick.
+        self._scratch.update(bytes(4), bytes(self._scratch.element_size))
+        self._moment = moment
 
     def set_neighbours(self, environment: Environment) -> None:
         """The neighbours that programs look up. Rules keep their next hops."""

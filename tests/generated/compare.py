@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address
+from zlib import crc32
 
 from chance import Chance
 from helioc.compiler.bundle import compile_pipeline
@@ -20,6 +21,7 @@ from helioc.compiler.model import Pipeline
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Limit, Outcome, Port
+from helioc.lang.contract.world.moment import Moment
 from helioc.lang.syntax.parser import parse
 from helioc.lang.syntax.printer import format_program
 from helioc.lang.text.diagnostics import Refused
@@ -51,13 +53,15 @@ class Tally:
     requests: int = 0
 
 
-class Slow(Limit):
-    """A burst and no more: whatever their clocks say, interpreter and kernel are at the limit with
-    the same packet."""
+#: ns between packets.
+WAITS = (0, 0, 0, 1, 1_000, 999_999, 1_000_000_000, 2_000_000_001, 61_000_000_000)
 
-    @property
-    def interval(self) -> int:
-        return 3_600_000_000_000
+
+def after(moment: Moment, frame: Frame) -> Moment:
+    """When a frame comes, and what chance gives it: as its bytes say, so that it is the same again
+    without the others."""
+    drawn = crc32(frame.data)
+    return replace(moment.later(WAITS[drawn % len(WAITS)]), random=drawn)
 
 
 def ip(text: str) -> int:
@@ -91,7 +95,7 @@ def world(chance: Chance, pipeline: Pipeline) -> Environment:
                     neighbours6[number, ip6(text)] = bytes((2, 0, 0, 6, number, i))
     local = frozenset({p.address for p in ports if p.address} | {ip("10.1.255.255")})
     local6 = frozenset(p.address6 for p in ports if p.address6)
-    icmp = Slow(1, chance.number(1, 20)) if chance.maybe(0.3) else None
+    icmp = Limit(chance.one((1, 1000)), chance.number(1, 20)) if chance.maybe(0.3) else None
     return Environment(tuple(ports), local, neighbours, None, local6, neighbours6, icmp)
 
 
@@ -156,7 +160,7 @@ class Three:
         self.interpreter = Interpreter(pipeline, environment)
         manifest = run.manifest if run.traced else None
         self.lowered = Stages(pipeline, stages_of(pipeline, run, every), environment, manifest)
-        self.run = run
+        self.run, self.moment = run, Moment()
         run.set_environment(environment)
         self.book = RuleBook(
             run.manifest,
@@ -185,6 +189,9 @@ class Three:
         """What the interpreter says. Raises `Disagreement`, which names the half of the compiler
         that is wrong, and of the first half the lowering or the pass."""
         traced = self.run.traced
+        self.moment = after(self.moment, frame)
+        for each in (self.interpreter, self.lowered, self.run):
+            each.set_moment(self.moment)
         expected = self.interpreter.run(self.book, frame.data, frame.port)
         got = self.run.run(frame.data, frame.port)
         lowered, made_by = self.lowered.run(self.book, frame.data, frame.port, expected)

@@ -154,7 +154,8 @@ class Changes:
         text = self.entry(place, "", state, state.match)
         place.recalled -= {state.name}
         again = f"if recall{text} {{ count there }} else {{ count gone }}"
-        return [f"forget{text}", *([again] if self.chance.maybe(0.5) else [])]
+        may_ask = f"{state.name}." not in text  # of which nothing is bound any more
+        return [f"forget{text}", *([again] if may_ask and self.chance.maybe(0.5) else [])]
 
     def entry(self, place: Place, verb: str, state: State, slots: tuple[Slot, ...]) -> str:
         said = self.chance.shuffled(self.slots(place, slots))

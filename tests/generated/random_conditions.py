@@ -25,7 +25,7 @@ class Conditions:
         here = replace(place, worlds=worlds)
         if here.perhaps and chance.maybe(0.6):
             return self.found(here)
-        leaves = [self.compare, self.compare, self.among, self.address, self.local, self.local,
+        leaves = [self.compare, self.compare, self.among, self.address, *[self.local] * 3,
                   self.role, *[self.present] * 2, self.multicast, *[self.fragment] * 6,
                   self.limited]  # fmt: skip
         for leaf in chance.shuffled(leaves):

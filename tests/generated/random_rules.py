@@ -211,7 +211,7 @@ class RuleMaker:
             kind.matches += self.given_matches()
         if not alternatives or chance.maybe(0.8):
             kind.gives = [self.port(), self.address()]
-            kind.gives += [self.element("u8", "uint", 8, symbols=True)] if chance.maybe(0.5) else []
+            kind.gives += [self.element("u8", "uint", 8, symbols=True)] if chance.maybe(0.8) else []
             kind.gives += self.values(2)
         self.counts(kind)
         if chance.maybe(0.35):

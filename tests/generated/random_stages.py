@@ -108,7 +108,11 @@ class StageMaker:
 
     def statement(self, place: Place) -> Lines:
         chance = self.chance
-        options: list[Callable[[Place], Lines]] = [self.branch, self.lookups.find_any, self.named]
+        options: list[Callable[[Place], Lines]] = [
+            self.branch,
+            *[self.lookups.find_any] * 2,
+            self.named,
+        ]
         if self.ground.states:
             options += [self.changes.remember] + [self.lookups.recall] * 2
             options += [self.changes.forget] if chance.maybe(0.5) else []
@@ -130,6 +134,10 @@ class StageMaker:
     def named(self, place: Place) -> Lines:
         """A value under a name, which is another each time."""
         chance, name = self.chance, self.values.fresh()
+        if chance.maybe(0.25):
+            moment = self.values.of_moment(place)
+            place.named += (Operand(name, "uint", max(1, moment.high.bit_length())),)
+            return [f"let {name} = {moment.text}"]
         kind = chance.one(("uint", "uint", "uint", "ip4", "ip6", "mac"))
         known = self.values.of_kind(place, kind, 128)
         if kind == "uint" or not known:

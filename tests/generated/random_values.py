@@ -22,7 +22,7 @@ class Number(NamedTuple):
 
 def varies(text: str) -> bool:
     """Whether an expression is about the packet, and no mere number."""
-    return "." in text or "kept" in text
+    return any(part in text for part in (".", "kept", "now", "random"))
 
 
 class Values:
@@ -127,6 +127,8 @@ class Values:
         chance = self.chance
         if chance.maybe(0.08):
             return Number(self.hashed(place), 0, (1 << 32) - 1)
+        if chance.maybe(0.2):
+            return self.of_moment(place)
         known = [o for o in self.operands(place) if o.kind == "uint"]
         if chance.maybe(0.08):
             known = self.first(place, "uint") or known
@@ -144,6 +146,21 @@ class Values:
         if not deep or operand.width > 56 or chance.maybe(0.5):
             return Number(operand.text, 0, high)
         return self.reckoned(place, operand.text, high)
+
+    def of_moment(self, place: Place) -> Number:
+        """What the clock says, or chance."""
+        chance = self.chance
+        if chance.maybe(0.4):
+            clock = chance.one(("now", "now(utc)", "now(ntp)", "now(ptp)"))
+            return Number(clock, 0, (1 << 64) - 1)
+        if chance.maybe(0.5):
+            return Number("clock.error", 0, (1 << 32) - 1)
+        known = [o for o in self.operands(place) if o.kind == "uint" and 1 < o.width <= 32]
+        if known and chance.maybe(0.3):
+            bound = chance.one(known)
+            return Number(f"random({bound.text})", 0, (1 << bound.width) - 2)
+        most = chance.one((2, 100, 1 << 16, 1 << 32))
+        return Number(f"random({most})", 0, most - 1)
 
     def masked(self, kind: str, text: str) -> str:
         """Bits of an address."""

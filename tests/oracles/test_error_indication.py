@@ -122,7 +122,7 @@ def test_error_indications_are_limited_as_icmp_errors_are() -> None:
 
     assert [run().verdict for _ in range(3)] == ["tx", "tx", "drop"]
     assert ("count", "error_limited") in run().events
-    limited.states.now += 1
+    limited.states.wait(1_000_000_000)
     assert [run().verdict for _ in range(2)] == ["tx", "drop"]
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from helioc.lang.contract.rules.rules import Rule
 from helioc.lang.contract.world.environment import Environment, Outcome
+from helioc.lang.contract.world.moment import Moment
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base import errors
 from helioc.runtime.kernel.handles import BpfError, Object
@@ -52,6 +53,9 @@ class CardRun:
         self.close()
 
     # ---- surroundings -----------------------------------------------------------------------
+
+    def set_moment(self, moment: Moment) -> None:
+        """Nothing of a card asks when it is."""
 
     def set_environment(self, environment: Environment) -> None:
         """Ports' roles, local addresses, default verdict."""

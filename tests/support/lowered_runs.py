@@ -15,6 +15,7 @@ from helioc.compiler.packettests.cases import Case
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Outcome
+from helioc.lang.contract.world.moment import Moment
 from helioc.runtime.testrun.private_run import PrivateRun
 
 
@@ -40,6 +41,7 @@ class Lowered:
     @contextmanager
     def prepare(self, case: Case) -> Iterator[_Running]:
         machine = Machine(self._unit, case.environment, self._pipeline.default)
+        machine.set_moment(case.moment)
         yield _Running(machine, case.opening())
 
 
@@ -55,3 +57,6 @@ class _Running:
 
     def ask(self, request: Request) -> None:
         self.book.commit(self.book.plan(request))
+
+    def set_moment(self, moment: Moment) -> None:
+        self.machine.set_moment(moment)

@@ -15,6 +15,7 @@ from virtual import ROOT, booted, why_not
 
 SERIES = "6.12"
 PIPELINES = {"gre": "linx", "gtp": "upf", "srv6": "srv6_edge", "vxlan": "vxlan_gateway"}
+ABOUT = (*PIPELINES, "clock")
 MODULES = ("ip_gre", "gtp", "vxlan", "vrf", "veth")
 
 
@@ -29,7 +30,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for pipeline in PIPELINES.values():
         made = compile_pipeline(check_file(ROOT / "pipelines" / f"{pipeline}.hp"))
         write_bundle(made, bundles / pipeline)
-    files = [f"tests/vm/inside/test_{about}.py" for about in PIPELINES]
+    files = [f"tests/vm/inside/test_{about}.py" for about in ABOUT]
     left_out = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "xdist")]
     pytest_ = [sys.executable, "-m", "pytest", "-v", *left_out, "--color=no"]
     job = ["env", f"HELIO_BUNDLES={bundles}", *pytest_, *files]
@@ -37,7 +38,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield f"{done.stdout[-12000:]}\n{done.stderr[-2000:]}"
 
 
-@pytest.mark.parametrize("about", PIPELINES)
+@pytest.mark.parametrize("about", ABOUT)
 def test_the_kernels_own(about: str, said: str) -> None:
     outcomes = re.findall(rf"inside/test_{about}\.py::\S+ (\w+)", said)
     assert outcomes and set(outcomes) == {"PASSED"}, said

@@ -47,9 +47,6 @@ class Entries:
         self._entries.pop(place, None)
         return 0
 
-    def _now(self) -> int:
-        return int(self._clock.now * _SECOND)
-
     def _alive(self, state: State, place: tuple[str, bytes]) -> _Entry | None:
         found = self._entries.get(place)
         if found is None or not state.aging:
@@ -58,7 +55,7 @@ class Entries:
         if state.lifetime:
             seconds = int.from_bytes(_read(found, _slot(state, member_name(state.lifetime))), "big")
         seen = int.from_bytes(found.content[:8], "little")
-        return None if 0 < seconds * _SECOND < self._now() - seen else found
+        return None if 0 < seconds * _SECOND < self._clock.now - seen else found
 
     def _recall(
         self, state: State, place: tuple[str, bytes], got: Pointer, held: Pointer | None = None
@@ -67,7 +64,7 @@ class Entries:
         if found is None:
             return 0
         if state.idle:
-            found.content[:8] = self._now().to_bytes(8, "little")
+            found.content[:8] = self._clock.now.to_bytes(8, "little")
         got.put(bytes(found.content))
         if held is not None:
             held.store(64, found.mark)
@@ -85,11 +82,11 @@ class Entries:
         known = self._alive(state, place)
         if known is None or not if_absent:
             content = bytearray(entry.read(state.entry_size))
-            content[:8] = self._now().to_bytes(8, "little")
+            content[:8] = self._clock.now.to_bytes(8, "little")
             self._marks += known is None
             self._entries[place] = _Entry(content, self._marks if known is None else known.mark)
         elif state.idle:
-            known.content[:8] = self._now().to_bytes(8, "little")
+            known.content[:8] = self._clock.now.to_bytes(8, "little")
         if got is not None and held is not None:
             got.put(bytes(self._entries[place].content))
             held.store(64, self._entries[place].mark)

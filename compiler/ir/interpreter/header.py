@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from ....lang.contract.world.environment import Environment, Port
+from ....lang.contract.world.moment import Moment
 from .expressions import CONSTANTS, Packet
 from .layout import PORT_SIZE
 from .memory import NotInterpreted, Pointer, Region, Value, ones, signed, swapped
@@ -23,6 +24,7 @@ class Host(Packet, Protocol):
 
     environment: Environment
     arrival: Port
+    moment: Moment
     decode_probe: Region
 
     def take_answer(self) -> bool: ...
@@ -72,6 +74,36 @@ def limit_of(host: Host, _: int) -> Value:
 @known
 def frame_length(host: Host, _: int) -> Value:
     return host.frame.length
+
+
+@known
+def packet_time(host: Host, _: Value) -> Value:
+    return host.moment.time("boot")
+
+
+@known
+def utc_time(host: Host, _: Value) -> Value:
+    return host.moment.time("utc")
+
+
+@known
+def ntp_time(host: Host, _: Value) -> Value:
+    return host.moment.time("ntp")
+
+
+@known
+def ptp_time(host: Host, _: Value) -> Value:
+    return host.moment.time("ptp")
+
+
+@known
+def clock_error(host: Host, _: Value) -> Value:
+    return host.moment.error
+
+
+@known
+def random_below(host: Host, scratch: Value, place: int, bound: int) -> Value:
+    return host.moment.drawn(bound)
 
 
 @known

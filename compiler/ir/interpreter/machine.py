@@ -9,6 +9,7 @@ from ....lang.contract.manifest.manifest import Manifest
 from ....lang.contract.trace.schema import EGRESS, EVENT
 from ....lang.contract.world.emitted import limits_of, values_of
 from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
+from ....lang.contract.world.moment import Moment
 from ....lang.contract.world.states import States
 from ..expr import StateCall
 from ..nodes import Body, Function
@@ -30,8 +31,8 @@ assert answers and checksums and forwarding  # their functions are known once th
 
 class Machine:
     """`default`: what the pipeline does with packets of which its stages say nothing. The scratch
-    record, state tables and the limit of ICMP errors (`states`, whose `now` is the clock) last from
-    packet to packet. Raises `NotInterpreted`."""
+    record, state tables and the limit of ICMP errors (`states`, whose `moment` is the clock) last
+    from packet to packet. Raises `NotInterpreted`."""
 
     def __init__(
         self,
@@ -60,6 +61,10 @@ class Machine:
         self.nodes = {f"{node.name}_at": node.name for node in unit.nodes}
         self._entry = {p.role: p for p in unit.programs if p.slot is None}
         self._slots = {(p.role, p.slot): p for p in unit.programs}
+
+    def set_moment(self, moment: Moment) -> None:
+        """When packets come from here on."""
+        self.states.moment = moment
 
     def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame that arrives by port number `port`; what was parsed, and the
@@ -94,6 +99,7 @@ class _Packet:
     def __init__(self, machine: Machine, tables: Tables, arrival: Port, data: bytes) -> None:
         self._machine, self._tables = machine, tables
         self.environment, self.arrival = machine.environment, arrival
+        self.moment = machine.states.moment
         self.layout, self.scratch, self.decode_probe = (
             machine.layout,
             machine.scratch,

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .environment import Limit
+from .moment import SECOND, Moment
 
 
 class Kept(NamedTuple):
-    """An entry of a state: what it holds, when it was remembered (`idle`: or recalled) last, and a
-    number that no other entry had."""
+    """An entry of a state: what it holds, when it was remembered (`idle`: or recalled) last, in ns,
+    and a number that no other entry had."""
 
     values: tuple[int, ...]
-    seen: float
+    seen: int
     mark: int
 
 
@@ -23,11 +24,11 @@ Lasts = Callable[[tuple[int, ...]], int]
 
 class States:
     """What packets left behind: entries of the state tables by key, and how far ICMP errors are
-    ahead of their limit. `now` is the clock, in seconds. Here nothing gives way to new entries:
-    when a table is full is the kernel's to know."""
+    ahead of their limit. `moment` is the clock. Here nothing gives way to new entries: when a table
+    is full is the kernel's to know."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.moment = Moment()
         self._due = 0  # ns: when the next ICMP error would come if all came evenly
         self._entries: dict[str, dict[tuple[int, ...], Kept]] = {}
         self._before: list[tuple[str, tuple[int, ...], Kept | None]] = []
@@ -36,6 +37,15 @@ class States:
         #: By event, and source: when its bucket of tokens will be full, in ns.
         self._full: dict[tuple[object, ...], int] = {}
         self._full_before: dict[tuple[object, ...], int] = {}
+
+    @property
+    def now(self) -> int:
+        """In ns."""
+        return self.moment.now
+
+    def wait(self, ns: int) -> None:
+        """Time goes on."""
+        self.moment = self.moment.later(ns)
 
     def begin(self) -> None:
         """A packet begins: `undo` leads back here."""
@@ -67,7 +77,7 @@ class States:
     ) -> Kept | None:
         """The entry of that key, if it is not too old. `idle`: it stays as long again."""
         found = self._entries.get(state, {}).get(key)
-        if found is None or 0 < lasts(found.values) < self.now - found.seen:
+        if found is None or 0 < lasts(found.values) * SECOND < self.now - found.seen:
             return None
         if idle:
             found = found._replace(seen=self.now)
@@ -103,9 +113,8 @@ class States:
 
     def may_answer(self, limit: Limit) -> bool:
         """Whether another ICMP error may be sent now; if so it counts as sent."""
-        now = int(self.now * 1_000_000_000)
-        due = max(self._due, now)
-        if due - now > (limit.burst - 1) * limit.interval:
+        due = max(self._due, self.now)
+        if due - self.now > (limit.burst - 1) * limit.interval:
             return False
         self._due = due + limit.interval
         return True
@@ -113,7 +122,7 @@ class States:
     def may_emit(self, limits: Sequence[tuple[tuple[object, ...], int]]) -> bool:
         """Whether one more event is within all of these limits, each with the name of its bucket
         and so many a second; if so it counts in each."""
-        now = int(self.now * 1_000_000_000)
+        now = self.now
         full = {bucket: max(self._full.get(bucket, 0), now) for bucket, _ in limits}
         if any(full[bucket] - now > (rate - 1) * (10**9 // rate) for bucket, rate in limits):
             return False

@@ -26,6 +26,7 @@ from helioc.compiler.model import Pipeline
 from helioc.compiler.packettests.cases import read_tests
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.world.environment import Outcome
+from helioc.lang.contract.world.moment import Moment
 from helioc.lang.syntax.parser import read
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
@@ -72,9 +73,12 @@ def wrong_on_packet_tests(found: list[Stage]) -> Iterator[str]:
     for case in read_tests(SLICE, manifest, read(PIPELINES / "slice.test.yaml")):
         every = Stages(SLICE, found, case.environment)
         interpreter, book = Interpreter(SLICE, case.environment), case.opening()
-        for step in (*case.before, (case.frame, case.port)):
+        for step in (case.moment, *case.before, (case.frame, case.port)):
             if isinstance(step, Request):
                 book.commit(book.plan(step))
+            elif isinstance(step, Moment):
+                interpreter.set_moment(step)
+                every.set_moment(step)
             else:
                 _, wrong = every.run(book, *step, interpreter.run(book, *step))
                 yield from () if wrong is None else (wrong,)

@@ -14,6 +14,7 @@ from helioc.compiler.interpret.packet import Interpreter
 from helioc.lang.contract.rules.plan import Plan
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Outcome
+from helioc.lang.contract.world.moment import Moment
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
 
@@ -89,6 +90,9 @@ class Echo:
 
     def apply(self, plan: Plan) -> None:
         pass
+
+    def set_moment(self, moment: Moment) -> None:
+        self._interpreter.set_moment(moment)
 
     def run(self, frame: bytes, port: int) -> Outcome:
         return self._interpreter.run(self._rules, frame, port)

@@ -14,6 +14,7 @@ from helioc.compiler.driver import check_file
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE
 from helioc.lang.contract.world.environment import Environment, Limit, Outcome
+from helioc.lang.contract.world.moment import Moment
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
@@ -42,7 +43,8 @@ def test_a_burst_passes_and_then_as_many_as_the_rate() -> None:
     interpreter = Interpreter(linx(), limited(10, 3))
 
     def at(now: float, count: int) -> list[bool]:
-        interpreter.states.now = now
+        start = Moment()
+        interpreter.set_moment(start.later(round(now * 1000) * 1_000_000))
         return answers([interpreter.run(RULES, EXPIRED, LAN) for _ in range(count)])
 
     assert at(5.0, 5) == [True] * 3 + [False] * 2

@@ -79,15 +79,13 @@ def test_what_is_too_old_is_not_recalled() -> None:
     case = next(c for c in cases if c.name == "what came by a port is sent back there")
     with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(case.environment)
-        table = run.maps["hosts_state"]
         interpreter = Interpreter(pipeline, case.environment)
+        run.set_moment(interpreter.states.moment)
         for age, verdict in ((299, "redirect"), (301, "tx")):
             for frame, port in case.packets_before:
                 run.run(frame, port)
                 interpreter.run(case.book, frame, port)
-            for key, entry in list(table.items()):
-                seen = int.from_bytes(entry[:8], "little") - age * 1_000_000_000
-                table.update(key, seen.to_bytes(8, "little", signed=True) + entry[8:])
-            interpreter.states.now += age
+            interpreter.states.wait(age * 1_000_000_000)
+            run.set_moment(interpreter.states.moment)
             assert run.run(case.frame, case.port).verdict == verdict
             assert interpreter.run(case.book, case.frame, case.port).verdict == verdict

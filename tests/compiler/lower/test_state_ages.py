@@ -71,6 +71,7 @@ class Both:
         environment = Environment((LAN,))
         self.kernel.set_environment(environment)
         self.interpreter = Interpreter(pipeline, environment)
+        self.kernel.set_moment(self.interpreter.states.moment)
         self.book = RuleBook(bundle.manifest, {}, {})
 
     def send(self, protocol: int, src: str = "10.0.0.1") -> str:
@@ -80,9 +81,8 @@ class Both:
         return verdict
 
     def wait(self, seconds: int) -> None:
-        self.interpreter.states.now += seconds
-        (state,) = self.kernel.manifest.states
-        back(self.kernel.maps["s_state"], state, seconds * 1_000_000_000)
+        self.interpreter.states.wait(seconds * 1_000_000_000)
+        self.kernel.set_moment(self.interpreter.states.moment)
 
 
 def back(table: Map, state: State, ns: int) -> None:

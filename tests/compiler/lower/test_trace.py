@@ -22,6 +22,7 @@ from helioc.lang.contract.trace.decode import Decoder
 from helioc.lang.contract.trace.schema import WORDS, SchemaError, from_json
 from helioc.lang.contract.trace.steps import Step, Trace, TracedValue
 from helioc.lang.contract.trace.text import TraceText
+from helioc.lang.contract.world.moment import Moment
 from helioc.lang.syntax.parser import read
 from helioc.runtime.kernel.program_stats import measure_object
 from helioc.runtime.loading.bundle import Bundle
@@ -44,9 +45,11 @@ def traces(path: Path) -> list[tuple[Case, Trace]]:
     pipeline, found = checked(path), []
     for case in cases(path):
         interpreter, book = Interpreter(pipeline, case.environment), case.opening()
-        for step in case.before:
+        for step in (case.moment, *case.before):
             if isinstance(step, Request):
                 book.commit(book.plan(step))
+            elif isinstance(step, Moment):
+                interpreter.set_moment(step)
             else:
                 interpreter.run(book, *step)
         o = interpreter.run(book, case.frame, case.port)

@@ -320,7 +320,7 @@ class Changed:
 
     def __init__(self, run: Run, changes: dict[str, object]) -> None:
         self._run, self._changes = run, changes
-        self.ask = run.ask
+        self.ask, self.set_moment = run.ask, run.set_moment
 
     def __call__(self, frame: bytes, port: int) -> Outcome:
         return replace(self._run(frame, port), **self._changes)  # type: ignore[arg-type]

@@ -59,6 +59,7 @@ from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.world.environment import Environment, Port
+from helioc.lang.contract.world.moment import Moment
 from helioc.lang.syntax.parser import read
 from helioc.lang.text.source import Span
 from linx_world import PIPELINES, Book
@@ -109,9 +110,12 @@ def agreed(pipeline: Pipeline, found: list[Stage], case: Case, manifest: Manifes
     """What is wrong, by a case: the lowering, or a pass; None where all stages do the same."""
     every = Stages(pipeline, found, case.environment, manifest)
     interpreter, book = Interpreter(pipeline, case.environment), case.opening()
-    for step in (*case.before, (case.frame, case.port)):
+    for step in (case.moment, *case.before, (case.frame, case.port)):
         if isinstance(step, Request):
             book.commit(book.plan(step))
+        elif isinstance(step, Moment):
+            interpreter.set_moment(step)
+            every.set_moment(step)
         elif (wrong := every.run(book, *step, interpreter.run(book, *step))[1]) is not None:
             return wrong
     return None
