@@ -89,6 +89,7 @@ def test_helioctl_prints_a_line_each(here: Knocker) -> None:
         assert found["event"] == "KNOCK"
         assert here.ctl("events", "KNOWN") == ""
         assert "did you mean `KNOCK`" in here.ctl("events", "KNOK", status=1)
+        assert "error[H0758]" in here.ctl("--local", "events", status=1)
         status = here.ctl("status")
         assert re.search(r"KNOCK +1 +0 +0", status)
         assert 'helio_events_total{event="KNOCK"' in here.ctl("metrics")

@@ -7,12 +7,15 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import knock
 import pytest
 from helioc.lang.contract.manifest.manifest import EVENT_RING, EventKind, EventRing
 from helioc.lang.contract.world.emitted import Unreadable, as_text, by_tag, decode
 from helioc.lang.contract.world.environment import Environment, Port
+from helioc.runtime.emitted.source import EventSource
 from helioc.runtime.kernel.ring import Ring
 from helioc.runtime.loading.former_events import former_events, with_events_of
 from helioc.runtime.rules.counters import read_sums
@@ -120,6 +123,23 @@ def test_records_that_no_build_wrote_are_refused() -> None:
     for bad in (b"", good[:15], good[:-8], good + bytes(8), bytes(kind.size)):
         with pytest.raises(Unreadable):
             decode(bad, known)
+
+
+def test_such_records_are_left_out_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The others are read."""
+    ring = knock.built().manifest.events
+    assert ring is not None
+    good = ring.kinds[0].tag.to_bytes(8, "little").ljust(ring.kinds[0].size, b"\0")
+    records = [bytes(24), good, good[:-8], b"", good]
+    source = object.__new__(EventSource)
+    source.name, source.build, source.unreadable, source._looked_at = "none", ("1", 1), 0, 0
+    source._kinds = by_tag(ring.kinds)
+    written: Any = SimpleNamespace(records=lambda most: records[:most], damaged=16)
+    source._ring = written
+    with caplog.at_level("ERROR", "heliod.events"):
+        assert [raised.record.content for raised in source.read()] == [good, good]
+    assert source.unreadable == 4
+    assert [record.message.count("H0756") for record in caplog.records] == [1]
 
 
 def test_events_of_builds_before_are_known_and_bounded() -> None:
