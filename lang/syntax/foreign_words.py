@@ -8,6 +8,7 @@ _LEAVES = "write `forward P via A`, as a router does, or `bridge P`, as a switch
 _LOOP = "there are no loops: every packet runs through the stages once"
 _PARSER = "the parse graph says what is parsed: `ethernet -> ipv4 when type = 0x0800`"
 _PRESENT = "the name of a node asks whether a packet has it: `if udp {…}`"
+_TELLS = "declare what is told, `event E { a : u8 }`, and write `emit E { a = … }`"
 _VERDICT = "`pass` and `drop` end the packet; at the end of a stage it goes on to the next"
 _ALONE = "a verdict stands alone, without `()`"
 
@@ -39,9 +40,12 @@ WORDS = {
     "apply": "write `find R else {…}` to look up a rule; stages run in the order of `run`",
     "bpf_get_prandom_u32": "write `random(n)`, which is 0 to n - 1",
     "bpf_ktime_get_ns": "write `now`",
+    "bpf_perf_event_output": _TELLS,
+    "bpf_ringbuf_output": _TELLS,
     "break": _VERDICT,
     "const": "constants stand beside the stages; a value of the packet is named by `let`",
     "continue": _VERDICT,
+    "digest": _TELLS,
     "exit": _VERDICT,
     "extract": _PARSER,
     "false": _BIT,

@@ -197,6 +197,12 @@ def _hint(place: Place) -> str:
         return f"`if {token.kind} …` asks whether it was done, and its `else` is for where not"
     if token.kind in _IN_PLACE:
         return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"
+    if token.kind == "(" and place.expected == {"{"}:  # of `event` and `emit`
+        return "its fields stand in braces: `event E { a : u8 }`, `emit E { a = 1 }`"
+    if place.rule == "event" and place.expected == {"per"}:
+        return "say how many there may be in a second: `limit 10 per second`"
+    if token.kind == "by" and place.rule == "pipeline":
+        return "the limit of all comes first: `limit 1k per second, 10 by src`"
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in _DECLARED:
