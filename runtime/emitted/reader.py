@@ -35,29 +35,31 @@ class EventReader:
     def __init__(self, owners: Callable[[], Iterable[Owner]], raised: RaisedEvents) -> None:
         self._owners, self._raised = owners, raised
         self._sources: dict[str, EventSource] = {}
-        self._poll = select.epoll()
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._poll.register(self._wake, select.EPOLLIN)
+        self._poll: select.epoll
+        self._wake = -1
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="event-reader", daemon=True)
 
     def start(self) -> None:
+        self._poll = select.epoll()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll.register(self._wake, select.EPOLLIN)
         self._thread.start()
 
     def stop(self) -> None:
         """What is in the rings stays there. May be called again, also where it was never
         started."""
-        if self._ended.is_set():
-            return
         self._ended.set()
+        if self._wake < 0:
+            return
         os.eventfd_write(self._wake, 1)
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
         for source in self._sources.values():
             source.close()
         self._sources.clear()
         self._poll.close()
         os.close(self._wake)
+        self._wake = -1
 
     def _run(self) -> None:
         looked = 0.0
