@@ -130,8 +130,8 @@ WORDS = {
 FIELDS = {
     "ack_seq": "acknowledgment", "check": "checksum", "daddr": "dst", "dest": "dst", "dport": "dst",
     "dstAddr": "dst", "dst_addr": "dst", "dstPort": "dst", "etherType": "type",
-    "ether_type": "type", "frag_off": "fragment_offset", "h_dest": "dst", "h_proto": "type", "h_source": "src",
-    "hdrChecksum": "checksum", "nexthdr": "next_header",
+    "ether_type": "type", "frag_off": "fragment_offset", "h_dest": "dst", "h_proto": "type",
+    "h_source": "src", "hdrChecksum": "checksum", "nexthdr": "next_header",
     "nextHdr": "next_header", "seq": "sequence", "saddr": "src", "source": "src", "sport": "src",
     "srcAddr": "src", "src_addr": "src", "srcPort": "src", "tot_len": "total_length",
     "totalLen": "total_length", "vid": "id",
