@@ -17,7 +17,7 @@ from ..owner.owner import Owner
 from ..owner.snapshot_lease import SnapshotLease
 from . import control_pb2 as pb
 from .failures import diagnostics_of
-from .methods import LISTING
+from .methods import LONG
 from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
 
 _ATTEMPTS = 3
@@ -76,11 +76,10 @@ class Readers:
     def _answers(
         self, method: str, owner: Owner, data: bytes, held: SnapshotLease | None
     ) -> Iterator[bytes]:
-        # What may take long has a process of its own, so that what does not waits for none of it.
-        reader = self._long if method in LISTING else self._short
+        reader = self._long if method in LONG else self._short
         mine, theirs = socket.socketpair()
         with mine:
-            mine.settimeout(SILENT[method in LISTING])
+            mine.settimeout(SILENT[method in LONG])
             with theirs:
                 more = [held.descriptor] if held is not None else []
                 process = reader.begin(METHODS.index(method), [theirs.fileno(), *more])

@@ -1,5 +1,6 @@
-"""The reader: a process of the agent's that only reads, so that nothing slow stands beside what
-changes rules. This is its side; readers.py is the agent's.
+"""The reader: a process of the agent's that only reads rules, so that nothing slow stands beside
+what changes them; and deletes entries of states, which belong to no transaction. This is its side;
+readers.py is the agent's.
 
 At further sockets, which listen, the reader also serves metrics.
 
@@ -33,12 +34,12 @@ from ..loading.card_reader import reader_of
 from ..loading.reader import Reader
 from ..rules.moment import Moment
 from . import control_pb2 as pb
-from . import listing
+from . import entries, listing
 from .failures import failure
-from .methods import LISTING, LISTINGS
+from .methods import LISTINGS, LONG
 
 PART, END, FAILED, COPIED = range(4)
-METHODS = ("List", "Get", "Stats", "Entries", "States")
+METHODS = ("List", "Get", "Stats", "States", "Entries", "GetEntry", "DeleteEntry", "Flush")
 FRAME = struct.Struct("<BI")
 DIGEST = 64
 #: Seconds without a call after which a reader ends. The next takes some tenths of one to begin.
@@ -129,7 +130,7 @@ class _Call:
         with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
             _, asked = receive(self.call)
             try:
-                with self._slots if self.method in LISTING else nullcontext():
+                with self._slots if self.method in LONG else nullcontext():
                     for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
                         send(self.call, PART, _bytes(part))
                 send(self.call, END)
@@ -142,10 +143,9 @@ class _Call:
 
     def _parts(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         answers: dict[str, Callable[[str, bytes], Iterator[Message | bytes]]] = {
-            "List": self._list, "Get": self._get, "Stats": self._stats, "Entries": self._entries,
-            "States": self._states,
+            "List": self._list, "Get": self._get, "Stats": self._stats,
         }  # fmt: skip
-        return answers[self.method](digest, data)
+        return answers.get(self.method, self._of_states)(digest, data)
 
     def _list(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         asked = pb.ListRequest.FromString(data)
@@ -169,14 +169,11 @@ class _Call:
         with reader_of(_named(data), False) as reader:
             yield listing.stats(reader)
 
-    def _states(self, digest: str, data: bytes) -> Iterator[Message]:
-        with reader_of(_named(data), False) as reader:
-            yield listing.states(reader)
-
-    def _entries(self, digest: str, data: bytes) -> Iterator[Message]:
-        asked = pb.EntriesRequest.FromString(data)
+    def _of_states(self, digest: str, data: bytes) -> Iterator[Message]:
+        kind, answers = entries.ANSWERS[self.method]
+        asked = kind.FromString(data)
         with reader_of(asked.pipeline, False) as reader:
-            yield from listing.entries(reader, asked.state)
+            yield from answers(reader, asked)
 
     def _moment(self, reader: Reader, digest: str, query: listing.Query) -> Moment:
         if reader.manifest.digest != digest:

@@ -138,8 +138,14 @@ class Service(IntentMethods):
     def List(self, request: pb.ListRequest, context: Context) -> Iterator[bytes]:
         return self._read("List", request, True)
 
+    def States(self, request: pb.StatesRequest, context: Context) -> bytes:
+        return next(self._read("States", request, False))
+
     def Entries(self, request: pb.EntriesRequest, context: Context) -> Iterator[bytes]:
         return self._read("Entries", request, False)
+
+    def GetEntry(self, request: pb.EntryRequest, context: Context) -> bytes:
+        return next(self._read("GetEntry", request, False))
 
     def Stats(self, request: pb.StatsRequest, context: Context) -> bytes:
         return next(self._read("Stats", request, False))
@@ -147,6 +153,19 @@ class Service(IntentMethods):
     def _read(self, method: str, request: Any, held: bool) -> Iterator[bytes]:
         owner = self._owner(request)
         return self.readers.call(method, owner, request.SerializeToString(), held)
+
+    # Of tables that belong to no transaction, also by the reader.
+
+    def DeleteEntry(self, request: pb.EntryRequest, context: Context) -> pb.DeletedReply:
+        return self._delete("DeleteEntry", request, context)
+
+    def Flush(self, request: pb.FlushRequest, context: Context) -> pb.DeletedReply:
+        return self._delete("Flush", request, context)
+
+    def _delete(self, method: str, request: Any, context: Context) -> pb.DeletedReply:
+        with self._owner(request).same_build(context.until):
+            need_client(context)
+            return pb.DeletedReply.FromString(next(self._read(method, request, False)))
 
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
         name = self.agent.owner(request.pipeline).name if request.pipeline else ""
@@ -225,8 +244,8 @@ class Service(IntentMethods):
         if found.manifest is not None and found.manifest.states:
             # The reader counts: a large table takes a while.
             with suppress(Refused):  # unloaded, or upgraded, in this moment
-                (states,) = self._read("States", pb.StatsRequest(pipeline=found.name), False)
-                made.MergeFromString(states)
+                (states,) = self._read("States", pb.StatesRequest(pipeline=found.name), False)
+                made.states.extend(pb.StatesReply.FromString(states).states)
         return made
 
     def _journal(self) -> pb.Journal | None:
