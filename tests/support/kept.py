@@ -26,7 +26,7 @@ FLOW, FORGET, HEARD, SET, RECALL, COUNT, FEW = 1, 2, 3, 4, 5, 6, 7  # protocols
 LAN = Port(1, "LAN", "lan", 1, 1500, bytes.fromhex("020000000001"))
 WAN = Port(2, "WAN", "wan", 2, 1500, bytes.fromhex("020000000002"))
 #: As one is chosen at a load: the same each time, and so are the places of entries.
-_SEED = 0x5EED1234
+SEED_OF_KEYS = 0x5EED1234
 
 
 def frame(
@@ -43,7 +43,7 @@ class Kept:
     def __init__(self, private: PrivateRun) -> None:
         self.private = private
         self.ports = {"LAN": 1, "WAN": 2}
-        private.maps["control"].mmap().cast("Q")[SEED] = _SEED
+        private.maps["control"].mmap().cast("Q")[SEED] = SEED_OF_KEYS
 
     def send(self, frame: bytes, port: int = 1, times: int = 1) -> None:
         self.private.entry(port).test_run(frame, ingress_ifindex=1, repeat=times)
@@ -55,7 +55,7 @@ class Kept:
         return self.private.maps[f"{name.lower()}_state"]
 
     def table(self, name: str) -> StateTable:
-        return StateTable(self.map(name), self.state(name), self.ports, _SEED)
+        return StateTable(self.map(name), self.state(name), self.ports, SEED_OF_KEYS)
 
     def events(self) -> Counter[tuple[str, str]]:
         """Since they were asked for last."""
