@@ -20,7 +20,6 @@ from ...lang.contract.manifest.manifest import (
     State,
     from_json,
 )
-from ...lang.contract.rules.ie_values import fold
 from ...lang.contract.rules.rules import Rule
 from ..base import errors
 from ..base.agent_errors import overtaken
@@ -33,9 +32,8 @@ from ..rules.images import LIVE, ImageCodec, of_heads
 from ..rules.moment import Counted, Moment, Rules, slots_at
 from ..rules.stored import EPOCHS, SLOT
 from ..states.entry import StateCount
-from ..states.errors import no_such_state
-from ..states.storage import SEED, count_entries
-from ..states.table import StateTable
+from ..states.storage import count_entries
+from ..states.table import StateTable, table_of
 from .pinned_maps import PinGone, PinnedMaps
 from .releases import about_id, pick, read_about, release_of
 
@@ -243,12 +241,7 @@ class Reader:
 
     def state(self, name: str) -> StateTable:
         """A state table, by its name in any spelling. Raises `Refused`."""
-        states = self.manifest.states
-        found = next((s for s in states if fold(s.name) == fold(name)), None)
-        if found is None:
-            raise errors.refused(no_such_state(name, [s.name for s in states]))
-        seed = int.from_bytes(self._memory("control")[8 * SEED : 8 * SEED + 8], "little")
-        return StateTable(self.map(f"{found.prefix}_state"), found, self.port_numbers, seed)
+        return table_of(self.manifest, self._maps, self.port_numbers, name)
 
     def state_counts(self) -> list[StateCount]:
         """Of each state table."""

@@ -34,12 +34,15 @@ class UpgradablePipeline(JournalledPipeline):
         self._building = FairLock()
 
     @contextmanager
-    def same_build(self, until: float | None) -> Iterator[None]:
-        """No other build takes over tables within this block."""
+    def same_build(self, until: float | None) -> Iterator[AnyLoaded]:
+        """The pipeline; no other build takes over its tables within this block."""
         wait(self._building.take, until)
         try:
+            if self.loaded.closed:  # it could not be opened again when it had to be
+                with self.turn(until):
+                    pass
             self.need_open()
-            yield
+            yield self.loaded
         finally:
             self._building.give()
 

@@ -6,7 +6,8 @@ At further sockets, which listen, the reader also serves metrics.
 
 The agent sends, over a socket of packets that the reader begins with, for each call one byte
 (the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
-memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`).
+memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`); for
+what deletes entries a program (`StateTable.remover`), which the reader may run and could not load.
 Until the reader says `COPIED` the agent lets nothing that this leads to be overwritten.
 
 On the stream socket frames go both ways: kind u8, length u32 (little-endian), bytes. First the
@@ -23,13 +24,15 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 
 from google.protobuf.message import Message
 
 from ...lang.text.exit_status import diagnosed
 from ..base import agent_errors as faults
 from ..base.errors import refused
+from ..kernel.handles import Program
+from ..kernel.pins import duplicate_fd
 from ..loading.card_reader import reader_of
 from ..loading.reader import Reader
 from ..rules.moment import Moment
@@ -121,10 +124,11 @@ class _Call:
     """One call, in a thread of its own."""
 
     def __init__(
-        self, method: str, call: socket.socket, cells: list[int], slots: threading.Semaphore
+        self, method: str, call: socket.socket, more: list[int], slots: threading.Semaphore
     ) -> None:
         self.method, self.call, self._slots = method, call, slots
-        self._cells = cells[0] if cells else -1
+        #: Of a memory file, or a program.
+        self._given = more[0] if more else -1
 
     def answer(self) -> None:
         with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
@@ -138,8 +142,8 @@ class _Call:
                 raise
             except Exception as error:
                 send(self.call, FAILED, failure(diagnosed(error, "heliod")).SerializeToString())
-        if self._cells >= 0:
-            os.close(self._cells)
+        if self._given >= 0:
+            os.close(self._given)
 
     def _parts(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         answers: dict[str, Callable[[str, bytes], Iterator[Message | bytes]]] = {
@@ -172,13 +176,17 @@ class _Call:
     def _of_states(self, digest: str, data: bytes) -> Iterator[Message]:
         kind, answers = entries.ANSWERS[self.method]
         asked = kind.FromString(data)
-        with reader_of(asked.pipeline, False) as reader:
-            yield from answers(reader, asked)
+        with ExitStack() as owned:
+            reader = owned.enter_context(reader_of(asked.pipeline, False))
+            given, program = self._given, None
+            if given >= 0:
+                program = owned.enter_context(Program(duplicate_fd(given)))
+            yield from answers(reader, asked, program)
 
     def _moment(self, reader: Reader, digest: str, query: listing.Query) -> Moment:
         if reader.manifest.digest != digest:
             raise refused(faults.other_build())
-        return reader.snapshot_in(self._cells, query.within)
+        return reader.snapshot_in(self._given, query.within)
 
 
 def _bytes(part: Message | bytes) -> bytes:

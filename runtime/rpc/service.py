@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from itertools import chain, count
@@ -26,6 +26,7 @@ from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
+from .entries import remover
 from .failures import findings
 from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
@@ -150,9 +151,11 @@ class Service(IntentMethods):
     def Stats(self, request: pb.StatsRequest, context: Context) -> bytes:
         return next(self._read("Stats", request, False))
 
-    def _read(self, method: str, request: Any, held: bool) -> Iterator[bytes]:
+    def _read(
+        self, method: str, request: Any, held: bool, program: int | None = None
+    ) -> Iterator[bytes]:
         owner = self._owner(request)
-        return self.readers.call(method, owner, request.SerializeToString(), held)
+        return self.readers.call(method, owner, request.SerializeToString(), held, program)
 
     # Of tables that belong to no transaction, also by the reader.
 
@@ -163,9 +166,13 @@ class Service(IntentMethods):
         return self._delete("Flush", request, context)
 
     def _delete(self, method: str, request: Any, context: Context) -> pb.DeletedReply:
-        with self._owner(request).same_build(context.until):
+        owner = self._owner(request)
+        with owner.same_build(context.until) as loaded:
             need_client(context)
-            return pb.DeletedReply.FromString(next(self._read(method, request, False)))
+            with remover(loaded, request) or nullcontext() as program:
+                number = program.fileno() if program is not None else None
+                found = next(self._read(method, request, False, number))
+        return pb.DeletedReply.FromString(found)
 
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
         name = self.agent.owner(request.pipeline).name if request.pipeline else ""

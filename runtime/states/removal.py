@@ -37,47 +37,38 @@ _LOOK_UP, _LOCK, _UNLOCK = 1, 93, 94  # enum bpf_func_id
 _WIDTHS = ((8, 0x79), (4, 0x61), (2, 0x69), (1, 0x71))  # bytes, and the code that loads these
 
 
-class LineRemover:
-    """Of a state that is changed in place. Close it."""
+def load_remover(table: Map, state: State, given: Iterable[Slot] = ()) -> Program:
+    """The program. `given`: slots of an entry that must hold what they held, or its line stays.
+    Takes what loading a pipeline takes, and running it CAP_BPF alone. Raises BpfError."""
+    same = [(0, GENERATION + state.key_size)]
+    same += [(GENERATION + state.key_size + slot.offset, slot.size) for slot in given]
+    code = _program(table, state.line_size, _most(state), same)
+    fd = libbpf.load_classifier("delete_entries", code)
+    return Program(libbpf.check(fd, "load a program that deletes entries"))
 
-    def __init__(self, table: Map, state: State, given: Iterable[Slot] = ()) -> None:
-        """`given`: slots of an entry that must hold what they held, or its line stays. Raises
-        BpfError."""
-        self._size = PLACE + state.line_size
-        self._most = (_PACKET - HEAD.size) // self._size
-        same = [(0, GENERATION + state.key_size)]
-        same += [(GENERATION + state.key_size + s.offset, s.size) for s in given]
-        code = _program(table, state.line_size, self._most, same)
-        fd = libbpf.load_classifier("delete_entries", code)
-        self._program = Program(libbpf.check(fd, "load a program that deletes entries"))
 
-    def remove(self, lines: Array) -> int:
-        """Empty the lines that are what they were when they were read. Returns how many were.
-        Raises BpfError."""
-        return sum(
-            self._run(lines[at : at + self._most]) for at in range(0, len(lines), self._most)
-        )
+def remove_lines(program: Program, state: State, lines: Array) -> int:
+    """Empty the lines that are what they were when they were read. Returns how many were. Raises
+    BpfError."""
+    most = _most(state)
+    return sum(_run(program, lines[at : at + most]) for at in range(0, len(lines), most))
 
-    def _run(self, lines: Array) -> int:
-        packet = HEAD.pack(0, 0) + np.ascontiguousarray(lines).tobytes()
-        while True:
-            try:
-                left = self._program.test_run(packet, repeat=len(lines)).data
-                return HEAD.unpack_from(left)[1]  # type: ignore[no-any-return]
-            except BpfError as error:
-                if error.errno != EINTR:
-                    raise
-            # By a signal that ends nothing: what was emptied is not found again, nor counted.
 
-    def close(self) -> None:
-        """May be called again."""
-        self._program.close()
+def _run(program: Program, lines: Array) -> int:
+    packet = HEAD.pack(0, 0) + np.ascontiguousarray(lines).tobytes()
+    while True:
+        try:
+            left = program.test_run(packet, repeat=len(lines)).data
+            return int(HEAD.unpack_from(left)[1])
+        except BpfError as error:
+            if error.errno != EINTR:
+                raise
+        # By a signal that ends nothing: what was emptied is not found again, nor counted.
 
-    def __enter__(self) -> LineRemover:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def _most(state: State) -> int:
+    """Lines in a packet."""
+    return (_PACKET - HEAD.size) // (PLACE + state.line_size)
 
 
 # ---- the program --------------------------------------------------------------------------------

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from ...lang.contract.manifest.manifest import Slot, State
-from ...lang.contract.rules.ie_values import spell
+from ...lang.contract.manifest.manifest import Manifest, Slot, State
+from ...lang.contract.rules.ie_values import fold, spell
 from ..base.errors import of_kernel, refused
-from ..kernel.handles import BpfError, Map
+from ..kernel.handles import BpfError, Map, Program
 from . import errors
 from .entry import Entry, Where
 from .filters import Filter, key_of, words_at
-from .removal import LineRemover
-from .storage import Array, Part, are_old, read_key, read_parts, seen_of
+from .removal import load_remover, remove_lines
+from .storage import SEED, Array, Part, are_old, read_key, read_parts, seen_of
 
 #: Attempts to delete the entry of a key, which may become another one meanwhile.
 _ATTEMPTS = 100
@@ -53,10 +53,11 @@ class StateTable:
             raise refused(errors.no_such_entry(self.state))
         return found[0]
 
-    def delete(self, where: Where) -> None:
-        """Delete the entry of a key. Raises `Refused` where packets find none, too."""
+    def delete(self, where: Where, program: Program | None = None) -> None:
+        """Delete the entry of a key. `program`: of `remover`, if there is one by now. Raises
+        `Refused` where packets find none, too."""
         key = key_of(self.state, self._ports, where)
-        with self._removing() as remove:
+        with self._removing(program) as remove:
             for _ in range(_ATTEMPTS):
                 part = self._of_key(key)
                 if not len(part.keys) or remove(part):
@@ -64,16 +65,24 @@ class StateTable:
         if not len(self._found(part).keys):
             raise refused(errors.no_such_entry(self.state))
 
-    def flush(self, where: Where = ()) -> int:
+    def flush(self, where: Where = (), program: Program | None = None) -> int:
         """Delete the entries that are meant. Returns how many packets could find; those that are
-        too old go, too."""
+        too old go, too. `program`: as above, for the same."""
         meant, deleted = Filter(self.state, self._ports, where), 0
-        with self._removing(meant.given) as remove:
+        with self._removing(program, meant.given) as remove:
             for part in read_parts(self._table, self.state):
                 fits, old = meant.passes(part), are_old(self.state, part.entries, _now())
                 deleted += remove(part.only(fits & ~old))
                 remove(part.only(fits & old))
         return deleted
+
+    def remover(self, where: Where = ()) -> Program | None:
+        """The program that deletes entries for which this is said, where it takes one. Close it."""
+        given = Filter(self.state, self._ports, where).given
+        if not self.state.in_place:
+            return None
+        with self._deleting():
+            return load_remover(self._table, self.state, given)
 
     # ---- parts ------------------------------------------------------------------------------
 
@@ -85,14 +94,23 @@ class StateTable:
         return part.only(~are_old(self.state, part.entries, _now()))
 
     @contextmanager
-    def _removing(self, given: Iterable[Slot] = ()) -> Iterator[Callable[[Part], int]]:
-        """What deletes entries that were read, and says how many. `given`: see `LineRemover`."""
-        try:
-            if not self.state.in_place:
+    def _removing(
+        self, program: Program | None, given: Iterable[Slot] = ()
+    ) -> Iterator[Callable[[Part], int]]:
+        """What deletes entries that were read, and says how many."""
+        state = self.state
+        with ExitStack() as owned, self._deleting():
+            if not state.in_place:
                 yield lambda part: self._table.delete_batch(part.keys.tobytes())
                 return
-            with LineRemover(self._table, self.state, given) as remover:
-                yield lambda part: remover.remove(part.lines)
+            run = program or owned.enter_context(load_remover(self._table, state, given))
+            yield lambda part: remove_lines(run, state, part.lines)
+
+    @contextmanager
+    def _deleting(self) -> Iterator[None]:
+        """Raises `Refused` in the place of BpfError."""
+        try:
+            yield
         except BpfError as error:
             raise refused(of_kernel(error, f"delete entries of `{self.state.name}`")) from error
 
@@ -115,6 +133,19 @@ class StateTable:
             names = {number: name for name, number in self._ports.items()}
             return (names.get(number, f"port.{number}") for number in numbers)
         return (spell(slot.type, number) for number in numbers)
+
+
+def table_of(
+    manifest: Manifest, maps: Mapping[str, Map], ports: Mapping[str, int], name: str
+) -> StateTable:
+    """By its name in any spelling, of a loaded pipeline. Raises `Refused`."""
+    states = manifest.states
+    found = next((s for s in states if fold(s.name) == fold(name)), None)
+    if found is None:
+        raise refused(errors.no_such_state(name, [s.name for s in states]))
+    control = maps["control"].lookup(bytes(4)) or b""
+    seed = int.from_bytes(control[8 * SEED : 8 * SEED + 8], "little")
+    return StateTable(maps[f"{found.prefix}_state"], found, ports, seed)
 
 
 def _by_key(keys: Array) -> Array:

@@ -247,6 +247,14 @@ def test_entries_that_are_changed_in_place_stay_where_they_are(
             sent += send(world, sender, pins)
             assert entries(name) == [("10.1.0.2", "IN", str(sent))]
             assert within(lambda loaded: loaded.writer.control[SEED]) != 0
+            with Reader(name) as reader:
+                heard = reader.state("HEARD")
+                assert heard.entry([("source", "10.1.0.2")]).values[-1] == ("packets", str(sent))
+        with Reader(name) as reader:
+            reader.state("HEARD").delete([("source", "10.1.0.2")])
+        assert entries(name) == []
+        send(world, sender, pins)
+        assert len(entries(name)) == 1
         larger = built(marked(4, *in_place, ("HEARD [64]", "HEARD [256]")))
         within(lambda loaded: to(loaded, larger).close())
         assert entries(name) == []

@@ -1,4 +1,4 @@
-"""A pipeline with state tables."""
+"""A pipeline with state tables, in a test's own maps or loaded at an edge."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import kept
 import pytest
+from agent_world import wires
+
+__all__ = ["tables", "wires"]
 
 
 @pytest.fixture

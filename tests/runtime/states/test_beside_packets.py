@@ -8,17 +8,17 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from errno import EINTR
 from functools import partial
 
 import kept
 import numpy as np
 import pytest
-from helioc.lang.contract.manifest.manifest import State
-from helioc.runtime.kernel.handles import BpfError
-from helioc.runtime.states import removal
+from helioc.lang.contract.manifest.manifest import Slot, State
+from helioc.runtime.kernel.handles import BpfError, Program
 from helioc.runtime.states.filters import Filter
-from helioc.runtime.states.removal import LineRemover
+from helioc.runtime.states.removal import load_remover, remove_lines
 from helioc.runtime.states.storage import Part, read_key, read_parts, words_of
 from kept import COUNT, FEW, FLOW, HEARD, RECALL, Kept, frame
 
@@ -43,6 +43,23 @@ def whole(tables: Kept, name: str) -> Part:
     return Part(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+class LineRemover:
+    """Of a state. `given`: see `load_remover`."""
+
+    def __init__(self, tables: Kept, name: str, given: Iterable[Slot] = ()) -> None:
+        self._state = tables.state(name)
+        self._program = load_remover(tables.map(name), self._state, given)
+
+    def remove(self, lines: np.ndarray) -> int:
+        return remove_lines(self._program, self._state, lines)
+
+    def __enter__(self) -> LineRemover:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.close()
+
+
 # ---- what was read is not there any more --------------------------------------------------------
 
 
@@ -50,8 +67,8 @@ def test_a_line_that_is_anothers_by_now_stays(tables: Kept) -> None:
     """Eight lines, and eighty keys one after the other."""
     for number in range(8):
         tables.send(frame(FEW, number=number))
-    state, before = tables.state("FEW"), whole(tables, "FEW")
-    with LineRemover(tables.map("FEW"), state) as remover:
+    before = whole(tables, "FEW")
+    with LineRemover(tables, "FEW") as remover:
         for number in range(100, 180):
             tables.send(frame(FEW, number=number))
         left = whole(tables, "FEW")
@@ -75,7 +92,7 @@ def test_a_line_whose_slots_changed_stays(tables: Kept) -> None:
         next(s for s in state.gives if s.name == n) for n in ("packets", "lifetime")
     )
     for given, removed in ((packets, 0), (lifetime, 1)):
-        with LineRemover(tables.map("FLOW"), state, [given]) as remover:
+        with LineRemover(tables, "FLOW", [given]) as remover:
             assert remover.remove(before.lines) == removed
 
 
@@ -90,9 +107,9 @@ def test_every_slot_can_be_asked_for(tables: Kept) -> None:
                 changed = before.lines.copy()
                 at = changed.shape[1] - state.entry_size + given.offset + byte
                 changed[:, at] ^= 1
-                with LineRemover(tables.map(name), state, [given]) as remover:
+                with LineRemover(tables, name, [given]) as remover:
                     assert remover.remove(changed) == 0
-        with LineRemover(tables.map(name), state, state.gives) as remover:
+        with LineRemover(tables, name, state.gives) as remover:
             assert remover.remove(before.lines) == 1
 
 
@@ -107,7 +124,7 @@ def test_what_names_no_line_deletes_none(tables: Kept, changed: int) -> None:
     ):  # behind the key's slots: in front of the entry, part of the key's words
         assert not lines[:, changed].any()
     lines[:, changed] ^= 0xFF
-    with LineRemover(tables.map("FLOW"), tables.state("FLOW")) as remover:
+    with LineRemover(tables, "FLOW") as remover:
         assert remover.remove(lines) == 0
     assert tables.table("FLOW").count() == (1, 0)
 
@@ -116,17 +133,17 @@ def test_a_signal_loses_nothing(tables: Kept, monkeypatch: pytest.MonkeyPatch) -
     """That ends nothing: the kernel gives up the runs, and they are begun again."""
     for number in range(20):
         tables.send(frame(FLOW, number=number))
-    real, interrupted = removal.Program.test_run, list[int]()
+    real, interrupted = Program.test_run, list[int]()
 
-    def run(program: removal.Program, data: bytes, **more: int) -> object:
+    def run(program: Program, data: bytes, *, repeat: int) -> object:
         if len(interrupted) < 3:
             interrupted.append(1)
             if len(interrupted) == 2:
-                real(program, data, **more)  # and is told too late
-            raise BpfError("run", 4)
-        return real(program, data, **more)
+                real(program, data, repeat=repeat)  # and is told too late
+            raise BpfError("run", EINTR)
+        return real(program, data, repeat=repeat)
 
-    monkeypatch.setattr(removal.Program, "test_run", run)
+    monkeypatch.setattr(Program, "test_run", run)
     assert tables.table("FLOW").flush() < 20 and tables.table("FLOW").count() == (0, 0)
 
 
@@ -185,7 +202,7 @@ def test_every_packet_is_in_an_entry_or_was_deleted_with_one(tables: Kept) -> No
     state, table, deleted = tables.state("COUNT"), tables.map("COUNT"), list[int]()
     keys = [key.to_bytes(4, "big") + bytes(4) for key in range(1001, 1163, 2)]
 
-    with LineRemover(table, state, [state.gives[0]]) as remover:
+    with LineRemover(tables, "COUNT", [state.gives[0]]) as remover:
 
         def delete() -> None:
             for key in random.sample(keys, len(keys)):

@@ -177,11 +177,12 @@ def test_values_of_any_width_are_compared(numbers: list[int], data: st.DataObjec
     low, high = sorted(data.draw(st.tuples(*[st.sampled_from(near)] * 2)))
     bits, slot = data.draw(st.integers(0, width)), data.draw(st.sampled_from(("k", "v")))
     net = low >> (width - bits) << (width - bits)
-    for text, fits in (
+    cases: list[tuple[str, Callable[[int], bool]]] = [
         (f"{low}", lambda n: n == low), (f"{low}..{high}", lambda n: low <= n <= high),
         (f"{net}/{bits}", lambda n: n >> (width - bits) == net >> (width - bits)),
         (f"{low & high}&{high}", lambda n: n & high == low & high),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for text, fits in cases:
         found = Filter(state, {}, [(slot, text)]).passes(part)
         assert found.tolist() == [fits(n) for n in numbers], text
 
