@@ -42,6 +42,8 @@ def state_list(
     """State tables and how full they are, or the entries of the table NAME that fit all that is
     said: a value, a prefix, a value & mask, a range."""
     conditions = _conditions(where)
+    if limit and not name:
+        raise click.UsageError("--limit is of the entries of a table: say its NAME")
     with target.open() as control:
         if name:
             about = _state(control, name)

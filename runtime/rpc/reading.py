@@ -39,7 +39,7 @@ from ..rules.moment import Moment
 from . import control_pb2 as pb
 from . import entries, listing
 from .failures import failure
-from .methods import LISTINGS, LONG
+from .methods import LISTING, LISTINGS
 
 PART, END, FAILED, COPIED = range(4)
 METHODS = ("List", "Get", "Stats", "States", "Entries", "GetEntry", "DeleteEntry", "Flush")
@@ -134,7 +134,7 @@ class _Call:
         with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
             _, asked = receive(self.call)
             try:
-                with self._slots if self.method in LONG else nullcontext():
+                with self._slots if self.method in LISTING else nullcontext():
                     for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
                         send(self.call, PART, _bytes(part))
                 send(self.call, END)

@@ -216,7 +216,7 @@ def test_what_is_too_old_is_not_shown(tables: Kept) -> None:
     (part,) = read_parts(tables.map("HEARD"), tables.state("HEARD"))
     at = part.keys.tolist().index(min(part.keys.tolist()))
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    old = (now - 301 * 10**9).to_bytes(SEEN, "little") + part.entries[at].tobytes()[SEEN:]
+    old = ((now - 301 * 10**9) % 2**64).to_bytes(SEEN, "little") + part.entries[at].tobytes()[SEEN:]
     tables.map("HEARD").update(part.keys[at].tobytes(), old)
     (one,) = table.entries()
     assert dict(one.values)["vni"] == "2" and one.age is not None and 0 <= one.age < 60
