@@ -1,10 +1,10 @@
 """Deletes lines of a state that is changed in place, beside the packets that use it.
 
-Only a program can hold a set's lock while it looks at a line and empties it. One is made for a
-state, and run on packets of the kernel's own (BPF_PROG_TEST_RUN): none that leaves or came. Such a
-packet lists lines, and each run does the next one of them, so that no lock is held for more than
-one line. It has a head, whose layout is HEAD, and then lines as `Part.lines` has them. A program of
-the type SCHED_CLS does, which Linux 5.10 runs so, too.
+Only a program can hold a set's lock while it looks at a line and empties it. It is made for a
+state, and run by BPF_PROG_TEST_RUN on packets that never were on a wire: a head (HEAD), and lines
+as `Part.lines` has them. Each run does the next one of them, so that no lock is held for more than
+one line. Programs of the type SCHED_CLS may hold a lock, write to their packet, and be run so, on
+Linux 5.10, too.
 """
 
 from __future__ import annotations
@@ -73,32 +73,29 @@ def _most(state: State) -> int:
 
 # ---- the program --------------------------------------------------------------------------------
 
-_insn = struct.Struct("<BBhi").pack  # code, source << 4 | destination, offset, immediate
-
-
-def _program(table: Map, line_size: int, most: int, same: list[tuple[int, int]]) -> bytes:
-    """`same`: begin and length of what must not have changed of a line. Of jumps the offset is
-    open (`_to`) until it is known where they lead."""
-    body = b"".join(_compare(same))
-    emptied = b"".join(_empty(line_size))
-    begin = b"".join(_find(table.fileno(), PLACE + line_size, most))
-    locked = b"".join(_locked(line_size))
-    end = _insn(0xBF, 0x91, 0, 0) + _insn(0x85, 0x00, 0, _UNLOCK)  # r1 = r9; unlock
-    out = _insn(0xB7, 0x00, 0, 0) + _insn(0x95, 0x00, 0, 0)
-    code = begin + locked + body + emptied + end + out
-    ends = {_OUT: len(code) - len(out), _MISS: len(code) - len(out) - len(end)}
-    return b"".join(_landed(code, at, ends) for at in range(0, len(code), 8))
+_INSN = struct.Struct("<BBhi")  # code, source << 4 | destination, offset, immediate
+_insn = _INSN.pack
 
 
 #: Where a jump leads, as its offset until that is known: past everything, or to the unlocking.
 _OUT, _MISS = 0x7FFF, 0x7FFE
 
 
+def _program(table: Map, line_size: int, most: int, same: list[tuple[int, int]]) -> bytes:
+    """`same`: begin and length of what must not have changed of a line."""
+    code = [*_find(table.fileno(), PLACE + line_size, most), *_lock(line_size), *_compare(same)]
+    code += _empty()
+    miss = len(code)
+    code += _insn(0xBF, 0x91, 0, 0), _insn(0x85, 0x00, 0, _UNLOCK)  # r1 = r9
+    ends = {_MISS: miss, _OUT: len(code)}
+    code += _insn(0xB7, 0x00, 0, 0), _insn(0x95, 0x00, 0, 0)  # r0 = 0
+    return b"".join(_landed(each, at, ends) for at, each in enumerate(code))
+
+
 def _landed(code: bytes, at: int, ends: dict[int, int]) -> bytes:
-    kind, registers, offset, immediate = struct.unpack_from("<BBhi", code, at)
-    return _insn(
-        kind, registers, (ends[offset] - at) // 8 - 1 if offset in ends else offset, immediate
-    )
+    kind, registers, offset, immediate = _INSN.unpack(code)
+    there = ends[offset] - at - 1 if offset in ends else offset
+    return _insn(kind, registers, there, immediate)
 
 
 def _find(table: int, size: int, most: int) -> Iterator[bytes]:
@@ -125,14 +122,14 @@ def _find(table: int, size: int, most: int) -> Iterator[bytes]:
     yield _insn(0x63, 0x1A, -4, 0)
     yield _insn(0xBF, 0xA2, 0, 0)
     yield _insn(0x07, 0x02, 0, -4)
-    yield _insn(0x18, 0x11, 0, table) + _insn(0, 0, 0, 0)
+    yield from (_insn(0x18, 0x11, 0, table), _insn(0, 0, 0, 0))  # r1 = the table
     yield _insn(0x85, 0x00, 0, _LOOK_UP)
     yield _insn(0x15, 0x00, _OUT, 0)
     yield _insn(0xBF, 0x09, 0, 0)
 
 
-def _locked(line_size: int) -> Iterator[bytes]:
-    """Take the lock, which is the set's first word; r8 = the line's tag, r5 = the line."""
+def _lock(line_size: int) -> Iterator[bytes]:
+    """Take the lock, which is the set's first word; r5 = the line, r8 = its tag."""
     yield _insn(0xBF, 0x91, 0, 0)
     yield _insn(0x85, 0x00, 0, _LOCK)
     yield _insn(0xBF, 0x85, 0, 0)
@@ -143,6 +140,7 @@ def _locked(line_size: int) -> Iterator[bytes]:
 
 
 def _compare(same: list[tuple[int, int]]) -> Iterator[bytes]:
+    """What the packet says of the line with what it is."""
     for at, left in same:
         while left:
             width, load = next(each for each in _WIDTHS if each[0] <= left)
@@ -152,7 +150,7 @@ def _compare(same: list[tuple[int, int]]) -> Iterator[bytes]:
             at, left = at + width, left - width
 
 
-def _empty(line_size: int) -> Iterator[bytes]:
+def _empty() -> Iterator[bytes]:
     """As NAME_forget does, and count it."""
     yield _insn(0xB7, 0x01, 0, 0)
     yield _insn(0x6B, 0x18, TAGS_AT, 0)

@@ -62,6 +62,7 @@ class StateTable:
                 part = self._of_key(key)
                 if not len(part.keys) or remove(part):
                     break
+            # Of all attempts: each one that was there is gone, by packets or by this.
         if not len(self._found(part).keys):
             raise refused(errors.no_such_entry(self.state))
 
