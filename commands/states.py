@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ def state() -> None:
 @state.command(name="list")
 @click.argument("name", default="")
 @click.argument("where", nargs=-1, metavar="[SLOT=VALUE]...")
-@click.option("--limit", type=click.IntRange(1), help="So many entries at most.")
+@click.option("--limit", type=click.IntRange(1, sys.maxsize), help="So many entries at most.")
 @_json
 @click.pass_obj
 def state_list(
@@ -130,7 +131,7 @@ def _conditions(words: Iterable[str]) -> Where:
 def _read(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     for word in words:
         slot, equals, value = word.partition("=")
-        if not (slot.strip() and equals and value.strip()):
+        if not (slot.strip() and equals and value.strip() and word.isprintable()):
             raise refused(no_condition(word))
         yield slot.strip(), value.strip()
 

@@ -152,7 +152,8 @@ def test_what_is_wrong_is_told(shell: Shell) -> None:
         (("delete", "FLOW", "src=10.0.0.0/8", "mark=1"), "`src` is to have one value"),
         (("list", "FLOW", "src"), "H0735]: `src` says nothing of a slot"),
         (("flush", "FLOW", "sorc=10.0.0.1"), "did you mean `src`?"),
-        (("flush", "FLOW", "src="), "H0735"),
+        (("flush", "FLOW", "src="), "H0735"), (("flush", "FLOW", "src=\udcff"), "H0735"),
+        (("flush", "FLOW", "\udcff=1"), "H0735"), (("flush", "\udcff"), "H0717"),
         (("flush", "FLOW", "out=LAM"), "H0736]: `LAM` is no port of the pipeline"),
         (("list", "FLOW", "src=10.0.0.1/8"), "write 10.0.0.0/8"),
     ):  # fmt: skip
