@@ -14,6 +14,7 @@ from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality
 from ..intents.push_status import PushStatus, read_push_status
 from ..rules.report import NOT_MEASURED
+from ..states.entry import StateCount
 from .port_sample import PortSample
 
 if TYPE_CHECKING:
@@ -40,12 +41,6 @@ class IntentState(NamedTuple):
 class RuleCount(NamedTuple):
     kind: str
     rules: int
-    capacity: int
-
-
-class StateCount(NamedTuple):
-    state: str
-    entries: int
     capacity: int
 
 
@@ -176,8 +171,7 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
             yield PipelineView(
                 name, manifest.pipeline, manifest.digest, revision, reader.about["release"],
                 ports if reader.here else [], rules, overlays_of(reader),
-                states=[StateCount(s.name, reader.count_entries(s), s.capacity)
-                        for s in manifest.states],
+                states=reader.state_counts(),
                 reports=_reports(reader),
                 holder=holder(name),
             )  # fmt: skip

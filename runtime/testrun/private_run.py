@@ -38,8 +38,8 @@ from ..rules.counters import read_sums
 from ..rules.moments import fix_moment
 from ..rules.plans import Changes, Plan
 from ..rules.recovery import recover
-from ..rules.states import remove_entries
 from ..rules.transaction import Writer
+from ..states.storage import remove_entries
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
 
