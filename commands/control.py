@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..lang.contract.request.request import Request
 from ..lang.text.diagnostics import Diagnostic
 from ..runtime.base.outcome import Outcome
-from ..runtime.rules.report import Entry, Meant, Shown, Statistics
+from ..runtime.rules.report import Meant, Shown, Statistics
+from ..runtime.states.entry import Entry, StateCount, Where
 
 if TYPE_CHECKING:
     from ..lang.contract.manifest.manifest import Manifest
@@ -56,7 +57,14 @@ class Control(Protocol):
     def apply(self, request: Request) -> Outcome: ...
     def push(self, file: Path, kind: str) -> Outcome: ...
     def rules(self, which: Meant) -> list[Shown]: ...
-    def entries(self, state: str) -> list[Entry]: ...
+
+    # Of state tables; `where` and keys: see `states.entry.Where`.
+
+    def states(self) -> list[StateCount]: ...
+    def entries(self, state: str, where: Where = (), limit: int = 0) -> Iterator[Entry]: ...
+    def entry(self, state: str, key: Where) -> Entry: ...
+    def delete_entry(self, state: str, key: Where) -> None: ...
+    def flush(self, state: str, where: Where) -> int: ...
 
     def overlays(self) -> list[Overlay]:
         """With their quality where they are probed."""

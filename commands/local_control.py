@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..lang.contract.request.request import Request
 from ..lang.text.diagnostics import Diagnostic
 from ..runtime.base.outcome import Outcome, outcome_of
-from ..runtime.rules.report import Entry, Meant, Shown, Statistics
+from ..runtime.rules.report import Meant, Shown, Statistics
+from ..runtime.states.entry import Entry, StateCount, Where
 from .control import LoadedNow, RefreshedNow, UpgradedNow
 
 if TYPE_CHECKING:
@@ -110,8 +112,31 @@ class Local:
         moment = self._reader.snapshot()
         return shown(chosen(moment, which), moment)
 
-    def entries(self, state: str) -> list[Entry]:
-        return self._reader.entries(next(s for s in self.manifest().states if s.name == state))
+    def states(self) -> list[StateCount]:
+        return self._reader.state_counts()
+
+    def entries(self, state: str, where: Where = (), limit: int = 0) -> Iterator[Entry]:
+        return islice(self._reader.state(state).entries(where), limit or None)
+
+    def entry(self, state: str, key: Where) -> Entry:
+        return self._reader.state(state).entry(key)
+
+    def delete_entry(self, state: str, key: Where) -> None:
+        with self._same_build() as reader:
+            reader.state(state).delete(key)
+
+    def flush(self, state: str, where: Where) -> int:
+        with self._same_build() as reader:
+            return reader.state(state).flush(where)
+
+    @contextmanager
+    def _same_build(self) -> Iterator[Reader]:
+        """The pipeline, which nobody puts another build in the place of within this block."""
+        from ..runtime.loading.lock import Lock
+        from ..runtime.loading.releases import pick
+
+        with closing(Lock(pick(self.name))):
+            yield self._reader
 
     def overlays(self) -> list[Overlay]:
         from ..runtime.observe.status import overlays_of

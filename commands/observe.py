@@ -12,6 +12,7 @@ from ..lang.text.diagnostics import Diagnostic, did_you_mean
 from ..runtime.base.errors import unknown_kind
 from .command import Finite
 from .output import say_json
+from .states import show_entries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 @click.pass_obj
 def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
     """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
-    state table what packets left there."""
+    state table what packets left there, as `state list` does."""
     from ..runtime.base.errors import no_such_rule, refused
-    from ..runtime.rules.report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
+    from ..runtime.rules.report import Meant, meant, rule_json, rule_rows
 
     words = " ".join(rule)
     with target.open() as control:
@@ -39,8 +40,7 @@ def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
         kinds, states = [k.name for k in manifest.rules], [s.name for s in manifest.states]
         state = next((s for s in manifest.states if s.name.lower() == words.lower()), None)
         if state is not None:
-            entries = control.entries(state.name)
-            say_json(entry_json(entries, state)) if as_json else click.echo(entry_rows(entries))
+            show_entries(state, control.entries(state.name), as_json)
             return
         which = meant(words, kinds)
         if len(words.split()) > (2 if which.kind else 1):

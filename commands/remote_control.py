@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 from ..lang.contract.request.request import Request
 from ..lang.text.diagnostics import Diagnostic
 from ..runtime.base.outcome import Outcome
-from ..runtime.rules.report import Entry, Meant, Shown, Statistics
+from ..runtime.rules.report import Meant, Shown, Statistics
+from ..runtime.states.entry import Entry, StateCount, Where
 from .control import LoadedNow, RefreshedNow, UpgradedNow
 
 if TYPE_CHECKING:
@@ -67,8 +69,20 @@ class Remote:
         kinds, ids = [which.kind] if which.kind else [], [which.id] if which.id else []
         return list(self.client.rules(kinds=kinds, ids=ids, name=which.name))
 
-    def entries(self, state: str) -> list[Entry]:
-        return list(self.client.entries(state))
+    def states(self) -> list[StateCount]:
+        return self.client.states()
+
+    def entries(self, state: str, where: Where = (), limit: int = 0) -> Iterator[Entry]:
+        return self.client.entries(state, where, limit)
+
+    def entry(self, state: str, key: Where) -> Entry:
+        return self.client.entry(state, key)
+
+    def delete_entry(self, state: str, key: Where) -> None:
+        self.client.delete_entry(state, key)
+
+    def flush(self, state: str, where: Where) -> int:
+        return self.client.flush(state, where)
 
     def overlays(self) -> list[Overlay]:
         from ..runtime.rpc.viewing import overlays_of

@@ -82,6 +82,9 @@ def _operands(left: Narrowed, right: Narrowed) -> tuple[model.Condition, ...]:
 
 def _present(program: Program, name: tree.Name, state: State) -> Narrowed:
     """`if udp`."""
+    if name.text in program.states:
+        program.report(errors.is_state(name))
+        return Narrowed(None, state, state)
     node = PacketNames(program.checked, program.found).node(name)
     if node is None:
         program.unsure = True
@@ -110,7 +113,10 @@ def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Nar
 def _plain_value(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
     value = StageNames(program, state, scope).expressions.value(expr)
     if value is not None:
-        program.report(errors.no_condition(expr.span, f"compare it: `{expr.span.text} = …`"))
+        help = f"compare it: `{expr.span.text} = …`"
+        if value.literal:
+            help = f"write `A in {{ B, {expr.span.text} }}` for one of several values"
+        program.report(errors.no_condition(expr.span, help))
     return Narrowed(None, state, state)
 
 

@@ -166,6 +166,17 @@ def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
     )
 
 
+def is_state(name: tree.Name) -> Diagnostic:
+    """A state where a condition or a value is wanted."""
+    return error(
+        "H0242",
+        f"`{name.text}` is a state",
+        (name.span, "no condition, and no function"),
+        help=f"`recall {name.text}(…) else {{…}}` finds an entry, then read `{name.text}.SLOT`;"
+        f" `if recall {name.text}(…) {{…}}` asks whether there is one",
+    )
+
+
 def whole_array(span: Span, path: str, where: Span) -> Diagnostic:
     return error(
         "H0246",

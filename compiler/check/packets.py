@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
+from ...lang.syntax import foreign_words
 from ...lang.text.diagnostics import Diagnostics
 from .. import model
 from ..model.checksums import LAYER4
@@ -114,11 +115,10 @@ class PacketNames:
         )
         if field is None and name.text not in self.checked.headers[node.name].broken:
             names = [f.name for f in node.header.fields if f.name[0] != "_"]
-            self.found.add(
-                errors.unknown(
-                    f"field of `{node.name}`", name, names, f"its fields are {', '.join(names[:8])}"
-                )
-            )
+            help = f"its fields are {', '.join(names[:8])}"
+            if (ours := foreign_words.FIELDS.get(name.text)) in names:
+                help = f"here it is called `{ours}`"
+            self.found.add(errors.unknown(f"field of `{node.name}`", name, names, help))
         return field
 
     def layer4(self, path: tree.Path) -> Value | None:

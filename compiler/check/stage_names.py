@@ -33,6 +33,9 @@ class StageNames(RuleNames):
             return self.first(call)
         if call.function.text == "now":
             return now_call(call, self.program)
+        if call.function.text in self.program.states:
+            self.program.report(errors.is_state(call.function))
+            return None
         if call.function.text == "random":
             return random_call(call, self.program, self.expressions)
         within = replace(self, use="hash").expressions
@@ -153,6 +156,8 @@ class StageNames(RuleNames):
             help = (
                 f"`{name.text}` is known behind its `let` in that block only: name it further out"
             )
+        elif self.use == "target":
+            help = f"a value of this packet is named by `let {name.text} = …`"
         elif name.text == "frame":
             help = "of the frame there is only `frame.length`"
         elif name.text.isupper():

@@ -87,8 +87,9 @@ def fits(
 
 def _shortened(value: Value, width: int) -> str:
     """The lowest bits of a value, as users write them; "" of a number that is known."""
-    if value.literal or value.kind != "uint" or value.width > WIDEST:
-        return ""
     text = value.span.text
+    known = value.literal and not text.startswith("~")
+    if known or value.kind != "uint" or value.width > WIDEST:
+        return ""
     whole = f"({text})" if isinstance(value.expr, model.Arithmetic) else text
     return f"{whole} & {(1 << width) - 1:#x}"

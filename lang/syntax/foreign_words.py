@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_COUNT = "say the value: `a.b = a.b + 1`"
+_COUNT = "write `S.n += 1` for a slot of a state, `a.b = a.b + 1` for a field"
 _BIT = "a condition stands alone or behind `not`; a bit is compared: `= 1`"
 _LEAVES = "write `forward P via A`, as a router does, or `bridge P`, as a switch does"
 _LOOP = "there are no loops: every packet runs through the stages once"
@@ -10,6 +10,13 @@ _PARSER = "the parse graph says what is parsed: `ethernet -> ipv4 when type = 0x
 _PRESENT = "the name of a node asks whether a packet has it: `if udp {…}`"
 _TELLS = "declare what is told, `event E { a : u8 }`, and write `emit E { a = … }`"
 _VERDICT = "`pass` and `drop` end the packet; at the end of a stage it goes on to the next"
+_SLOT = "`+= -= +%= -%= |= &= ^=` change a slot in place; for else write `a.b = a.b * 2`"
+_ATOMIC = "a change in place is one step, whatever other CPUs do: `S.n += 1`"
+_TYPED = "write `let NAME = VALUE`: how wide it is follows from the value"
+_PRINTED = "`count NAME` counts packets; `helioctl trace` shows the way of some"
+_FUNCTION = "write `action NAME(KIND) {…}` beside the stages"
+_ORDER = "values are numbers, in no byte order; a field is written in network order by itself"
+_LENGTH = "`frame.length` is that of the frame; others are fields, such as `user.total_length`"
 _ALONE = "a verdict stands alone, without `()`"
 
 #: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
@@ -22,6 +29,16 @@ SIGNS = {
     "drop (": _ALONE,
     "pass (": _ALONE,
     "count (": "write `count NAME`",
+    "* =": _SLOT,
+    "/ =": _SLOT,
+    "% =": _SLOT,
+    "<< =": _SLOT,
+    ">> =": _SLOT,
+    "< <=": _SLOT,
+    "> >=": _SLOT,
+    "default :": "all other values are the last arm: `_ => {…}`",
+    "in [": "a set stands in braces: `a in { 6, 17 }`",
+    "send (": "write `forward P via A`, as a router does, `bridge P`, or `send back`",
     "in {": "a condition asks for a set, `if a in { 6, 17 }`; a guard lists values, `a = 6 | 17`",
     "is not": "write `not` in front: `not user.dst is local`",
     "not in": "write `not` in front: `not a in { 6, 17 }`",
@@ -37,33 +54,89 @@ WORDS = {
     "XDP_REDIRECT": _LEAVES,
     "XDP_TX": "write `send back`",
     "accept": "write `pass`",
+    "__sync_fetch_and_add": _ATOMIC,
+    "__u16": _TYPED,
+    "__u32": _TYPED,
+    "__u64": _TYPED,
+    "__u8": _TYPED,
     "apply": "write `find R else {…}` to look up a rule; stages run in the order of `run`",
+    "atomic_add": _ATOMIC,
+    "auto": _TYPED,
+    "bit": _TYPED,
+    "bpf_map_delete_elem": "write `forget S(…)` for an entry of a state",
+    "bpf_map_lookup_elem": "write `find R else {…}` for a rule, `recall S(…) else {…}` for a state",
+    "bpf_map_update_elem": "write `remember S(…)`",
+    "bpf_printk": _PRINTED,
+    "between": "write `a in 1..5`",
     "bpf_get_prandom_u32": "write `random(n)`, which is 0 to n - 1",
+    "bpf_htonl": _ORDER,
+    "bpf_htons": _ORDER,
     "bpf_ktime_get_ns": "write `now`",
     "bpf_perf_event_output": _TELLS,
     "bpf_ringbuf_output": _TELLS,
     "break": _VERDICT,
+    "case": "an arm is `6 => drop` or `6 | 17 => {…}`",
     "const": "constants stand beside the stages; a value of the packet is named by `let`",
     "continue": _VERDICT,
+    "def": _FUNCTION,
+    "delete": "write `forget S(…)` for an entry of a state; rules are the controller's",
     "digest": _TELLS,
     "exit": _VERDICT,
     "extract": _PARSER,
     "false": _BIT,
+    "fn": _FUNCTION,
     "for": _LOOP,
+    "func": _FUNCTION,
+    "function": _FUNCTION,
     "goto": "stages run in the order of `run`; a branch is `if`",
+    "insert": "write `remember S(…)`; with `else {…}` for where there is an entry already",
+    "int": _TYPED,
+    "is_valid": _PRESENT,
     "isValid": _PRESENT,
+    "len": _LENGTH,
+    "lock": _ATOMIC,
+    "log": _PRINTED,
+    "lookup": "write `find R else {…}` for a rule, `recall S(…) else {…}` for a state",
     "loop": _LOOP,
+    "htonl": _ORDER,
+    "htons": _ORDER,
     "ingress_global_timestamp": "write `now`",
     "mark_to_drop": "write `drop`",
+    "mut": _TYPED,
+    "ntohl": _ORDER,
+    "ntohs": _ORDER,
     "null": _PRESENT,
+    "print": _PRINTED,
+    "printf": _PRINTED,
     "redirect": _LEAVES,
     "reject": "write `drop`",
+    "remove": "write `forget S(…)` for an entry of a state, `pop to X` for headers",
     "return": _VERDICT,
     "send_back": "write `send back`",
     "setInvalid": "`pop to X` removes what is in front of X, `pop vlan` a link header",
     "setValid": "`push a {…}` puts a header in front of what came",
+    "sizeof": _LENGTH,
     "switch": "write `match R.element { A => … }`, or `if`",
+    "then": "the block stands in braces: `if a { drop }`",
     "true": _BIT,
+    "u16": _TYPED,
+    "u32": _TYPED,
+    "u64": _TYPED,
+    "u8": _TYPED,
+    "unless": "write `if not a {…}`",
+    "update": "recall the entry, then change it in place: `S.n += 1`",
     "valid": _PRESENT,
+    "var": _TYPED,
     "while": _LOOP,
 }
+
+#: Fields of headers, as Linux and P4 call them.
+FIELDS = {
+    "ack_seq": "acknowledgment", "check": "checksum", "daddr": "dst", "dest": "dst", "dport": "dst",
+    "dstAddr": "dst", "dst_addr": "dst", "dstPort": "dst", "etherType": "type",
+    "ether_type": "type", "frag_off": "fragment_offset", "h_dest": "dst", "h_proto": "type",
+    "h_source": "src", "hdrChecksum": "checksum", "nexthdr": "next_header",
+    "nextHdr": "next_header", "seq": "sequence", "saddr": "src", "source": "src", "sport": "src",
+    "srcAddr": "src", "src_addr": "src", "srcPort": "src", "tot_len": "total_length",
+    "totalLen": "total_length", "vid": "id",
+}  # fmt: skip

@@ -102,7 +102,8 @@ def _foreign_word(place: Place) -> Diagnostic | None:
     if "block" not in place.rules:
         return None
     at = place.index
-    near = [at - 1, *[at - 2] * (place.tokens[at - 1].text == "("), *[at] * (not place.token.first)]
+    near = [at - 1, *[at] * (not place.token.first)]
+    near += [i - 1 for i in (at - 1, at - 2) if place.tokens[i].text == "("]  # `word(`, `word(a`
     word = next((i for i in near if place.tokens[i].text in foreign_words.WORDS), None)
     if word is None:
         return None
@@ -146,9 +147,19 @@ def _plain(place: Place) -> Diagnostic:
     expected = in_words(place.rule, place.expected)
     if place.index and token.first and not _whole(place.rule, place.expected):
         end = place.tokens[place.index - 1].stop
-        return _incomplete(source.span(end, end), expected)
+        return _incomplete(source.span(end, end), expected, _behind(place))
     found = f"`{token.text}`" if token.text else "the end of the file"
     return _unexpected(span(source, token), found, expected, _hint(place))
+
+
+def _behind(place: Place) -> str:
+    """Where `if` stands behind what it is about."""
+    for token in reversed(place.tokens[: place.index]):
+        if token.text == "if" and "block" in place.rules and not token.first:
+            return "the condition stands in front: `if a { drop }`"
+        if token.first or token.text in ("{", "}"):
+            break
+    return ""
 
 
 def _whole(rule: str, expected: set[str]) -> str:
@@ -203,10 +214,49 @@ def _hint(place: Place) -> str:
         return "say how many there may be in a second: `limit 10 per second`"
     if token.kind == "by" and place.rule == "pipeline":
         return "the limit of all comes first: `limit 1k per second, 10 by src`"
+    if "block" in place.rules and (hint := _of_statements(place)):
+        return hint
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in _DECLARED:
         return f"`{token.text}` belongs into a `pipeline`: is there a `}}` too many above?"
+    return ""
+
+
+def _of_statements(place: Place) -> str:
+    """What is written another way in a stage."""
+    token, before = place.token.text, place.tokens[place.index - 1].text
+    if token == "as":
+        return "what was found has its kind's or its state's name: `R.element`, `S.slot`"
+    if place.expected == {"{"} and token == ":":
+        return "the block stands in braces: `if a { drop }`"
+    if token == "," and (place.expected == {"{"} or "member_" in place.rules):
+        return "several values stand in braces: `a in { 6, 17 }`"
+    if place.expected == {"{"} and before == ")":
+        return "there are no casts: how wide a value is follows from its type"
+    match place.rule:
+        case "assign" if place.expected & {"="} and token in (",", ")"):
+            return "slots and elements are named: `S(src = user.src, n = 1)`"
+        case "place":
+            return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
+        case "statement" if before == "]" or place.expected == {")"}:
+            return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
+        case "statement" if token == "(" and place.tokens[place.index - 2].text == ".":
+            return "what is done to a state is a statement: `recall S(…)`, `remember S(…)`"
+        case "statement" if token == ":" and place.tokens[place.index - 2].text != "let":
+            return "a value is named by `let x = …`"
+        case "statement" if token == ":":
+            return "no type is written: how wide it is follows from the value"
+        case "arm" if token == "{" or before == ":":
+            return "an arm is `6 => drop` or `6 | 17 => {…}`"
+        case "block" if token == "{" and before == ")":
+            return "values stand in the brackets; `else {…}` may follow"
+        case "block" if token == "(" and place.tokens[place.index - 2].text in ("push", "/"):
+            return "fields stand in braces: `push vlan { id = 5 }`"
+        case "block" if token == ",":
+            return "each statement stands alone, on a line or behind a blank"
+        case "statement" if place.expected == {"via"} or place.expected == {".", "via"}:
+            return "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
     return ""
 
 
@@ -224,9 +274,10 @@ def _misspelt_error(where: Span, word: str, suggestion: str) -> Diagnostic:
     return Diagnostic("H0101", f"`{word}` does not fit here", labels, suggestion)
 
 
-def _incomplete(where: Span, expected: str) -> Diagnostic:
+def _incomplete(where: Span, expected: str, hint: str) -> Diagnostic:
     """The line ends at `where`, and the next one does not go on with it."""
-    return Diagnostic("H0101", "this line is not complete", (Label(where, f"expected {expected}"),))
+    labels = (Label(where, f"expected {expected}"),)
+    return Diagnostic("H0101", "this line is not complete", labels, hint)
 
 
 def _reserved_error(where: Span, what: str) -> Diagnostic:

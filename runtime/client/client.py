@@ -27,7 +27,8 @@ from ..base.outcome import Outcome
 from ..base.paths import SOCKET
 from ..rpc import control_pb2 as pb
 from ..rpc import replies
-from ..rules.report import Entry, Shown
+from ..rules.report import Shown
+from ..states.entry import Entry, StateCount, Where
 from .calls import Calls, Rejected
 from .streams import Stream, Watch
 
@@ -211,10 +212,38 @@ class Client(Calls):
         of_intents = {Reference(r.kind, r.id) for intent in self.intents() for r in intent.rules}
         return difference(schema.manifest, ports, there, asked, kinds, of_intents)
 
-    def entries(self, state: str) -> Iterator[Entry]:
-        """What packets left in a state table."""
-        for part in self._parts("Entries", pb.EntriesRequest(pipeline=self.pipeline, state=state)):
+    # Of state tables: slots by name, and what they are to be, as text: ("src", "10.0.0.0/8").
+
+    def states(self) -> list[StateCount]:
+        """How full each state table is."""
+        found = self._call("States", pb.StatesRequest(pipeline=self.pipeline)).states
+        return list(map(replies.state_count, found))
+
+    def entries(self, state: str, where: Where = (), limit: int = 0) -> Iterator[Entry]:
+        """What packets left in a state table and fits all conditions; `limit`: no more than that,
+        if it is not 0."""
+        request = pb.EntriesRequest(
+            pipeline=self.pipeline, state=state, where=_slots(where), limit=limit
+        )
+        for part in self._parts("Entries", request):
             yield from map(replies.entry, part.entries)
+
+    def entry(self, state: str, key: Where) -> Entry:
+        """The entry of a key, of which each slot has one value."""
+        return replies.entry(self._call("GetEntry", self._of_key(state, key)))
+
+    def delete_entry(self, state: str, key: Where) -> None:
+        """Delete the entry of a key."""
+        self._call("DeleteEntry", self._of_key(state, key))
+
+    def flush(self, state: str, where: Where = ()) -> int:
+        """Delete the entries that fit all conditions. Returns how many."""
+        request = pb.FlushRequest(pipeline=self.pipeline, state=state, where=_slots(where))
+        deleted: int = self._call("Flush", request).deleted
+        return deleted
+
+    def _of_key(self, state: str, key: Where) -> pb.EntryRequest:
+        return pb.EntryRequest(pipeline=self.pipeline, state=state, key=_slots(key))
 
     def stats(self) -> pb.StatsReply:
         reply: pb.StatsReply = self._call("Stats", pb.StatsRequest(pipeline=self.pipeline))
@@ -345,6 +374,10 @@ def _parsed(name: str, text: str) -> Request:
 def bundle_message(bundle: Bundle) -> pb.Bundle:
     traced = bundle.traced.pack() if bundle.traced else b""
     return pb.Bundle(manifest=bundle.manifest.to_json(), object=bundle.object, traced=traced)
+
+
+def _slots(where: Where) -> list[pb.Slot]:
+    return [pb.Slot(name=name, value=value) for name, value in where]
 
 
 def _packed(columns: Columns) -> bytes:

@@ -34,7 +34,7 @@ from .system import ENOTSUPP, libc
 
 LOG_ON_FAILURE, LOG_TRACE, LOG_STATS = 0, 1, 4  # verifier log levels; the last two join by `|`
 BPF_XDP = 37  # enum bpf_attach_type
-_XDP, _RAW_TRACEPOINT = 6, 17  # enum bpf_prog_type
+_SCHED_CLS, _XDP, _RAW_TRACEPOINT = 3, 6, 17  # enum bpf_prog_type
 BPF_F_REPLACE = 4
 _LOG_BYTES = 0xFFFFFF  # the most that every kernel accepts; untouched pages cost nothing
 
@@ -308,6 +308,15 @@ def load_tracepoint(name: str, instructions: bytes) -> int:
     with captured():
         result: int = lib().bpf_prog_load(
             _RAW_TRACEPOINT, name.encode(), b"GPL", instructions, len(instructions) // 8, None
+        )
+    return result
+
+
+def load_classifier(name: str, instructions: bytes) -> int:
+    """A program for test runs on packets: its descriptor, or a negative error number."""
+    with captured():
+        result: int = lib().bpf_prog_load(
+            _SCHED_CLS, name.encode(), b"GPL", instructions, len(instructions) // 8, None
         )
     return result
 

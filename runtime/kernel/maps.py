@@ -49,6 +49,7 @@ class Map(Descriptor):
         calls = libbpf.lib() if self.spec.type in _WAITING else libbpf.fast()
         self._update, self._lookup = calls.bpf_map_update_elem, calls.bpf_map_lookup_elem
         self._delete, self._next = calls.bpf_map_delete_elem, calls.bpf_map_get_next_key
+        self._lookup_flags = calls.bpf_map_lookup_elem_flags
         self._element = libbpf.buffer_type(self.element_size)
         self._key = libbpf.buffer_type(self.key_size)
 
@@ -95,12 +96,14 @@ class Map(Descriptor):
         if error:
             raise self._error("write", -error)
 
-    def lookup(self, key: bytes) -> bytes | None:
-        """The element's bytes, or None where there is none. Per-CPU maps: see `lookup_per_cpu`."""
+    def lookup(self, key: bytes, flags: int = 0) -> bytes | None:
+        """The element's bytes, or None where there is none. Per-CPU maps: see `lookup_per_cpu`.
+        `flags`: BPF_F_LOCK where it is to be read under its lock."""
         if len(key) != self.key_size:
             raise self._wrong_size(key)
         element = self._element()
-        error = self._lookup(self._fd, key, element)
+        error = (self._lookup_flags(self._fd, key, element, flags) if flags
+                 else self._lookup(self._fd, key, element))  # fmt: skip
         if error == -ENOENT:
             return None
         if error:

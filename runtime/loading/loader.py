@@ -37,8 +37,8 @@ from ..rules import snapshot
 from ..rules.moments import publish
 from ..rules.packed import keep
 from ..rules.recovery import recover
-from ..rules.states import SEED, new_seed
 from ..rules.transaction import Writer
+from ..states.storage import SEED, new_seed
 from . import attach
 from .bundle import Bundle
 from .install import install

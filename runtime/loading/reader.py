@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import sys
-import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from errno import ENOENT
@@ -15,16 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import (
-    SEEN,
     Counter,
     Manifest,
     ManifestError,
     RuleKind,
-    Slot,
     State,
     from_json,
 )
-from ...lang.contract.rules.ie_values import spell
 from ...lang.contract.rules.rules import Rule
 from ..base import errors
 from ..base.agent_errors import overtaken
@@ -35,9 +30,10 @@ from ..rules.bulk import rows
 from ..rules.counters import Counters, before_of, counters_of, read_sums
 from ..rules.images import LIVE, ImageCodec, of_heads
 from ..rules.moment import Counted, Moment, Rules, slots_at
-from ..rules.report import Entry
-from ..rules.states import count_entries, read_entries
 from ..rules.stored import EPOCHS, SLOT
+from ..states.entry import StateCount
+from ..states.storage import count_entries
+from ..states.table import StateTable, table_of
 from .pinned_maps import PinGone, PinnedMaps
 from .releases import about_id, pick, read_about, release_of
 
@@ -243,28 +239,22 @@ class Reader:
     def _cells(self, kind: RuleKind) -> Array:
         return np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()
 
-    def entries(self, state: State) -> list[Entry]:
-        """What packets left in a state table, each with its age in seconds (None: it has none)."""
-        kept = list(read_entries(self.map(f"{state.prefix}_state"), state))
-        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)  # behind them: none is of the future
-        found = []
-        for key, entry in kept:
-            slots = [(s, key[s.offset : s.offset + s.size], False) for s in state.match]
-            slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
-            seen = int.from_bytes(entry[:SEEN], "little")
-            values = tuple(
-                (s.name, self._shown(s, data, host_order)) for s, data, host_order in slots
-            )
-            found.append(Entry(values, (now - seen) / 1e9 if state.aging else None))
-        return sorted(found)
+    def state(self, name: str) -> StateTable:
+        """A state table, by its name in any spelling. Raises `Refused`."""
+        return table_of(self.manifest, self._maps, self.port_numbers, name)
 
-    def _shown(self, slot: Slot, data: bytes, host_order: bool) -> str:
-        """`host_order`: of what an entry holds, where a port's number is in host order."""
-        if slot.type == "port":
-            number = int.from_bytes(data, sys.byteorder if host_order else "big")
-            names = {number: name for name, number in self.port_numbers.items()}
-            return names.get(number, f"port.{number}")
-        return spell(slot.type, int.from_bytes(data, "big"))
+    def state_counts(self) -> list[StateCount]:
+        """Of each state table."""
+        lost = {
+            (counter.group, counter.reason): count for counter, count in self.events()
+            if counter.group in ("evicted", "lost")
+        }  # fmt: skip
+        made = []
+        for state in self.manifest.states:
+            entries, expired = self.state(state.name).count()
+            each = lost.get(("evicted", state.name)), lost.get(("lost", state.name))
+            made.append(StateCount(state.name, entries, state.capacity, expired, *each))
+        return made
 
     def _memory(self, name: str) -> memoryview:
         if name not in self._views:

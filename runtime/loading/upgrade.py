@@ -33,7 +33,7 @@ from ..ports.ports import PortConfig
 from ..rules import snapshot
 from ..rules.counters import before_of
 from ..rules.plans import Changes
-from ..rules.states import SEED, new_seed
+from ..states.storage import SEED, new_seed
 from . import attach
 from . import upgrade_errors as errors
 from .bundle import Bundle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +14,11 @@ from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality
 from ..intents.push_status import PushStatus, read_push_status
 from ..rules.report import NOT_MEASURED
+from ..states.entry import StateCount
 from .port_sample import PortSample
 
 if TYPE_CHECKING:
+    from ...lang.contract.manifest.manifest import Manifest
     from ..loading.reader import Reader
 
 
@@ -40,12 +42,6 @@ class IntentState(NamedTuple):
 class RuleCount(NamedTuple):
     kind: str
     rules: int
-    capacity: int
-
-
-class StateCount(NamedTuple):
-    state: str
-    entries: int
     capacity: int
 
 
@@ -187,20 +183,18 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
             yield PipelineView(
                 name, manifest.pipeline, manifest.digest, revision, reader.about["release"],
                 ports if reader.here else [], rules, overlays_of(reader),
-                states=[StateCount(s.name, reader.count_entries(s), s.capacity)
-                        for s in manifest.states],
+                states=reader.state_counts(),
                 reports=_reports(reader),
                 holder=holder(name),
-                events=event_counts(reader),
+                events=event_counts(manifest, {(c.group, c.reason): n for c, n in reader.events()}),
             )  # fmt: skip
     except Refused as error:
         yield PipelineView(name, "", "", 0, 0, [], [], [], findings=error.diagnostics)
 
 
-def event_counts(reader: Reader) -> list[EventState]:
-    """Of each event that the pipeline declares."""
-    ring = reader.manifest.events
-    counts = {(c.group, c.reason): count for c, count in reader.events()} if ring else {}
+def event_counts(manifest: Manifest, counts: Mapping[tuple[str, str], int]) -> list[EventState]:
+    """Of each event that the pipeline declares, by its counters."""
+    ring = manifest.events
     what = ("emitted", "suppressed", "unwritten")
     return [
         EventState(kind.name, *(counts.get((group, kind.name), 0) for group in what))

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from ...lang.text.diagnostics import Refused
 from ...lang.text.source import Source
 from ..base.errors import not_repairable, refused
 from ..journal import errors as store_faults
-from ..journal.journal import build_of
+from ..journal.journal import Journal, build_of
 from ..journal.state import Build
-from ..loading.any_loaded import open_loaded
+from ..loading.any_loaded import AnyLoaded, open_loaded
 from ..loading.bundle import Bundle
 from ..loading.card import LoadedCard
 from ..loading.card_errors import for_a_card
 from ..loading.integrity import defects, link_defects, record_objects
 from ..loading.loader import Loaded
 from ..loading.upgrade import plan_upgrade, repair, upgrade
-from .events import Event, PipelineChanged
+from .events import Event, Events, PipelineChanged
+from .fair_lock import FairLock
 from .journalled import JournalledPipeline
+from .pipeline import wait
 
 
 class UpgradablePipeline(JournalledPipeline):
     """Another build in the place of the running one."""
+
+    def __init__(self, loaded: AnyLoaded, events: Events, journal: Journal | None = None) -> None:
+        super().__init__(loaded, events, journal)
+        #: Of who changes the tables of one build; taken before a turn, if both are.
+        self._building = FairLock()
+
+    @contextmanager
+    def same_build(self, until: float | None) -> Iterator[AnyLoaded]:
+        """The pipeline; no other build takes over its tables within this block."""
+        wait(self._building.take, until)
+        try:
+            if self.loaded.closed:  # it could not be opened again when it had to be
+                with self.turn(until):
+                    pass
+            self.need_open()
+            yield self.loaded
+        finally:
+            self._building.give()
 
     def upgrade(
         self, bundle: Bundle, mapping: Source | None = None, if_revision: int | None = None,
@@ -32,7 +53,7 @@ class UpgradablePipeline(JournalledPipeline):
         """Put a new build in the place of the running one. Returns how they differ, as a table, how
         many rules there are, and of how many other bytes are written. No request is carried out
         until it is there."""
-        with self._no_snapshot(until), self.turn(until):
+        with self.same_build(until), self._no_snapshot(until), self.turn(until):
             self.expect(if_revision)
             running = self.loaded
             if isinstance(running, LoadedCard):
@@ -52,7 +73,7 @@ class UpgradablePipeline(JournalledPipeline):
     def repair(self, bundle: Callable[[], Bundle], until: float | None = None) -> list[str]:
         """Put back what is wrong with kernel objects, and return what that was: by an upgrade to
         the build that runs. `bundle`: that of the journal."""
-        with self._no_snapshot(until), self.turn(until):
+        with self.same_build(until), self._no_snapshot(until), self.turn(until):
             running = self.loaded
             found = [*defects(running), *link_defects(running)]
             if not found:

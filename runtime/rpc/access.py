@@ -23,8 +23,8 @@ _REFLECT = "ServerReflection.ServerReflectionInfo"
 #: administrators.
 NEEDED: dict[str, Role | None] = {
     **dict.fromkeys(("Get", "List", "Entries", "Stats", "Watch", "Status", "GetSchema"), "read"),
-    **dict.fromkeys(("ListIntents", "ReportIntents", _REFLECT), "read"),
-    **dict.fromkeys(("Apply", "Stream", "BulkApply", "Refresh"), "rules"),
+    **dict.fromkeys(("States", "GetEntry", "ListIntents", "ReportIntents", _REFLECT), "read"),
+    **dict.fromkeys(("Apply", "Stream", "BulkApply", "DeleteEntry", "Flush", "Refresh"), "rules"),
     **dict.fromkeys(("ApplyIntent", "RemoveIntent"), "rules"),
     **dict.fromkeys(("Health.Check", "Health.List", "Health.Watch")),
 }
@@ -38,17 +38,18 @@ TIMED = (*LISTING, "BulkApply")
 DEAR = 20.0
 #: Bytes that count as one request more: of requests that are read word by word, and of others.
 TEXT, BYTES = 512, 16384
-LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
+LOOKING = ("Get", "States", "GetEntry", "Stats", "Status", "GetSchema", "ListIntents",
+           "Health.Check", "Health.List")  # fmt: skip
 #: What a call costs by its method, if not 1. Those that hold the pipeline, or all of them, while
 #: they look at the kernel or the disk cost most.
-_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "Backup")
+_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "Backup", "Flush")
 COSTS = {
-    **dict.fromkeys((*LOOKING, *LISTING, "ApplyIntent", "RemoveIntent"), DEAR),
+    **dict.fromkeys((*LOOKING, *LISTING, "DeleteEntry", "ApplyIntent", "RemoveIntent"), DEAR),
     **dict.fromkeys(_HOLDING, 5 * DEAR),
 }
 #: Calls of these a client has two at a time, apart from its looks, and the others wait. Not of
 #: Backup, which lasts as long as somebody reads it.
-ALONE = ("Refresh", "Repair", "Load", "Upgrade", "Unload")
+ALONE = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "DeleteEntry", "Flush")
 
 
 @cache

@@ -167,13 +167,55 @@ class Rule(_message.Message):
     owner: Reference
     def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owned: _Optional[bool] = ..., sizes: _Optional[_Iterable[int]] = ..., owner: _Optional[_Union[Reference, _Mapping]] = ...) -> None: ...
 
+class StatesRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class StatesReply(_message.Message):
+    __slots__ = ("states",)
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    states: _containers.RepeatedCompositeFieldContainer[StateCount]
+    def __init__(self, states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ...) -> None: ...
+
 class EntriesRequest(_message.Message):
-    __slots__ = ("pipeline", "state")
+    __slots__ = ("pipeline", "state", "where", "limit")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     state: str
-    def __init__(self, pipeline: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
+    where: _containers.RepeatedCompositeFieldContainer[Slot]
+    limit: int
+    def __init__(self, pipeline: _Optional[str] = ..., state: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class EntryRequest(_message.Message):
+    __slots__ = ("pipeline", "state", "key")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    state: str
+    key: _containers.RepeatedCompositeFieldContainer[Slot]
+    def __init__(self, pipeline: _Optional[str] = ..., state: _Optional[str] = ..., key: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ...) -> None: ...
+
+class FlushRequest(_message.Message):
+    __slots__ = ("pipeline", "state", "where")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    state: str
+    where: _containers.RepeatedCompositeFieldContainer[Slot]
+    def __init__(self, pipeline: _Optional[str] = ..., state: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ...) -> None: ...
+
+class DeletedReply(_message.Message):
+    __slots__ = ("deleted",)
+    DELETED_FIELD_NUMBER: _ClassVar[int]
+    deleted: int
+    def __init__(self, deleted: _Optional[int] = ...) -> None: ...
 
 class EntriesPart(_message.Message):
     __slots__ = ("entries",)
@@ -570,14 +612,20 @@ class EventState(_message.Message):
     def __init__(self, event: _Optional[str] = ..., emitted: _Optional[int] = ..., suppressed: _Optional[int] = ..., unwritten: _Optional[int] = ...) -> None: ...
 
 class StateCount(_message.Message):
-    __slots__ = ("state", "entries", "capacity")
+    __slots__ = ("state", "entries", "capacity", "expired", "evicted", "lost")
     STATE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    EXPIRED_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
     state: str
     entries: int
     capacity: int
-    def __init__(self, state: _Optional[str] = ..., entries: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
+    expired: int
+    evicted: int
+    lost: int
+    def __init__(self, state: _Optional[str] = ..., entries: _Optional[int] = ..., capacity: _Optional[int] = ..., expired: _Optional[int] = ..., evicted: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
 
 class PushedReports(_message.Message):
     __slots__ = ("otlp", "sent", "dropped", "failed", "tried", "why")

@@ -1,4 +1,4 @@
-"""A loaded pipeline's rules, counters and states as messages, read from the maps."""
+"""A loaded pipeline's rules and counters as messages, read from the maps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ...lang.contract.manifest.manifest import State
 from ...lang.contract.request.request import IE, Change, Request, item_text, value_text
 from ...lang.contract.rules.ie_values import fold
 from ...lang.contract.rules.rule_text import rule_item
@@ -17,14 +16,13 @@ from ...lang.text.diagnostics import Refused
 from ..base import errors as faults
 from ..base.agent_errors import bad_message
 from ..loading.reader import Reader
-from ..observe.status import event_counts
 from ..rules.moment import Array, Counted, Moment, Rules, spoken_of
 from ..rules.searching import pointing, saying
 from . import control_pb2 as pb
 from .list_columns import Columns
 
-#: Bytes of the rules in one message, and entries of a state; elements that a filter may name.
-PART, ENTRIES, SAYS = 1 << 16, 256, 64
+#: Bytes of the rules in one message; elements that a filter may name.
+PART, SAYS = 1 << 16, 64
 
 
 class Query:
@@ -182,34 +180,3 @@ def stats(reader: Reader) -> pb.StatsReply:
             for kind in reader.manifest.rules
         ],
     )
-
-
-def states(reader: Reader) -> pb.PipelineStatus:
-    """How full state tables are, and what became of events, as a part of the pipeline's status."""
-    return pb.PipelineStatus(
-        events=[pb.EventState(**each._asdict()) for each in event_counts(reader)],
-        states=[
-            pb.StateCount(state=s.name, entries=reader.count_entries(s), capacity=s.capacity)
-            for s in reader.manifest.states
-        ],
-    )
-
-
-def entries(reader: Reader, name: str) -> Iterator[pb.EntriesPart]:
-    """Raises `Refused`."""
-    found = reader.entries(_state(reader, name))
-    for first in range(0, len(found), ENTRIES):
-        yield pb.EntriesPart(
-            entries=[
-                pb.Entry(slots=[pb.Slot(name=n, value=v) for n, v in each.values], age=each.age)
-                for each in found[first : first + ENTRIES]
-            ]
-        )
-
-
-def _state(reader: Reader, name: str) -> State:
-    states = reader.manifest.states
-    found = next((s for s in states if fold(s.name) == fold(name)), None)
-    if found is None:
-        raise faults.refused(faults.no_such_rule(name, [s.name for s in states]))
-    return found

@@ -24,6 +24,9 @@ REQUESTS = ("Apply", "Stream", "ApplyIntent")
 LARGE = (*REQUESTS, "BulkApply", "Load", "Upgrade", "Restore")
 #: Calls that may last as their clients read, and how many of them the reader answers at a time.
 LISTING, LISTINGS = ("List", "Entries"), 8
+#: What the reader may take long for: it has a process of its own, so that what does not waits for
+#: none of it.
+LONG = (*LISTING, "Flush")
 
 
 def path(name: str) -> str:

@@ -17,7 +17,7 @@ from ..owner.owner import Owner
 from ..owner.snapshot_lease import SnapshotLease
 from . import control_pb2 as pb
 from .failures import diagnostics_of
-from .methods import LISTING
+from .methods import LONG
 from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
 
 _ATTEMPTS = 3
@@ -58,13 +58,15 @@ class Readers:
         self._short.close()
         self._long.close()
 
-    def call(self, method: str, owner: Owner, data: bytes, held: bool) -> Iterator[bytes]:
+    def call(
+        self, method: str, owner: Owner, data: bytes, held: bool, program: int | None = None
+    ) -> Iterator[bytes]:
         """The answers to a message, as bytes. `held`: the method reads rules, which stay as they
-        are until its last answer. Raises `Refused`."""
+        are until its last answer. `program`: a descriptor for it to run. Raises `Refused`."""
         for _ in range(_ATTEMPTS):
             try:
                 if not held:
-                    yield from self._answers(method, owner, data, None)
+                    yield from self._answers(method, owner, data, None, program)
                 else:
                     with owner.hold() as what:
                         yield from self._answers(method, owner, data, what)
@@ -74,15 +76,16 @@ class Readers:
         raise refused(faults.overtaken())
 
     def _answers(
-        self, method: str, owner: Owner, data: bytes, held: SnapshotLease | None
-    ) -> Iterator[bytes]:
-        # What may take long has a process of its own, so that what does not waits for none of it.
-        reader = self._long if method in LISTING else self._short
+        self, method: str, owner: Owner, data: bytes, held: SnapshotLease | None,
+        program: int | None = None,
+    ) -> Iterator[bytes]:  # fmt: skip
+        reader = self._long if method in LONG else self._short
         mine, theirs = socket.socketpair()
         with mine:
-            mine.settimeout(SILENT[method in LISTING])
+            mine.settimeout(SILENT[method in LONG])
             with theirs:
                 more = [held.descriptor] if held is not None else []
+                more += [program] if program is not None else []
                 process = reader.begin(METHODS.index(method), [theirs.fileno(), *more])
             said, digest = False, owner.digest
             try:

@@ -1,11 +1,13 @@
-"""The reader: a process of the agent's that only reads, so that nothing slow stands beside what
-changes rules. This is its side; readers.py is the agent's.
+"""The reader: a process of the agent's that only reads rules, so that nothing slow stands beside
+what changes them; and deletes entries of states, which belong to no transaction. This is its side;
+readers.py is the agent's.
 
 At further sockets, which listen, the reader also serves metrics.
 
 The agent sends, over a socket of packets that the reader begins with, for each call one byte
 (the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
-memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`).
+memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`); for
+what deletes entries a program (`StateTable.remover`), which the reader may run and could not load.
 Until the reader says `COPIED` the agent lets nothing that this leads to be overwritten.
 
 On the stream socket frames go both ways: kind u8, length u32 (little-endian), bytes. First the
@@ -22,23 +24,25 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 
 from google.protobuf.message import Message
 
 from ...lang.text.exit_status import diagnosed
 from ..base import agent_errors as faults
 from ..base.errors import refused
+from ..kernel.handles import Program
+from ..kernel.pins import duplicate_fd
 from ..loading.card_reader import reader_of
 from ..loading.reader import Reader
 from ..rules.moment import Moment
 from . import control_pb2 as pb
-from . import listing
+from . import entries, listing
 from .failures import failure
 from .methods import LISTING, LISTINGS
 
 PART, END, FAILED, COPIED = range(4)
-METHODS = ("List", "Get", "Stats", "Entries", "States")
+METHODS = ("List", "Get", "Stats", "States", "Entries", "GetEntry", "DeleteEntry", "Flush")
 FRAME = struct.Struct("<BI")
 DIGEST = 64
 #: Seconds without a call after which a reader ends. The next takes some tenths of one to begin.
@@ -120,10 +124,11 @@ class _Call:
     """One call, in a thread of its own."""
 
     def __init__(
-        self, method: str, call: socket.socket, cells: list[int], slots: threading.Semaphore
+        self, method: str, call: socket.socket, more: list[int], slots: threading.Semaphore
     ) -> None:
         self.method, self.call, self._slots = method, call, slots
-        self._cells = cells[0] if cells else -1
+        #: Of a memory file, or a program.
+        self._given = more[0] if more else -1
 
     def answer(self) -> None:
         with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
@@ -137,15 +142,14 @@ class _Call:
                 raise
             except Exception as error:
                 send(self.call, FAILED, failure(diagnosed(error, "heliod")).SerializeToString())
-        if self._cells >= 0:
-            os.close(self._cells)
+        if self._given >= 0:
+            os.close(self._given)
 
     def _parts(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         answers: dict[str, Callable[[str, bytes], Iterator[Message | bytes]]] = {
-            "List": self._list, "Get": self._get, "Stats": self._stats, "Entries": self._entries,
-            "States": self._states,
+            "List": self._list, "Get": self._get, "Stats": self._stats,
         }  # fmt: skip
-        return answers[self.method](digest, data)
+        return answers.get(self.method, self._of_states)(digest, data)
 
     def _list(self, digest: str, data: bytes) -> Iterator[Message | bytes]:
         asked = pb.ListRequest.FromString(data)
@@ -169,19 +173,20 @@ class _Call:
         with reader_of(_named(data), False) as reader:
             yield listing.stats(reader)
 
-    def _states(self, digest: str, data: bytes) -> Iterator[Message]:
-        with reader_of(_named(data), False) as reader:
-            yield listing.states(reader)
-
-    def _entries(self, digest: str, data: bytes) -> Iterator[Message]:
-        asked = pb.EntriesRequest.FromString(data)
-        with reader_of(asked.pipeline, False) as reader:
-            yield from listing.entries(reader, asked.state)
+    def _of_states(self, digest: str, data: bytes) -> Iterator[Message]:
+        kind, answers = entries.ANSWERS[self.method]
+        asked = kind.FromString(data)
+        with ExitStack() as owned:
+            reader = owned.enter_context(reader_of(asked.pipeline, False))
+            given, program = self._given, None
+            if given >= 0:
+                program = owned.enter_context(Program(duplicate_fd(given)))
+            yield from answers(reader, asked, program)
 
     def _moment(self, reader: Reader, digest: str, query: listing.Query) -> Moment:
         if reader.manifest.digest != digest:
             raise refused(faults.other_build())
-        return reader.snapshot_in(self._cells, query.within)
+        return reader.snapshot_in(self._given, query.within)
 
 
 def _bytes(part: Message | bytes) -> bytes:

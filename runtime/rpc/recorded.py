@@ -17,6 +17,8 @@ from .audit import OK, UNANSWERED, Audit, Entry, Fields
 from .callers import NOBODY, Caller
 
 _Who = tuple[str, str, str, str]
+#: Conditions that a line tells, at most.
+_MEANT = 64
 
 
 class _Request(Entry):
@@ -39,6 +41,8 @@ class _Request(Entry):
             self.removed = outcome.removed_count
         elif type(reply) is pb.RefreshReply:
             self.changed, self.revision = reply.rules, reply.revision
+        elif type(reply) is pb.DeletedReply:
+            self.removed = reply.deleted
         else:
             of = reply.status if type(reply) is pb.UpgradeReply else reply
             self.pipeline = getattr(of, "pipeline", "")
@@ -58,6 +62,10 @@ class _Request(Entry):
         made = {"key": getattr(message, "idempotency_key", "")}
         if isinstance(message, pb.RemoveIntentRequest):
             made["intent"] = message.id
+        if isinstance(message, pb.EntryRequest | pb.FlushRequest):
+            meant = message.key if isinstance(message, pb.EntryRequest) else message.where
+            made["state"] = message.state
+            made["where"] = " ".join(f"{slot.name}={slot.value}" for slot in meant[:_MEANT])
         if isinstance(message, pb.UpgradeRequest) and message.dry_run:
             made["dry_run"] = "true"
         if self.outcome is not None:

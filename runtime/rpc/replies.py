@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.rules import Reference
 from ..base.outcome import Outcome
-from ..rules.report import Entry, Shown
+from ..rules.report import Shown
+from ..states.entry import Entry, StateCount
 from . import control_pb2 as pb
 from .failures import diagnostic_of
 
@@ -33,3 +34,9 @@ def shown(rule: pb.Rule) -> Shown:
 def entry(found: pb.Entry) -> Entry:
     values = tuple((slot.name, slot.value) for slot in found.slots)
     return Entry(values, found.age if found.HasField("age") else None)
+
+
+def state_count(found: pb.StateCount) -> StateCount:
+    evicted = found.evicted if found.HasField("evicted") else None
+    lost = found.lost if found.HasField("lost") else None
+    return StateCount(found.state, found.entries, found.capacity, found.expired, evicted, lost)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from itertools import chain, count
@@ -22,11 +22,13 @@ from ..base.identity_check import Expiries
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from ..observe.status import event_counts
 from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
 from .emitted import watch_emitted
+from .entries import remover
 from .failures import findings
 from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
@@ -139,15 +141,40 @@ class Service(IntentMethods):
     def List(self, request: pb.ListRequest, context: Context) -> Iterator[bytes]:
         return self._read("List", request, True)
 
+    def States(self, request: pb.StatesRequest, context: Context) -> bytes:
+        return next(self._read("States", request, False))
+
     def Entries(self, request: pb.EntriesRequest, context: Context) -> Iterator[bytes]:
         return self._read("Entries", request, False)
+
+    def GetEntry(self, request: pb.EntryRequest, context: Context) -> bytes:
+        return next(self._read("GetEntry", request, False))
 
     def Stats(self, request: pb.StatsRequest, context: Context) -> bytes:
         return next(self._read("Stats", request, False))
 
-    def _read(self, method: str, request: Any, held: bool) -> Iterator[bytes]:
+    def _read(
+        self, method: str, request: Any, held: bool, program: int | None = None
+    ) -> Iterator[bytes]:
         owner = self._owner(request)
-        return self.readers.call(method, owner, request.SerializeToString(), held)
+        return self.readers.call(method, owner, request.SerializeToString(), held, program)
+
+    # Of tables that belong to no transaction, also by the reader.
+
+    def DeleteEntry(self, request: pb.EntryRequest, context: Context) -> pb.DeletedReply:
+        return self._delete("DeleteEntry", request, context)
+
+    def Flush(self, request: pb.FlushRequest, context: Context) -> pb.DeletedReply:
+        return self._delete("Flush", request, context)
+
+    def _delete(self, method: str, request: Any, context: Context) -> pb.DeletedReply:
+        owner = self._owner(request)
+        with owner.same_build(context.until) as loaded:
+            need_client(context)
+            with remover(loaded, request) or nullcontext() as program:
+                number = program.fileno() if program is not None else None
+                found = next(self._read(method, request, False, number))
+        return pb.DeletedReply.FromString(found)
 
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
         if request.HasField("emitted"):
@@ -226,11 +253,18 @@ class Service(IntentMethods):
 
     def _status(self, found: PipelineStatus, links: Sequence[Link]) -> pb.PipelineStatus:
         made = messages.status(found, links)
-        if (manifest := found.manifest) is not None and (manifest.states or manifest.events):
-            # The reader counts: a large table takes a while.
-            with suppress(Refused):  # unloaded, or upgraded, in this moment
-                (states,) = self._read("States", pb.StatsRequest(pipeline=found.name), False)
-                made.MergeFromString(states)
+        with suppress(Refused):  # unloaded, or upgraded, in this moment
+            if found.manifest is not None and found.manifest.states:
+                # The reader counts: a large table takes a while.
+                (states,) = self._read("States", pb.StatesRequest(pipeline=found.name), False)
+                made.states.extend(pb.StatesReply.FromString(states).states)
+            if found.manifest is not None and found.manifest.events:
+                (stats,) = self._read("Stats", pb.StatsRequest(pipeline=found.name), False)
+                counts = {
+                    (e.group, e.reason): e.count for e in pb.StatsReply.FromString(stats).events
+                }
+                known = event_counts(found.manifest, counts)
+                made.events.extend(pb.EventState(**each._asdict()) for each in known)
         return made
 
     def _journal(self) -> pb.Journal | None:

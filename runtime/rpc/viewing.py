@@ -20,11 +20,11 @@ from ..observe.status import (
     PipelineView,
     PushState,
     RuleCount,
-    StateCount,
     StatusView,
 )
 from . import control_pb2 as pb
 from .failures import diagnostic_of
+from .replies import state_count
 
 _STATES: dict[int, State] = {
     pb.Overlay.UNKNOWN: "unknown", pb.Overlay.ALIVE: "alive", pb.Overlay.DEAD: "dead",
@@ -67,7 +67,7 @@ def _pipeline(found: pb.PipelineStatus, intents: Iterable[pb.Intent]) -> Pipelin
         [RuleCount(kind.kind, kind.rules, kind.capacity) for kind in found.kinds],
         overlays_of(found), states, congestion,
         [diagnostic_of(each) for each in found.findings],
-        [StateCount(s.state, s.entries, s.capacity) for s in found.states], _reports(found),
+        list(map(state_count, found.states)), _reports(found),
         events=[EventState(e.event, e.emitted, e.suppressed, e.unwritten) for e in found.events],
     )  # fmt: skip
 

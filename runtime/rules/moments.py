@@ -6,7 +6,7 @@ from ...lang.contract.world.moment import UNKNOWN_ERROR, Moment
 from ..kernel.clock import WallClock
 
 # Words of struct control; bundles of earlier releases have none of them.
-_FIXED_TIME, _FIXED_RANDOM, _UTC_AHEAD, _TAI_AHEAD, _ERROR, _PUBLISHED = range(72, 78)
+_FIXED_TIME, _FIXED_RANDOM, UTC_AHEAD, _TAI_AHEAD, _ERROR, _PUBLISHED = range(72, 78)
 _ONES = (1 << 64) - 1
 
 
@@ -14,7 +14,7 @@ def publish(control: memoryview[int], clock: WallClock) -> None:
     """From here on packets read this wall clock."""
     if len(control) <= _PUBLISHED:
         return
-    control[_UTC_AHEAD], control[_TAI_AHEAD] = clock.utc_ahead & _ONES, clock.tai_ahead & _ONES
+    control[UTC_AHEAD], control[_TAI_AHEAD] = clock.utc_ahead & _ONES, clock.tai_ahead & _ONES
     control[_ERROR] = clock.error or 0
     control[_PUBLISHED] = 0 if clock.error is None else clock.read_at
 
@@ -24,7 +24,7 @@ def fix_moment(control: memoryview[int], moment: Moment) -> None:
     if len(control) <= _PUBLISHED:
         return
     control[_FIXED_TIME], control[_FIXED_RANDOM] = moment.now, moment.random + 1
-    control[_UTC_AHEAD] = moment.utc - moment.now & _ONES
+    control[UTC_AHEAD] = moment.utc - moment.now & _ONES
     control[_TAI_AHEAD] = moment.tai & _ONES
     control[_ERROR] = moment.error
     control[_PUBLISHED] = 0 if moment.error == UNKNOWN_ERROR else moment.now

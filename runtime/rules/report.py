@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...lang.contract.rules.rules import Reference
 
 if TYPE_CHECKING:
-    from ...lang.contract.manifest.manifest import State
     from ..edge.overlay_health import Quality
     from .moment import Counted, Moment
 
@@ -133,45 +132,6 @@ def quality_json(quality: Quality | None) -> dict[str, Any]:
     if quality.delays is None:
         found["delay"] = found["jitter"] = None
     return found
-
-
-class Entry(NamedTuple):
-    """An entry of a state table: names and values, and how many seconds ago it was remembered
-    (None where that is not kept)."""
-
-    values: tuple[tuple[str, str], ...]
-    age: float | None
-
-
-def entry_rows(entries: Sequence[Entry]) -> str:
-    """A line an entry of a state table, a column a slot."""
-    if not entries:
-        return "no entries"
-    ages = entries[0].age is not None
-    names = [name for name, _ in entries[0].values]
-    head = names + [_age_key(names)] * ages
-    rows = [
-        [value for _, value in e.values] + ([f"{e.age:.0f} s"] if e.age is not None else [])
-        for e in entries
-    ]
-    return table(head, rows, frozenset())
-
-
-def entry_json(entries: Iterable[Entry], state: State) -> list[dict[str, Any]]:
-    """An object an entry: its slots by name, numbers as such; addresses and ports as text."""
-    slots = (*state.match, *state.gives)
-    numbers = {slot.name for slot in slots if slot.type[0] == "u"}
-    age = _age_key(slot.name for slot in slots)
-    return [
-        {name: int(value) if name in numbers else value for name, value in entry.values}
-        | ({age: round(entry.age, 1)} if entry.age is not None else {})
-        for entry in entries
-    ]
-
-
-def _age_key(names: Iterable[str]) -> str:
-    """What an entry's own age is called, where a slot may have that name: no slot has a dot."""
-    return "age" if "age" not in names else "entry.age"
 
 
 def number(value: int | None) -> str:

@@ -38,8 +38,8 @@ from ..rules.counters import read_sums
 from ..rules.moments import fix_moment
 from ..rules.plans import Changes, Plan
 from ..rules.recovery import recover
-from ..rules.states import remove_entries
 from ..rules.transaction import Writer
+from ..states.storage import remove_entries
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
 from .emitted_events import EmittedEvents
@@ -143,9 +143,18 @@ class PrivateRun:
         if moment == self._moment:
             return
         fix_moment(self.writer.control, moment)
-        # The scratch record knows what the clock said at the kernel's last tick.
-        self._scratch.update(bytes(4), bytes(self._scratch.element_size))
+        self._spoil_scratch()
         self._moment = moment
+
+    def _spoil_scratch(self) -> None:
+        """Leave nothing of the last packet in the scratch record, such as what the clock said at
+        the kernel's last tick. A program that reads what it has not written reads all ones."""
+        stride = self._scratch.spec.stride
+        spoilt = bytearray(b"\xff" * stride)
+        for at in (self.manifest.scratch.egress, self.manifest.scratch.steered):
+            if at is not None:
+                spoilt[at : at + 4] = bytes(4)
+        self._scratch.update(bytes(4), bytes(spoilt) * (self._scratch.element_size // stride))
 
     def set_neighbours(self, environment: Environment) -> None:
         """The neighbours that programs look up. Rules keep their next hops."""

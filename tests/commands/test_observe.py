@@ -18,6 +18,7 @@ from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.runtime.client import Client
 from helioc.runtime.edge.liveness_settings import shape_of
 from helioc.runtime.loading.releases import ROOT
+from helioc.runtime.states.entry import StateCount
 from lab import Lab
 from leaks import PREFIX
 from populated import fill_states, requests, wire_ports
@@ -101,6 +102,8 @@ def look(host: Host, manifest: Manifest, local: bool) -> list[Any]:
     for state in manifest.states:
         entries = data("show", state.name)
         assert len(entries) == 2 and len(text("show", state.name).splitlines()) == 3
+        listed = data("state", "list", state.name)
+        assert [{**each, "age": 0} for each in listed] == [{**each, "age": 0} for each in entries]
         names = [slot.name for slot in (*state.match, *state.gives)]
         states += [[entry[name] for name in names] for entry in entries]
     statistics = data("stats")
@@ -127,9 +130,12 @@ def look_at_health(
     assert (view["agent"] is None) == local and (seen["intents"] is None) == local
     assert [kind["kind"] for kind in seen["rules"]] == [kind.name for kind in manifest.rules]
     assert all(kind["rules"] for kind in seen["rules"])
-    assert seen["reports"] is None and seen["states"] == [
-        {"state": state.name, "entries": 2, "capacity": state.capacity} for state in manifest.states
+    tables = data("state", "list")
+    assert [(t["state"], t["entries"], t["capacity"], t["expired"]) for t in tables] == [
+        (state.name, 2, state.capacity, 0) for state in manifest.states
     ]
+    assert seen["states"] == [{key: t[key] for key in StateCount._fields} for t in tables]
+    assert seen["reports"] is None
     assert seen["health"]["state"] == "ok" and seen["ports"], seen
     assert all(p["state"] == "up" and p["counts"]["rx_packets"] >= 0 for p in seen["ports"])
     assert f"{NAME}  ok, revision" in text("status")

@@ -15,7 +15,7 @@ from helioc.compiler.driver import check_file
 from helioc.lang.contract.manifest.manifest import State
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.rules.states import count_entries, read_entries
+from helioc.runtime.states.storage import count_entries, read_entries
 from helioc.runtime.testrun.private_run import PrivateRun
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether

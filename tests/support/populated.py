@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from helioc.compiler.fuzzing.scenarios import Fuzzed
@@ -48,5 +49,6 @@ def fill_states(name: str) -> None:
         for state in reader.manifest.states:
             for number in (1, 2):
                 key = bytes([number] * state.key_size)
-                entry = bytes(SEEN) + bytes([number] * (state.entry_size - SEEN))
+                seen = time.clock_gettime_ns(time.CLOCK_MONOTONIC).to_bytes(SEEN, "little")
+                entry = seen + bytes([number] * (state.entry_size - SEEN))
                 reader.map(f"{state.prefix}_state").update(key, entry)

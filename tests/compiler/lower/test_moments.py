@@ -156,6 +156,7 @@ def test_the_error_grows_and_may_be_unknown(run: PrivateRun) -> None:
     assert error_of(WallClock(0, 0, None, now)) == UNKNOWN_ERROR
     assert 5_000_000 <= error_of(WallClock(0, 0, 0, now - 10 * SECOND)) < 6_000_000  # 500 ppm
     assert error_of(WallClock(0, 0, 1 << 40, now)) == UNKNOWN_ERROR
+    assert error_of(WallClock(0, 0, 7, now + 60 * SECOND)) == 7  # while the packet was on its way
 
 
 def test_nobody_published_a_clock(run: PrivateRun) -> None:

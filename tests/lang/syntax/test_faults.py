@@ -1,4 +1,4 @@
-"""Every syntax error: its source and what is shown of it (cases/errors.txt)."""
+"""Every syntax error: its source and what is shown of it (cases/errors.txt, habits.txt)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from helioc.lang.text.source import Source
 
 EXPLANATIONS = explained("syntax")
 HERE = Path(__file__).parent
-CASES = cases(HERE / "cases" / "errors.txt")
+CASES = [c for name in ("errors", "habits") for c in cases(HERE / "cases" / f"{name}.txt")]
 
 
 def found_in(text: str) -> list[Diagnostic]:

@@ -15,11 +15,12 @@ import pytest
 from agent_world import EDGE, TO_TUNNEL, World, texts
 from edges import hear_answers
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.kernel.handles import Link, Object
+from helioc.runtime.kernel.handles import Link, Map, Object
 from helioc.runtime.kernel.net_monitor import EVERYTHING, Monitor
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.loading.releases import release_of, remove_pinned
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rules.moments import UTC_AHEAD
 from lab import Lab, Namespace, Wire, until
 from linx_maps import udp
 from tinybpf import SMALL, build
@@ -318,3 +319,16 @@ def test_another_program_on_an_interface_that_is_back(
     here.edge.neighbour("wan0", "192.0.2.2", wan.mac("eth0"))
     until(arrives(here, lan.wire("eth0"), wan.wire("eth0"), 7), "packets are forwarded")
     until(lambda: not agent.status().pipelines[0].findings, "nothing is wrong any more")
+
+
+def test_the_wall_clock_is_published_again(here: World, agent: Client) -> None:
+    """At the load, and by the agent from then on: whatever stood there."""
+    path = release_of(here.name, 1) / "maps" / "control"
+    with Map.open_pinned(path) as control:
+        words = control.mmap().cast("Q")
+        ahead = time.time_ns() - time.monotonic_ns()
+        assert abs(words[UTC_AHEAD] - ahead) < 1_000_000_000
+        words[UTC_AHEAD] = 0
+        until(lambda: words[UTC_AHEAD] != 0, "the clock is published again")
+        assert abs(words[UTC_AHEAD] - ahead) < 1_000_000_000
+        words.release()

@@ -20,7 +20,7 @@ from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import releases_of
 from helioc.runtime.loading.schema_change import Answers
 from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
-from helioc.runtime.rules.states import SEED
+from helioc.runtime.states.storage import SEED
 from numbered import flow
 from relay import CONFIG, World, built, layout1, marked, request
 
@@ -203,7 +203,10 @@ def test_packets_that_were_not_counted_by_size_are_in_no_size(
 def entries(name: str) -> list[tuple[str, ...]]:
     with Reader(name) as reader:
         (state,) = reader.manifest.states
-        return [tuple(value for _, value in entry.values) for entry in reader.entries(state)]
+        return [
+            tuple(value for _, value in entry.values)
+            for entry in reader.state(state.name).entries()
+        ]
 
 
 def test_entries_are_copied_into_a_state_of_another_size(
@@ -244,6 +247,14 @@ def test_entries_that_are_changed_in_place_stay_where_they_are(
             sent += send(world, sender, pins)
             assert entries(name) == [("10.1.0.2", "IN", str(sent))]
             assert within(lambda loaded: loaded.writer.control[SEED]) != 0
+            with Reader(name) as reader:
+                heard = reader.state("HEARD")
+                assert heard.entry([("source", "10.1.0.2")]).values[-1] == ("packets", str(sent))
+        with Reader(name) as reader:
+            reader.state("HEARD").delete([("source", "10.1.0.2")])
+        assert entries(name) == []
+        send(world, sender, pins)
+        assert len(entries(name)) == 1
         larger = built(marked(4, *in_place, ("HEARD [64]", "HEARD [256]")))
         within(lambda loaded: to(loaded, larger).close())
         assert entries(name) == []

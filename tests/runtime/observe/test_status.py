@@ -34,11 +34,11 @@ from helioc.runtime.observe.status import (
     PipelineView,
     PushState,
     RuleCount,
-    StateCount,
     StatusView,
     health,
 )
 from helioc.runtime.observe.status_text import duration, status_json, status_text
+from helioc.runtime.states.entry import StateCount
 from lab import Lab, Namespace, until
 from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import GRE, Ether
@@ -250,7 +250,16 @@ def test_json_says_what_the_text_does() -> None:
         reports=PushState("http://c/", PushStatus(12, 1, 2, NOW - 5, "")),
     )), NOW)  # fmt: skip
     (each,) = found["pipelines"]
-    assert each["states"] == [{"state": "FDB", "entries": 12, "capacity": 4096}]
+    assert each["states"] == [
+        {
+            "state": "FDB",
+            "entries": 12,
+            "capacity": 4096,
+            "expired": 0,
+            "evicted": None,
+            "lost": None,
+        }
+    ]
     assert each["reports"] == {
         "otlp": "http://c/", "sent": 12, "dropped": 1, "failed": 2,
         "last": {"time": NOW - 5, "arrived": True, "why": ""},

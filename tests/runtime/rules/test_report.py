@@ -1,10 +1,9 @@
-"""Rules and entries of state tables as text and as JSON."""
+"""Rules as text and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helioc.lang.contract.manifest.manifest import Slot, State
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rule_text import format_rule
 from helioc.lang.contract.rules.rulebook import RuleBook
@@ -12,22 +11,13 @@ from helioc.lang.contract.rules.rules import Reference
 from helioc.lang.text.source import Source
 from helioc.runtime.base.errors import no_such_rule
 from helioc.runtime.rules.report import (
-    Entry,
     Shown,
-    entry_json,
-    entry_rows,
     rule_json,
     rule_rows,
     said_of,
 )
 from linx_manifest import IFINDEXES, PORTS, linx
 from rules_world import world
-
-VALUES = (
-    ("mac", "02:00:00:00:00:01"), ("vlan", "12"), ("host", "10.2.0.9"), ("wide", str(2**64 - 1)),
-    ("out", "LAN"), ("six", "2001:db8::1"),
-)  # fmt: skip
-TYPES = {"mac": "mac", "vlan": "u12", "host": "ip4", "wide": "u64", "out": "port", "six": "ip6"}
 
 
 def test_which_rule_may_have_been_meant() -> None:
@@ -42,38 +32,6 @@ def test_which_rule_may_have_been_meant() -> None:
         ("x", "`helioctl show` lists the rules"),
     ):  # fmt: skip
         assert no_such_rule(words, have).help == says, words
-
-
-def state(*more: str) -> State:
-    slots = [Slot(name, TYPES.get(name, "u8"), 0, 8) for name in (*TYPES, *more)]
-    return State("HOSTS", 9, 8, 8, tuple(slots[:2]), tuple(slots[2:]), 300)
-
-
-def shown(entry: Entry) -> Sequence[Sequence[str]]:
-    return [line.split() for line in entry_rows([entry]).splitlines()]
-
-
-def test_numbers_are_numbers() -> None:
-    (found,) = entry_json([Entry(VALUES, 4.26)], state())
-    text = {"mac": "02:00:00:00:00:01", "host": "10.2.0.9", "out": "LAN", "six": "2001:db8::1"}
-    assert found == text | {"vlan": 12, "wide": 2**64 - 1, "age": 4.3}
-
-
-def test_a_slot_may_be_called_age() -> None:
-    """Its own name is the slot's; the entry's age is then found beside it."""
-    entry = Entry((*VALUES, ("age", "7")), 4.26)
-    (found,) = entry_json([entry], state("age"))
-    assert (found["age"], found["entry.age"]) == (7, 4.3)
-    head, row = shown(entry)
-    assert head[-2:] == ["age", "entry.age"] and row[-3:] == ["7", "4", "s"]
-    (found,) = entry_json([Entry((*VALUES, ("age", "7")), None)], state("age"))
-    assert found["age"] == 7 and "entry.age" not in found
-
-
-def test_what_keeps_no_age_shows_none() -> None:
-    (found,) = entry_json([Entry(VALUES, None)], state())
-    assert "age" not in found
-    assert "age" not in shown(Entry(VALUES, None))[0]
 
 
 def test_entries_of_a_group_are_created_as_one() -> None:

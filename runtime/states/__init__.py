@@ -1,0 +1,1 @@
+"""State tables: what packets left there, read and deleted from outside."""
