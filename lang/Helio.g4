@@ -41,12 +41,16 @@ declaration : constant | ports | graph | element | rule_ | state | event | fallb
 
 ports : 'ports' names ;
 
-graph : 'parser' '{' edge* '}' ;
+graph : 'parser' '{' (edge | chain)* '}' ;
 
 edge
     : edgeName '->' nodeName ('as' name)? ('when' test ('and' test)*)?
       ('write' known (',' known)*)? ('on' (names | 'push'))?
     ;
+
+chain : 'chain' name 'by' name 'max' number '{' chainMember* '}' ;
+
+chainMember : edgeName ('as' name)? 'when' range_ ('|' range_)* ('write' known)? ;
 
 test : name name? '=' range_ ('|' range_)* ;
 
@@ -207,13 +211,13 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
@@ -224,19 +228,19 @@ edgeName
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;

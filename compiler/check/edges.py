@@ -8,6 +8,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
 from . import errors
+from .chains import check_chain, without_chains
 from .edge_guards import EdgeGuards
 from .entries import ENTRY, Entries
 from .graph_shape import check_overlaps, check_reach, check_size, cycle_among
@@ -51,7 +52,8 @@ class _GraphChecker:
     ) -> None:
         self.incomplete = incomplete
         before = len(found.errors)
-        self.parser = unrolled(parser, found)
+        self.chained = without_chains(parser, found)
+        self.parser = unrolled(self.chained.parser, found)
         self.known = known
         self.roles = roles
         self.found = found
@@ -65,21 +67,23 @@ class _GraphChecker:
     def check(self) -> CheckedGraph:
         self.name_nodes()
         self.check_names()
+        chains = self.chains()
         written = [e for e in self.parser.edges if e not in self.starts]
         edges = [e for e in map(self.edge, written) if e is not None]
+        again = [e for e in map(self.edge, self.chained.again) if e is not None]
         places = Entries(self.starts, self.parser, self.found)
         entries = places.by_role(self.headers, self.roles, self.edge_roles)
         before = len(self.found.errors)
         places.check_entry(edges, self.sound)
         self.sound = self.sound and places.sound
-        check_overlaps(self.parser, edges, self.found)
+        check_overlaps(self.parser, [*edges, *again], self.chained.further, self.found)
         order = self.order(edges)
         nodes = tuple(
             model.Node(n, self.headers[n].header, self.spans[n]) for n in order if n in self.headers
         )
         there = {n.name for n in nodes}
         known = tuple((role, name) for role, name in entries if name in there)
-        graph = model.Graph(nodes, tuple(edges), known)
+        graph = model.Graph(nodes, tuple(edges), known, chains, tuple(again))
         if self.sound and len(self.found.errors) == before:
             check_reach(graph, self.roles, self.found)
             check_size(graph, self.roles, self.parser.span, self.found)
@@ -115,6 +119,27 @@ class _GraphChecker:
                 taken = tree.Name(self.spans[plain], plain)
                 self.found.add(errors.name_taken(taken, f"`{name}` of the stack"))
                 self.sound = False
+
+    def chains(self) -> tuple[model.Chain, ...]:
+        for chain in self.chained.chains:
+            taken = {name: "a node" for name in self.headers} | RESERVED
+            if chain.name.text in taken:
+                self.found.add(errors.name_taken(chain.name, taken[chain.name.text]))
+        made = [
+            check_chain(chain, self.headers, self.fronts(chain), self.found)
+            for chain in self.chained.chains
+        ]
+        self.sound = self.sound and None not in made
+        return tuple(chain for chain in made if chain is not None)
+
+    def fronts(self, chain: tree.Chain) -> dict[str, Span]:
+        """The nodes in front of a chain, and where an edge says so."""
+        members = {m.node.text for m in chain.members}
+        return {
+            e.source.text: e.source.span
+            for e in reversed(self.parser.edges)
+            if (e.alias or e.target).text in members and e.source.text not in members
+        }
 
     def name_alias(self, alias: tree.Name, target: tree.Name) -> None:
         name = alias.text
@@ -183,7 +208,8 @@ class _GraphChecker:
             self.sound = False
             return None
         header = self.headers[source]
-        guards_of = EdgeGuards(Diagnostics()) if is_copy(source) else self.guards
+        said = is_copy(source) or source in self.chained.further
+        guards_of = EdgeGuards(Diagnostics()) if said else self.guards
         tests = guards_of.guard(edge, header)
         if target not in self.headers or tests is None:
             self.sound = False

@@ -18,15 +18,21 @@ MOST_WAYS = 2_048
 DEEPEST = 32_767
 
 
-def check_overlaps(parser: tree.Parser, edges: Sequence[model.Edge], found: Diagnostics) -> None:
-    """Of two edges that leave a node on one role, at most one may match."""
+def check_overlaps(
+    parser: tree.Parser,
+    edges: Sequence[model.Edge],
+    further: frozenset[str],
+    found: Diagnostics,
+) -> None:
+    """Of two edges that leave a node on one role, at most one may match. `further`: nodes of which
+    what is said of the first of their chain is not said again."""
     guards_of = {id(e): t for e, t in ((e, _guard_span(parser, e)) for e in edges)}
     for i, second in enumerate(edges):
         for first in edges[:i]:
             if first.source != second.source or not first.roles & second.roles:
                 continue
-            if is_copy(first.source):
-                continue  # said of the first node of the stack
+            if is_copy(first.source) or first.source in further or first.span == second.span:
+                continue  # said of the first node of the stack, or of what the chain has
             if not guards.overlap(first.tests, second.tests):
                 continue
             if first.target == second.target and first.tests == second.tests:
@@ -45,8 +51,11 @@ def check_overlaps(parser: tree.Parser, edges: Sequence[model.Edge], found: Diag
 
 
 def _guard_span(parser: tree.Parser, edge: model.Edge) -> Span:
-    written = next(e for e in parser.edges if e.span == edge.span)
-    return written.guard[0].span.to(written.guard[-1].span) if written.guard else edge.span
+    written = next((e for e in parser.edges if e.span == edge.span), None)
+    if written is None:
+        return edge.span  # leads back in a chain
+    own = [t.span for t in written.guard if edge.span.start <= t.span.start < edge.span.end]
+    return own[0].to(own[-1]) if own else edge.span
 
 
 def cycle_among(edges: Sequence[model.Edge], among: Sequence[str]) -> Diagnostic:

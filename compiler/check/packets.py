@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...lang import tree
 from ...lang.syntax import foreign_words
-from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from .. import model
 from ..model.checksums import LAYER4
 from . import errors
@@ -23,6 +23,7 @@ class PacketNames:
         self.graph = checked.graph
         self.found = found
         self.nodes = {n.name: n for n in self.graph.nodes}
+        self.chains = {c.name: c for c in self.graph.chains}
 
     def node(self, name: tree.Name) -> model.Node | None:
         if name.text in self.nodes:
@@ -32,7 +33,9 @@ class PacketNames:
         return None
 
     def unknown_node(self, name: tree.Name) -> None:
-        if self.checked.sound:
+        if name.text in self.chains:
+            self.found.add(_no_header(name, self.chains[name.text]))
+        elif self.checked.sound:
             self.found.add(
                 errors.unknown(
                     "node", name, self.nodes, f"the parse graph has {', '.join(self.nodes)}"
@@ -46,6 +49,8 @@ class PacketNames:
             return self.item(path, expressions.value(path.index))
         if path.parts[0].text == "l4":
             return self.layer4(path)
+        if path.parts[0].text in self.chains:
+            return self.announced(path, self.chains[path.parts[0].text])
         found = self.node_and_field(path)
         if found is None:
             return None
@@ -142,6 +147,14 @@ class PacketNames:
         expr = model.Layer4("src" if which.text == "src" else "dst")
         return of_width(expr, 16, "uint", path.span, f"`{path.text}`", None)
 
+    def announced(self, path: tree.Path, chain: model.Chain) -> Value | None:
+        """What says what stands behind a chain."""
+        if len(path.parts) != 2 or path.parts[1].text != chain.by:
+            self.found.add(_no_header(path.parts[0], chain))
+            return None
+        expr = model.Announced(chain.name, chain.by, chain.width)
+        return of_width(expr, chain.width, "uint", path.span, f"`{path.text}`", chain.span)
+
     def call(self, call: tree.Call) -> Value | None:
         return hash_call(call, Expressions(self.field, self.call, self.found), self.found)
 
@@ -163,3 +176,18 @@ def hash_call(
     if len(checked) < len(arguments):
         return None
     return of_width(model.Hash(checked), 32, "uint", call.span, "`hash(…)`", None)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_header(name: tree.Name, chain: model.Chain) -> Diagnostic:
+    first, by = chain.members[0], chain.by
+    return error(
+        "H0387",
+        f"`{chain.name}` is a chain, not a header",
+        (name.span, "names all of its headers"),
+        (chain.span, "the chain"),
+        help=f"name one of its headers, such as `{first}`; `{chain.name}.{by}` says what stands "
+        "behind the last",
+    )

@@ -85,7 +85,7 @@ class StageNames(RuleNames):
             return now(path.span)
         if first == "clock" and "clock" not in packets.nodes:
             return clock(path, self.program)
-        if first != "l4" and first not in packets.nodes:
+        if first != "l4" and first not in packets.nodes.keys() | packets.chains.keys():
             self.unknown(path.parts[0])
             return None
         if path.index is not None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...lang.contract.base.lists import bytes_of
 from ...lang.text.frozen import Frozen
 from ..ir.builder import Builder
 from ..ir.edits import NodePointer
 from ..ir.events import Events
 from ..ir.expr import State, StatePointer
-from ..ir.names import c_name
+from ..ir.names import announced_name, c_name
 from ..ir.nodes import Action, Body, MakePointer, Verdict
-from ..ir.types import BYTES, U8, U32, U64, Type, raw
+from ..ir.types import BYTES, U8, U32, U64, Int, Type, raw
 from ..ir.values import Value
-from ..model import Graph, Header
+from ..model import Chain, Graph, Header
 from ..model.parse_graph import leading
 
 
@@ -80,6 +81,11 @@ class Context:
 
 #: Of the numbers of a packet's state that are no u32.
 _TYPES: dict[str, Type] = {"epoch": U64, "length": U64, "l4": raw(32)}
+
+
+def announced(chain: Chain) -> State:
+    """The place of what says what stands behind a chain."""
+    return State(announced_name(chain.name), Int(bytes_of(chain.width) * 8))
 
 
 def pointer_to(node: str) -> State:

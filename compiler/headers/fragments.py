@@ -12,11 +12,12 @@ from ..model.checksums import FRAGMENTED
 
 def in_first_fragments(graph: Graph, role: str) -> frozenset[str]:
     """Nodes that may stand in a first fragment, behind the header that says so."""
-    found: set[str] = set()
-    for node in graph.nodes:
-        edges = graph.entering(node.name, role)
-        if any(_follows(graph.node(e.source), e, found) for e in edges):
-            found.add(node.name)
+    found, before = set[str](), -1
+    while len(found) > before:  # within a chain edges lead back
+        before = len(found)
+        for node in graph.nodes:
+            edges = graph.onward(node.name, role)
+            found.update(e.target for e in edges if _follows(node, e, found))
     return frozenset(found)
 
 
@@ -34,7 +35,7 @@ def begun_within(graph: Graph, node: Node, role: str) -> list[Edge]:
         return []
     return [
         edge
-        for edge in graph.leaving(node.name, role)
+        for edge in graph.onward(node.name, role)
         if graph.node(edge.target).header.minimum > 8 and not any(t.ahead for t in edge.tests)
     ]
 

@@ -42,7 +42,10 @@ class PacketFields:
         self._changed, self._missing = changed, missing
         self.graph: Graph = pipeline.graph
         self.frame = frame
-        self.chain: list[Layer | Heading] = list(parsed.layers)
+        # Headers of a chain in the order of their declaration, in whichever they came.
+        order = {node.name: i for i, node in enumerate(self.graph.nodes)}
+        came = sorted(parsed.layers, key=lambda layer: order[layer.name])
+        self.chain: list[Layer | Heading] = list(came)
         self.popped: list[Layer] = []
         self.untagged = self.appended = False
 
@@ -195,8 +198,10 @@ class PacketFields:
             protocol = layer.header.protocol
             if protocol in NETWORK:
                 headers = HEADER_SIZE[protocol] + HEADER_SIZE["tcp"]
-            if protocol in (*NETWORK, "ipv6_fragment"):
+            if protocol in NETWORK:
                 fragment = protocol != "ipv6" and is_fragment(layer.view)
+            elif protocol == "ipv6_fragment":
+                fragment = fragment or is_fragment(layer.view)
         most = room - headers
         if fragment:
             return

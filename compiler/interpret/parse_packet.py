@@ -58,16 +58,24 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """`reason` says of a malformed packet which node and why (`gre: truncated`), of one that is
-    cut which node was not captured whole. `limit`: bytes of the frame that belong to headers and
-    their payload; what lies behind is padding. `tiny`: of a tiny fragment, the node that it cuts
-    short or begins within."""
+    """`layers`: the headers, of a chain the first of each node. `walked`: all of them. `reason`
+    says of a malformed packet which node and why (`gre: truncated`), of one that is cut which node
+    was not captured whole. `limit`: bytes of the frame that belong to headers and their payload;
+    what lies behind is padding. `tiny`: of a tiny fragment, the node that it cuts short or begins
+    within."""
 
-    layers: tuple[Layer, ...]
+    walked: tuple[Layer, ...]
     result: Literal["ok", "malformed", "cut"]
     reason: str
     limit: int
     tiny: str = ""
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        first: dict[str, Layer] = {}
+        for layer in self.walked:
+            first.setdefault(layer.name, layer)
+        return tuple(first.values())
 
     @cached_property
     def by_name(self) -> dict[str, Layer]:
@@ -107,6 +115,7 @@ class PacketParser:
 
     def parse(self, role: str, frame: bytes, captured: int | None = None) -> Parsed:
         """`captured`: the bytes of the frame that are known (None: all); the others are zeros."""
+        chained = 0  # headers of the chain that the last one is of
         layers: list[Layer] = []
         node: Node | None = self._graph.entry(role)
         offset, limit = 0, len(frame)
@@ -137,6 +146,10 @@ class PacketParser:
                 return Parsed(tuple(layers), "cut", f"behind {layer.name}", limit)
             if node and node.header.link and not layer.header.link and limit != len(frame):
                 return _stopped(layers, node, _Beyond("length"), limit)
+            chain = self._graph.chain(node.name) if node else None
+            chained = chained + 1 if chain else 0
+            if chain and chained > chain.most:
+                break
         return Parsed(tuple(layers), "ok", "", limit)
 
     def tunnels(self, role: str) -> frozenset[str]:
@@ -147,7 +160,7 @@ class PacketParser:
     def _edges(self, node: Node, role: str) -> tuple[Edge, ...]:
         key = node.name, role
         if key not in self._leaving:
-            self._leaving[key] = self._graph.leaving(*key)
+            self._leaving[key] = self._graph.onward(*key)
         return self._leaving[key]
 
     def _next(self, layer: Layer, edges: Sequence[Edge], behind: bytes, known: int) -> Node | None:
@@ -176,12 +189,15 @@ def _stopped(layers: Sequence[Layer], node: Node, why: _Malformed, limit: int) -
 
 
 def _in_fragment(layers: Sequence[Layer]) -> bool:
-    """Whether what stands behind these headers is part of a packet, and not a whole one."""
-    said = (x for x in reversed(layers) if x.header.protocol in (*NETWORK, *FRAGMENTED))
-    innermost = next(said, None)
-    if innermost is None or innermost.header.protocol == "ipv6":
-        return False
-    return is_fragment(innermost.view)
+    """Whether what stands behind these headers is part of a packet, and not a whole one: as the
+    innermost IP header says, or a fragment header behind it."""
+    for layer in reversed(layers):
+        protocol = layer.header.protocol
+        if protocol in FRAGMENTED and is_fragment(layer.view):
+            return True
+        if protocol in NETWORK:
+            return False
+    return False
 
 
 def _reach(layer: Layer, said: Expr, limit: int) -> int:

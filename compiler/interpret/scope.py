@@ -18,6 +18,7 @@ from ...lang.contract.world.environment import (
 )
 from ...lang.contract.world.states import States
 from ..model import (
+    Announced,
     Arrival,
     Attribute,
     ClockError,
@@ -214,6 +215,8 @@ class Scope:
                 return layer.view.element(expr.field, self.value(expr.index)) if layer else 0
             case Layer4():
                 return self._layer4(expr.which)
+            case Announced():
+                return self._announced(expr)
             case Arrival():
                 return self.arrival.number
             case FrameLength():
@@ -267,17 +270,23 @@ class Scope:
         fragments, and in front of a tunnel. As they came: an assignment changes the header, not
         these."""
         fragment, port = False, 0
-        for layer in self.parsed.layers:
+        for layer in self.parsed.walked:
             protocol = layer.header.protocol
             if protocol in ("ipv4", "ipv6"):
                 fragment, port = protocol == "ipv4" and is_fragment(layer.view), 0
             elif protocol == "ipv6_fragment":
-                fragment = is_fragment(layer.view)
+                fragment = fragment or is_fragment(layer.view)
             elif protocol in LAYER4:
                 port = 0 if fragment else layer.view.number(which)
             elif layer.name in self.tunnels:
                 port = 0
         return port
+
+    def _announced(self, expr: Announced) -> int:
+        chain = next(c for c in self.pipeline.graph.chains if c.name == expr.chain)
+        said = (x for x in self.parsed.walked if x.name in (*chain.fronts, *chain.members))
+        *_, last = None, *said
+        return last.view.number(expr.by) if last else 0
 
     def _ask(self, condition: Condition) -> bool:
         match condition:

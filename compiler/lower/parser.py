@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from ..headers import groups
-from ..headers.context import place_of, pointer_to
+from ..headers.context import announced, place_of, pointer_to
 from ..headers.fields import field_value
 from ..headers.fragments import FRAGMENT, begun_within, in_first_fragments
 from ..headers.frame import DATA, END, LENGTH, let_edges
-from ..ir.expr import Call, Expr, Name, State, load, not_, number
+from ..ir.expr import Call, Expr, Name, State, Symbol, load, not_, number
 from ..ir.expr_builders import both, either, low_bits
 from ..ir.names import c_name
 from ..ir.nodes import (
@@ -24,8 +24,8 @@ from ..ir.nodes import (
     Stop,
 )
 from ..ir.types import BYTES, U32, U64, raw
-from ..model import And, Condition, Edge, Event, Field, Found, Header, Node, Test
-from ..model.checksums import LAYER4
+from ..model import And, Chain, Condition, Edge, Event, Field, Found, Header, Node, Test
+from ..model.checksums import LAYER4, NETWORK
 from ..model.parse_graph import behind_ports, sometimes_leading, tunnels
 from . import trace
 from .conditions import condition
@@ -52,11 +52,15 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
     w.let(U32, LIMIT.name, WHOLE)
     w.let(U32, SIZE.name)
     w.let(U32, EVENT.name)
+    for chain in _chains(site):
+        w.let(U32, walked(chain).name, 0)
     parts = in_first_fragments(graph, site.role)
     w.let(raw(16), FRAGMENTED.name, 0)
     if not site.card:
         w.set(site.state("epoch"), Call("epoch_now", (), U64))
     w.set(site.state("length"), WHOLE)
+    for chain in graph.chains:
+        w.set(announced(chain), 0)
     with w.only(memory=True):
         _forget(site, nodes)
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
@@ -68,7 +72,7 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
         with w.at(entering[0].span if entering else node.span):
             if entering:
                 w.put(Blank(), Label(f"node_{c_name(node.name)}"), StatementStart())
-            if many and len(entering) > 1:
+            if (many and len(entering) > 1) or graph.chain(node.name):
                 w.set(AT, Call("forgotten", (State("scratch", BYTES), AT)))
                 w.set(P, DATA + AT)
             _node(site, node, node.name in bounded, parts)
@@ -83,6 +87,16 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
         w.body,
         graph.entry(site.role).span,
     )
+
+
+def _chains(site: LoweringContext) -> list[Chain]:
+    """Those that a packet of the role may have."""
+    return [c for c in site.graph.chains if site.reachable & set(c.members)]
+
+
+def walked(chain: Chain) -> Name:
+    """How many headers of a chain the parser came to."""
+    return Name(f"{c_name(chain.name)}_walked")
 
 
 def _goes_on(site: LoweringContext) -> None:
@@ -197,17 +211,20 @@ def _size(site: LoweringContext, node: Node, bounded: bool, part: bool) -> None:
 
 def _remember(site: LoweringContext, node: Node) -> None:
     w, protocol, graph = site.writer, node.header.protocol, site.graph
-    trace.node(site, node, AT)
-    with w.only(memory=False):
-        w.set(pointer_to(node.name), P)
-    if not site.leads(node.name):
-        w.set(place_of(node.name), AT)
+    chain = graph.chain(node.name)
+    with w.when(place_of(node.name).is_(Symbol("ABSENT"))) if chain else nullcontext():
+        trace.node(site, node, AT)  # of a chain the first
+        with w.only(memory=False):
+            w.set(pointer_to(node.name), P)
+        if not site.leads(node.name):
+            w.set(place_of(node.name), AT)
     if node.name in site.links:
         perhaps = node.name in sometimes_leading(graph, site.role)
         with w.when(site.state("link").is_(AT)) if perhaps else nullcontext():
             w.set(site.state("link"), AT + SIZE)
     if protocol in FRAGMENT:
-        w.set(FRAGMENTED, FRAGMENT[protocol](P))
+        said = FRAGMENT[protocol](P)
+        (w.set if protocol in NETWORK else w.join)(FRAGMENTED, said)
     if node.name in tunnels(graph, site.role):
         w.set(site.state("l4"), 0)
     if protocol in LAYER4:
@@ -220,7 +237,10 @@ def _remember(site: LoweringContext, node: Node) -> None:
 
 def _leave(site: LoweringContext, node: Node, parts: frozenset[str]) -> None:
     w, header = site.writer, node.header
-    edges = site.graph.leaving(node.name, site.role)
+    # Where a packet may go on without a chain, or leave it, that is asked first.
+    onward = site.graph.onward(node.name, site.role)
+    edges = sorted(onward, key=lambda e: site.graph.chain(e.target) is not None)
+    _announce(site, node)
     if header.payload and edges:
         with w.unless(_holds(site, header, And(header.payload))):
             _begun(site, node)
@@ -235,6 +255,21 @@ def _leave(site: LoweringContext, node: Node, parts: frozenset[str]) -> None:
     for edge in edges:
         _edge(site, edge, header, bases, parts)
     w.put(Goto("done", leaves=True))
+
+
+def _announce(site: LoweringContext, node: Node) -> None:
+    """Keep what the header says of what stands behind it, or behind a chain."""
+    w, header = site.writer, node.header
+    for chain in site.graph.chains:
+        if node.name not in (*chain.fronts, *chain.members):
+            continue
+        field = header.field(chain.by)
+        if field.group is None:
+            w.set(announced(chain), field_value(P, field).host())
+        else:
+            base = groups.group_pointer(site, header, field.group, P, END)
+            with w.when(base):
+                w.set(announced(chain), field_value(base, field).host())
 
 
 def _begun(site: LoweringContext, node: Node) -> None:
@@ -285,10 +320,15 @@ def _edge(
     with w.at(edge.span):
         target = site.graph.node(edge.target)
         tests = [_test(t, header, bases) for t in edge.tests]
+        chain = site.graph.chain(target.name)
+        if chain is not None and edge.source in chain.members:
+            tests.append(walked(chain) < chain.most)
         with w.when(both(tests)) if tests else w.block():
             if target.header.link and not header.link:
                 label = "partial" if target.name in parts else "malformed"
                 _damage(site, LIMIT.is_not(WHOLE), target, "length", label)
+            if chain is not None:
+                w.add(walked(chain), 1)
             label, bounded = f"node_{c_name(target.name)}", _bounded(header)
             if bounded is None:
                 w.put(Next(label, P, AT, SIZE))

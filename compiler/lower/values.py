@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...lang.contract.base.lists import bytes_of
+from ..headers.context import announced
 from ..headers.clauses import arithmetic, clause
 from ..headers.fields import SIZES, field_value
 from ..headers.groups import group_pointer, packet_end
@@ -14,6 +15,7 @@ from ..ir.nodes import Opaque
 from ..ir.types import BYTES, U8, U32, U64, Array, Int, Struct, raw
 from ..ir.values import Value, constant
 from ..model import (
+    Announced,
     Arithmetic,
     Arrival,
     Attribute,
@@ -61,6 +63,9 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
         case Layer4(which):
             shift = 0 if which == "src" else 16
             return Value(Cast(raw(16), as_bytes(site.state("l4")) >> shift), 16)
+        case Announced(name, _, width):
+            chain = next(c for c in site.graph.chains if c.name == name)
+            return Value(announced(chain), bytes_of(width) * 8)
         case Arrival():
             return Value(Call("arrival_port", (CTX,)), 32)
         case FrameLength():

@@ -19,7 +19,7 @@ from .conditions import (
     PortIs,
     Present,
 )
-from .graph import Edge, Graph, Node, Test
+from .graph import Chain, Edge, Graph, Node, Test
 from .headers import TAIL, Derived, Field, Group, Header
 from .pipeline import Event, Hook, Pipeline, Stage
 from .statements import (
@@ -69,6 +69,7 @@ from .tables import (
     State,
 )
 from .values import (
+    Announced,
     Arithmetic,
     Arrival,
     Attribute,
@@ -99,6 +100,7 @@ from .values import (
 __all__ = [
     "TAIL",
     "And",
+    "Announced",
     "Append",
     "Arithmetic",
     "Arrival",
@@ -108,6 +110,7 @@ __all__ = [
     "Bridge",
     "Change",
     "Choose",
+    "Chain",
     "ClampMss",
     "Clock",
     "ClockError",

@@ -39,6 +39,20 @@ class Node(Frozen):
     span: Span = NOWHERE
 
 
+class Chain(Frozen):
+    """Headers that follow each other in any order, at most `most` of them, each announced by the
+    field `by`, of `width` bits, of the one in front of it. `members` and `fronts` are nodes:
+    those of the chain, and those that it may stand behind."""
+
+    name: str
+    by: str
+    width: int
+    most: int
+    members: tuple[str, ...]
+    fronts: tuple[str, ...]
+    span: Span = NOWHERE
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -61,11 +75,17 @@ def remembered(
 
 class Graph(Frozen):
     """`nodes` in topological order. `entries`: (port role, node) where packets start that came in
-    by a port of that role; the first node where a role is not named."""
+    by a port of that role; the first node where a role is not named.
+
+    A packet has each node of a chain once: the first header that it announces. `edges` lead from a
+    node of a chain to those that are declared behind it, as if they came in this order, and `again`
+    to the others and to itself: only who follows a packet's headers asks for these."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     entries: tuple[tuple[str, str], ...] = ()
+    chains: tuple[Chain, ...] = ()
+    again: tuple[Edge, ...] = ()
 
     @cached_property
     def memory(self) -> dict[tuple[Any, ...], Any]:
@@ -89,6 +109,20 @@ class Graph(Frozen):
         return tuple(
             e for e in self.edges if e.source == node and (role is None or role in e.roles)
         )
+
+    @remembered
+    def onward(self, node: str, role: str) -> tuple[Edge, ...]:
+        """Edges by which a parser goes on behind the node: those that lead back in a chain, too."""
+        back = (e for e in self.again if e.source == node and role in e.roles)
+        return (*self.leaving(node, role), *back)
+
+    def chain(self, node: str) -> Chain | None:
+        """The chain that a node is of."""
+        return self._chains.get(node)
+
+    @cached_property
+    def _chains(self) -> dict[str, Chain]:
+        return {node: chain for chain in self.chains for node in chain.members}
 
     @remembered
     def entering(self, node: str, role: str | None = None) -> tuple[Edge, ...]:

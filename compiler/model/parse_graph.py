@@ -70,7 +70,12 @@ def deepest(graph: model.Graph) -> tuple[int, list[str]]:
     for node in graph.nodes:
         before = [best[e.source] for e in graph.entering(node.name) if e.source in best]
         depth, way = max(before, key=lambda b: b[0], default=(0, []))
-        best[node.name] = depth + node.header.maximum, [*way, node.name]
+        chain = graph.chain(node.name)
+        if chain is None:
+            depth += node.header.maximum
+        elif not set(way) & set(chain.members):  # the first counts for all of them
+            depth += chain.most * max(graph.node(m).header.maximum for m in chain.members)
+        best[node.name] = depth, [*way, node.name]
     return max(best.values(), key=lambda b: b[0])
 
 

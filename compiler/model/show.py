@@ -17,6 +17,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"{node}.{name}[{expression(index)}]"
         case m.Layer4(which):
             return f"l4.{which}"
+        case m.Announced(chain, by):
+            return f"{chain}.{by}"
         case m.Arrival():
             return "port"
         case m.FrameLength():

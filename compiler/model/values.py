@@ -50,6 +50,15 @@ class Layer4(Frozen):
     width: int = 16
 
 
+class Announced(Frozen):
+    """What stands behind a chain, as its last header says by the field `by`, or where a packet has
+    none of it, the header in front: 0 where there is neither."""
+
+    chain: str
+    by: str
+    width: int
+
+
 class Arrival(Frozen):
     """The number of the port that the packet came in by."""
 
@@ -192,6 +201,6 @@ class Hash(Frozen):
 
 
 Expr = (
-    Const | Own | Packet | Item | Layer4 | Arrival | FrameLength | Recalled | Local | Attribute
-    | Listed | Count | Arithmetic | Hash | First | Now | ClockError | Random
+    Const | Own | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled | Local
+    | Attribute | Listed | Count | Arithmetic | Hash | First | Now | ClockError | Random
 )  # fmt: skip

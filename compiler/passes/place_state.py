@@ -59,7 +59,9 @@ def needs_memory(pipeline: Pipeline, role: str, unit: Unit) -> bool:
     many = count_ways(pipeline.graph, role) > MANY_WAYS
     few = len(reachable(pipeline.graph, role)) <= FEW_NODES
     mixed = bool(sometimes_leading(pipeline.graph, role))
-    return unit.target != "nfp" and (unit.join == "staged" or many or not few or mixed)
+    chained = any(reachable(pipeline.graph, role) & {*c.members} for c in pipeline.graph.chains)
+    apart = unit.join == "staged" or chained
+    return unit.target != "nfp" and (apart or many or not few or mixed)
 
 
 def _placed(function: Function, memory: bool, forget: bool) -> Function:

@@ -116,6 +116,13 @@ def edge_ends(node: tree.Edge) -> tuple[str, str]:
     return node.source.text, node.target.text + depth + alias
 
 
+def chain_member(node: tree.ChainMember) -> tuple[str, str]:
+    """The header, and what announces it."""
+    alias = f" as {node.alias.text}" if node.alias else ""
+    write = f" write {expr(node.write[0])}" if node.write else ""
+    return node.target.text + alias, f"when {ranges(node.alternatives)}{write}"
+
+
 def guard(node: tree.Edge) -> str:
     parts = []
     if node.guard:
@@ -127,7 +134,11 @@ def guard(node: tree.Edge) -> str:
 
 def test(node: tree.Test) -> str:
     ahead = f" {node.ahead.text}" if node.ahead else ""
-    return f"{node.field.text}{ahead} = {' | '.join(map(range_, node.alternatives))}"
+    return f"{node.field.text}{ahead} = {ranges(node.alternatives)}"
+
+
+def ranges(nodes: Iterable[tree.Range]) -> str:
+    return " | ".join(map(range_, nodes))
 
 
 def range_(node: tree.Range) -> str:

@@ -191,13 +191,17 @@ class _Printer(Statements):
 
     def parser(self, node: tree.Parser) -> None:
         self.write("parser {", node.span.start + len("parser"))
-        if not node.edges and not self.commented(node.span.start, node.span.end):
+        written = sorted((*node.edges, *node.chains), key=lambda each: each.span.start)
+        if not written and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return
         sources = width(print_expr.edge_ends(e)[0] for e in node.edges)
         targets = width(print_expr.edge_ends(e)[1] for e in node.edges)
         guards = width(map(print_expr.guard, node.edges))
-        for edge in node.edges:
+        for edge in written:
+            if isinstance(edge, tree.Chain):
+                self.chain(edge)
+                continue
             source, target = print_expr.edge_ends(edge)
             text = f"{source:<{sources}} -> {target:<{targets}}"
             if guards:
@@ -206,6 +210,16 @@ class _Printer(Statements):
                 text += f"  on {print_expr.names(edge.ports)}"
             self.line(edge, 2, text.rstrip())
         self.close(node, 1)
+
+    def chain(self, node: tree.Chain) -> None:
+        head = f"chain {node.name.text} by {node.by.text} max {node.most.text} {{"
+        self.item(node, 2)
+        self.write(head, node.most.span.end)
+        members = [print_expr.chain_member(m) for m in node.members]
+        headers = width(header for header, _ in members)
+        for member, (header, when) in zip(node.members, members, strict=True):
+            self.line(member, 3, f"{header:<{headers}} {when}")
+        self.close(node, 2)
 
     def rule(self, node: tree.Rule) -> None:
         named = " named" if node.named else ""

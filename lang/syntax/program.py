@@ -133,7 +133,31 @@ class _Builder(StatementBuilder):
         return tree.Ports(span, self.names(children[1].children))
 
     def decl_parser(self, context: Context, children: list[Any], span: Span) -> tree.Parser:
-        return tree.Parser(span, tuple(self.edge(c) for c in children[2:-1]))
+        parts = [(c, c.children[0]) for c in children[2:-1]]
+        edges = tuple(self.edge(c) for c, first in parts if not is_token(first, "chain"))
+        chains = tuple(self.chain(c) for c, first in parts if is_token(first, "chain"))
+        return tree.Parser(span, edges, chains)
+
+    def chain(self, context: Context) -> tree.Chain:
+        children = context.children
+        name, by, most = (children[i] for i in (1, 3, 5))
+        members = tuple(self.chain_member(c) for c in children[7:-1])
+        return tree.Chain(
+            self.span(context), self.name(name), self.name(by), self.number(most), members
+        )
+
+    def chain_member(self, context: Context) -> tree.ChainMember:
+        children = context.children
+        alias = self.name(children[2]) if is_token(children[1], "as") else None
+        start = next(i for i, c in enumerate(children) if is_token(c, "when")) + 1
+        written = next((i for i, c in enumerate(children) if is_token(c, "write")), len(children))
+        return tree.ChainMember(
+            self.span(context),
+            self.name(children[0]),
+            alias,
+            tuple(self.range(c) for c in children[start:written:2]),
+            tuple(self.known(c) for c in children[written + 1 :]),
+        )
 
     def edge(self, context: Context) -> tree.Edge:
         children = context.children

@@ -19,7 +19,7 @@ from .expressions import (
     Range,
     Unary,
 )
-from .graph import Edge, Test
+from .graph import Chain, ChainMember, Edge, Test
 from .headers import (
     Accept,
     Extent,

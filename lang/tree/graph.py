@@ -14,6 +14,30 @@ class Test(Node):
     ahead: Name | None = None
 
 
+class ChainMember(Node):
+    """`ipv6_fragment as part when 44`: a header of a chain, and the values that announce it. `write`:
+    the one that a push writes, where there are several."""
+
+    target: Name
+    alias: Name | None
+    alternatives: tuple[Range, ...]
+    write: tuple[Expr, ...] = ()
+
+    @property
+    def node(self) -> Name:
+        return self.alias or self.target
+
+
+class Chain(Node):
+    """`chain extension by next_header max 8 {…}`: headers that follow each other in any order, each
+    announced by this field of the one in front of it."""
+
+    name: Name
+    by: Name
+    most: Number
+    members: tuple[ChainMember, ...]
+
+
 class Edge(Node):
     """`ethernet -> ipv4 as user when type = 0x0800 write 0x0800 on lan`. `depth`: the target is a
     stack, as in `ethernet -> vlan[2]`."""

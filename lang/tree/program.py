@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..text.frozen import Frozen
 from ..text.source import Source, Span
 from .expressions import Name, Node, Path, Range
-from .graph import Edge
+from .graph import Chain, Edge
 from .headers import Header
 from .statements import Block, Verdict
 from .tables import Event, InformationElement, Rule, State
@@ -27,6 +27,7 @@ class Ports(Node):
 
 class Parser(Node):
     edges: tuple[Edge, ...]
+    chains: tuple[Chain, ...] = ()
 
 
 class Default(Node):

@@ -1,0 +1,409 @@
+"""Chains of headers, `chain extension by next_header max 8 {…}`, as plain nodes and edges.
+
+What comes after this sees the members as nodes in the order of their declaration, with edges from
+each to all behind it: a packet has any of them. That they come in any order, and again, only
+parsers know, by the edges that lead back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.frozen import Frozen
+from ...lang.text.source import Span
+from .. import model
+from ..model import guards
+from .edge_guards import EdgeGuards
+from .headers import CheckedHeader
+
+LONGEST_CHAIN = 32
+WIDEST = 32  # bits of what announces the next header
+
+
+class Chained(Frozen):
+    """`parser`: without chains; `again`: the edges that lead back within one; `chains`: those that
+    can be checked further. `further`: members but for the first of each chain. What is wrong with
+    an edge that leaves the chain is said of the first."""
+
+    parser: tree.Parser
+    again: tuple[tree.Edge, ...] = ()
+    chains: tuple[tree.Chain, ...] = ()
+    further: frozenset[str] = frozenset()
+
+
+def without_chains(parser: tree.Parser, found: Diagnostics) -> Chained:
+    """An edge that leads to a chain leads to each of its headers, one that leaves it leaves each."""
+    if not parser.chains:
+        return Chained(parser)
+    chains = {chain.name.text: chain for chain in parser.chains}
+    members = {m.node.text: chain for chain in parser.chains for m in chain.members}
+    sound = [chain for chain in parser.chains if _is_sound(chain, parser, found)]
+    edges: list[tree.Edge] = []
+    for edge in parser.edges:
+        if _may_lead(edge, chains, members, found):
+            edges += (into for out in _leaving(edge, chains) for into in _leading(out, chains))
+    again: list[tree.Edge] = []
+    for chain in parser.chains:
+        for i, front in enumerate(chain.members):
+            for j, behind in enumerate(chain.members):
+                (edges if i < j else again).append(_within(chain, front, behind))
+    further = frozenset(m.node.text for chain in parser.chains for m in chain.members[1:])
+    return Chained(replace(parser, edges=tuple(edges), chains=()), tuple(again), tuple(sound), further)
+
+
+def _may_lead(
+    edge: tree.Edge,
+    chains: Mapping[str, tree.Chain],
+    members: Mapping[str, tree.Chain],
+    found: Diagnostics,
+) -> bool:
+    """Whether an edge leads to, or leaves, no more of a chain than all of it."""
+    target = edge.alias or edge.target
+    left, led = chains.get(edge.source.text), chains.get(edge.target.text)
+    for name in (edge.source, target):
+        if name.text in members:
+            found.add(_one_of_a_chain(name, members[name.text].name))
+            return False
+    if led is not None and edge.alias is not None:
+        found.add(_second_name(edge.alias, led.name))
+    elif led is not None and edge.depth is not None:
+        found.add(_two_bounds(edge.depth.span, led))
+    elif left is not None and left is led:
+        found.add(_leads_to_itself(edge.span, led))
+    else:
+        return True
+    return False
+
+
+def _leaving(edge: tree.Edge, chains: Mapping[str, tree.Chain]) -> Iterator[tree.Edge]:
+    chain = chains.get(edge.source.text)
+    if chain is None:
+        yield edge
+        return
+    for member in chain.members:
+        yield replace(edge, source=tree.Name(edge.source.span, member.node.text))
+
+
+def _leading(edge: tree.Edge, chains: Mapping[str, tree.Chain]) -> Iterator[tree.Edge]:
+    chain = chains.get(edge.target.text)
+    if chain is None:
+        yield edge
+        return
+    for member in chain.members:
+        guard = (*edge.guard, _test(chain, member))
+        written = _written(edge, member)
+        target = replace(edge, target=member.target, alias=member.alias)
+        yield replace(target, guard=guard, write=written)
+
+
+def _written(edge: tree.Edge, member: tree.ChainMember) -> tuple[tree.Expr, ...]:
+    """Values for each test, where the edge or the member says one; () where none does, or a test
+    has several."""
+    if not edge.write and not member.write:
+        return ()
+    own = edge.write or tuple(t.alternatives[0].low for t in edge.guard if t.ahead is None)
+    return (*own, *(member.write or (member.alternatives[0].low,)))
+
+
+def _within(
+    chain: tree.Chain, front: tree.ChainMember, behind: tree.ChainMember
+) -> tree.Edge:
+    source = tree.Name(front.node.span, front.node.text)
+    return tree.Edge(
+        behind.span, source, behind.target, behind.alias, (_test(chain, behind),), behind.write, ()
+    )
+
+
+def _test(chain: tree.Chain, member: tree.ChainMember) -> tree.Test:
+    first, last = member.alternatives[0].span, member.alternatives[-1].span
+    return tree.Test(first.to(last), chain.by, member.alternatives)
+
+
+# ---- a chain by itself ----------------------------------------------------------------------
+
+
+def _is_sound(chain: tree.Chain, parser: tree.Parser, found: Diagnostics) -> bool:
+    before = len(found.errors)
+    if not 1 <= chain.most.value <= LONGEST_CHAIN:
+        found.add(_no_bound(chain.most.span, LONGEST_CHAIN))
+    if not chain.members:
+        found.add(_empty(chain.name))
+        return False
+    name = chain.name.text
+    if not any(e.target.text == name for e in parser.edges):
+        found.add(_not_led_to(chain.name))
+    elif not any(e.source.text == name for e in parser.edges):
+        found.add(_not_left(chain.name, chain.by.text))
+    seen: dict[str, Span] = {}
+    for member in chain.members:
+        if member.node.text in seen:
+            found.add(_twice(member.node, seen[member.node.text]))
+        seen.setdefault(member.node.text, member.node.span)
+    for edge in parser.edges:
+        for test in edge.guard if edge.source.text == name else ():
+            if test.ahead is None and test.field.text != chain.by.text:
+                found.add(_other_field(test.field, chain))
+    return len(found.errors) == before
+
+
+# ---- a chain of known headers ---------------------------------------------------------------
+
+
+def check_chain(
+    chain: tree.Chain,
+    headers: Mapping[str, CheckedHeader],
+    fronts: Mapping[str, Span],
+    found: Diagnostics,
+) -> model.Chain | None:
+    """`headers`: by node. `fronts`: the nodes in front of the chain, and where an edge says so."""
+    before = len(found.errors)
+    if any(n not in headers for n in (*fronts, *(m.node.text for m in chain.members))):
+        return None
+    width: int | None = None
+    for member in chain.members:
+        field = _announcing(chain, headers[member.node.text], member.target.span, found)
+        if field is None:
+            return None
+        if field.group is not None:
+            found.add(_not_always(chain, member.target, field.span))
+        if width is not None and field.width != width:
+            found.add(_two_widths(chain, member.target, field, width))
+        width = width or field.width
+        if why := _unfit(headers[member.node.text].header):
+            found.add(_unfit_header(member.target, why))
+    for front, span in fronts.items():
+        field = _announcing(chain, headers[front], span, found)
+        if field is not None and field.width != width:
+            found.add(_two_widths(chain, tree.Name(span, front), field, width or 0))
+        if headers[front].header.link:
+            found.add(_behind_link(span, front))
+    if len(found.errors) > before:
+        return None
+    _check_values(chain, headers[chain.members[0].node.text], found)
+    if len(found.errors) > before:
+        return None
+    members = tuple(m.node.text for m in chain.members)
+    most, by = chain.most.value, chain.by.text
+    return model.Chain(chain.name.text, by, width or 0, most, members, tuple(fronts), chain.name.span)
+
+
+def _announcing(
+    chain: tree.Chain, header: CheckedHeader, where: Span, found: Diagnostics
+) -> model.Field | None:
+    name = chain.by.text
+    if name in header.broken:
+        return None
+    field = next((f for f in header.header.fields if f.name == name), None)
+    if field is None:
+        found.add(_lacking(chain, header.header.name, where))
+        return None
+    if field.kind != "uint" or field.width > WIDEST or header.header.array(field):
+        found.add(_no_number(chain, header.header.name, where, field.span))
+        return None
+    return field
+
+
+def _unfit(header: model.Header) -> str:
+    """Why a header cannot stand in a chain; empty if it can."""
+    if header.link:
+        return "is a link header: tags in a row are a stack, as in `-> vlan[2]`"
+    if header.extent is not None or header.reach is not None:
+        return "says where the packet ends: it stands in front of a chain, or behind it"
+    if any(isinstance(f.default, model.Derived) for f in header.fields):
+        return "has a length or a checksum of more than itself"
+    return ""
+
+
+def _check_values(chain: tree.Chain, header: CheckedHeader, found: Diagnostics) -> None:
+    """What announces one header announces no other."""
+    checker = EdgeGuards(found)
+    tests: list[tuple[tree.ChainMember, model.Test]] = []
+    for member in chain.members:
+        test = _test(chain, member)
+        field = checker.tested_field(test, header)
+        made = checker.test(test, field) if field is not None else None
+        if made is not None:
+            tests.append((member, made))
+    for (first, one), (second, other) in combinations(tests, 2):
+        if guards.overlap((one,), (other,)):
+            found.add(_same_value(first, second))
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _lacking(chain: tree.Chain, header: str, where: Span) -> Diagnostic:
+    by = chain.by.text
+    return error(
+        "H0380",
+        f"`{header}` does not say what follows it by `{by}`",
+        (where, f"has no field `{by}`"),
+        (chain.by.span, f"what announces the next header of `{chain.name.text}`"),
+        help=f"declare `{by}` in it, or name a field that all of them have: "
+        f"`chain {chain.name.text} by FIELD`",
+    )
+
+
+def _no_number(chain: tree.Chain, header: str, where: Span, field: Span) -> Diagnostic:
+    return error(
+        "H0380",
+        f"`{header}.{chain.by.text}` cannot say what follows",
+        (where, f"not a number of at most {WIDEST} bits"),
+        (field, "declared here"),
+        help="a chain goes by a field such as `next_header : u8`",
+    )
+
+
+def _not_always(chain: tree.Chain, member: tree.Name, field: Span) -> Diagnostic:
+    return error(
+        "H0380",
+        f"some `{member.text}` do not say what follows them",
+        (member.span, f"may lack `{chain.by.text}`"),
+        (field, "in an optional group"),
+        help=f"declare `{chain.by.text}` outside of the group",
+    )
+
+
+def _two_widths(
+    chain: tree.Chain, where: tree.Name, field: model.Field, width: int
+) -> Diagnostic:
+    return error(
+        "H0380",
+        f"`{chain.by.text}` has two widths in the chain `{chain.name.text}`",
+        (where.span, f"{field.width} bits here, {width} in front"),
+        (field.span, "declared here"),
+        help="a value announces the same header behind each header: declare it with one width",
+    )
+
+
+def _same_value(first: tree.ChainMember, second: tree.ChainMember) -> Diagnostic:
+    spans = [_test_span(m) for m in (second, first)]
+    return error(
+        "H0381",
+        f"what announces `{first.node.text}` announces `{second.node.text}` as well",
+        (spans[0], "overlaps"),
+        (spans[1], f"announces `{first.node.text}`"),
+        help="give each header of a chain values of its own",
+    )
+
+
+def _test_span(member: tree.ChainMember) -> Span:
+    return member.alternatives[0].span.to(member.alternatives[-1].span)
+
+
+def _no_bound(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0382",
+        "a chain of headers has a bound",
+        (span, f"from 1 to {limit} of them"),
+        help="say how many headers are walked at most, repeated ones among them: `max 8`",
+    )
+
+
+def _two_bounds(span: Span, chain: tree.Chain) -> Diagnostic:
+    return error(
+        "H0382",
+        f"the chain `{chain.name.text}` has a bound already",
+        (span, "another bound"),
+        (chain.most.span, "the chain's"),
+        help=f"lead the edge to `{chain.name.text}`",
+    )
+
+
+def _empty(name: tree.Name) -> Diagnostic:
+    return error(
+        "H0383",
+        f"the chain `{name.text}` has no headers",
+        (name.span, "nothing can follow"),
+        help="name its headers and what announces each: `ipv6_fragment when 44`",
+    )
+
+
+def _not_led_to(name: tree.Name) -> Diagnostic:
+    return error(
+        "H0383",
+        f"no edge leads to the chain `{name.text}`",
+        (name.span, "no packet has it"),
+        help=f"say behind which header it may stand: `user -> {name.text}`",
+    )
+
+
+def _not_left(name: tree.Name, by: str) -> Diagnostic:
+    return error(
+        "H0383",
+        f"no edge leaves the chain `{name.text}`",
+        (name.span, "nothing is parsed behind it"),
+        help=f"say what may stand behind its last header: `{name.text} -> udp when {by} = 17`",
+    )
+
+
+def _twice(name: tree.Name, first: Span) -> Diagnostic:
+    return error(
+        "H0384",
+        f"the chain has `{name.text}` twice",
+        (name.span, "again"),
+        (first, "the first"),
+        help="join the values that announce it, `when 0x01 | 0x40`, or name another node: "
+        f"`{name.text} as other`",
+    )
+
+
+def _leads_to_itself(span: Span, chain: tree.Chain) -> Diagnostic:
+    return error(
+        "H0384",
+        f"the chain `{chain.name.text}` goes on by itself",
+        (span, "is not needed"),
+        help="leave the edge out: each header of a chain may be followed by any of them",
+    )
+
+
+def _one_of_a_chain(name: tree.Name, chain: tree.Name) -> Diagnostic:
+    return error(
+        "H0384",
+        f"`{name.text}` stands in the chain `{chain.text}`",
+        (name.span, "any header of the chain may be there"),
+        (chain.span, "the chain"),
+        help=f"write the edge of `{chain.text}`: it leads to each of its headers, and leaves each",
+    )
+
+
+def _second_name(alias: tree.Name, chain: tree.Name) -> Diagnostic:
+    return error(
+        "H0384",
+        f"`{chain.text}` is a chain, not a header",
+        (alias.span, "would give it a second name"),
+        (chain.span, "the chain"),
+        help=f"lead the edge to `{chain.text}`; headers have their names in the chain",
+    )
+
+
+def _other_field(field: tree.Name, chain: tree.Chain) -> Diagnostic:
+    return error(
+        "H0385",
+        f"what stands behind the chain is not said by `{field.text}`",
+        (field.span, "any header of the chain may be the last"),
+        (chain.by.span, "what all of them say the next one by"),
+        help=f"test `{chain.by.text}`, or what follows: `next u4 = 4`",
+    )
+
+
+def _unfit_header(name: tree.Name, why: str) -> Diagnostic:
+    return error(
+        "H0386",
+        f"`{name.text}` cannot stand in a chain",
+        (name.span, why),
+        help="lead an edge to it in front of the chain, or behind it",
+    )
+
+
+def _behind_link(span: Span, front: str) -> Diagnostic:
+    return error(
+        "H0386",
+        f"a chain cannot follow the link header `{front}`",
+        (span, "link headers are exchanged when the packet leaves"),
+        help="tags in a row are a stack, as in `-> vlan[2]`",
+    )
