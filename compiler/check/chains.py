@@ -36,7 +36,7 @@ class Chained(Frozen):
 
 
 def without_chains(parser: tree.Parser, found: Diagnostics) -> Chained:
-    """An edge that leads to a chain leads to each of its headers, one that leaves it leaves each."""
+    """An edge that leads to a chain leads to each of its headers; one that leaves it, each."""
     if not parser.chains:
         return Chained(parser)
     chains = {chain.name.text: chain for chain in parser.chains}
@@ -52,7 +52,9 @@ def without_chains(parser: tree.Parser, found: Diagnostics) -> Chained:
             for j, behind in enumerate(chain.members):
                 (edges if i < j else again).append(_within(chain, front, behind))
     further = frozenset(m.node.text for chain in parser.chains for m in chain.members[1:])
-    return Chained(replace(parser, edges=tuple(edges), chains=()), tuple(again), tuple(sound), further)
+    return Chained(
+        replace(parser, edges=tuple(edges), chains=()), tuple(again), tuple(sound), further
+    )
 
 
 def _may_lead(
@@ -109,9 +111,7 @@ def _written(edge: tree.Edge, member: tree.ChainMember) -> tuple[tree.Expr, ...]
     return (*own, *(member.write or (member.alternatives[0].low,)))
 
 
-def _within(
-    chain: tree.Chain, front: tree.ChainMember, behind: tree.ChainMember
-) -> tree.Edge:
+def _within(chain: tree.Chain, front: tree.ChainMember, behind: tree.ChainMember) -> tree.Edge:
     source = tree.Name(front.node.span, front.node.text)
     return tree.Edge(
         behind.span, source, behind.target, behind.alias, (_test(chain, behind),), behind.write, ()
@@ -188,7 +188,9 @@ def check_chain(
         return None
     members = tuple(m.node.text for m in chain.members)
     most, by = chain.most.value, chain.by.text
-    return model.Chain(chain.name.text, by, width or 0, most, members, tuple(fronts), chain.name.span)
+    return model.Chain(
+        chain.name.text, by, width or 0, most, members, tuple(fronts), chain.name.span
+    )
 
 
 def _announcing(
@@ -268,9 +270,7 @@ def _not_always(chain: tree.Chain, member: tree.Name, field: Span) -> Diagnostic
     )
 
 
-def _two_widths(
-    chain: tree.Chain, where: tree.Name, field: model.Field, width: int
-) -> Diagnostic:
+def _two_widths(chain: tree.Chain, where: tree.Name, field: model.Field, width: int) -> Diagnostic:
     return error(
         "H0380",
         f"`{chain.by.text}` has two widths in the chain `{chain.name.text}`",

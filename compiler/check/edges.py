@@ -122,7 +122,7 @@ class _GraphChecker:
 
     def chains(self) -> tuple[model.Chain, ...]:
         for chain in self.chained.chains:
-            taken = {name: "a node" for name in self.headers} | RESERVED
+            taken = dict.fromkeys(self.headers, "a node") | RESERVED
             if chain.name.text in taken:
                 self.found.add(errors.name_taken(chain.name, taken[chain.name.text]))
         made = [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ...lang.contract.world.moment import Moment
 from ..interpret.build_packet import Heading, build
 from ..interpret.header_view import Value
-from ..model import Edge, Field, Node, Packet, Pipeline
+from ..model import Edge, Field, Graph, Node, Packet, Pipeline
 from ..model.checksums import FRAGMENTED
 from .headers import field_value, header_values
 from .world import World
@@ -197,7 +197,7 @@ def _way(
     graph = pipeline.graph
     nodes, edges = [start], list[Edge]()
     before = _in_front(pipeline, role, goal)
-    while leaving := graph.leaving(nodes[-1].name, role):
+    while leaving := _onward(graph, role, nodes):
         towards = [e for e in leaving if e == goal or e.target in before]
         if goal not in edges and towards:
             leaving = tuple(towards)
@@ -208,12 +208,25 @@ def _way(
     return nodes, edges
 
 
+def _onward(graph: Graph, role: str, nodes: Sequence[Node]) -> tuple[Edge, ...]:
+    """Edges that leave the last node; into a chain until it has one header more than its bound."""
+    edges = graph.onward(nodes[-1].name, role)
+    full = {
+        name
+        for chain in graph.chains
+        if sum(node.name in chain.members for node in nodes) > chain.most
+        for name in chain.members
+    }
+    return tuple(e for e in edges if e.target not in full)
+
+
 def _in_front(pipeline: Pipeline, role: str, goal: Edge | None) -> set[str]:
     """Nodes from which a way leads to the edge."""
     found, new = set[str](), {goal.source} if goal else set[str]()
     while new:
         found |= new
-        new = {e.source for n in new for e in pipeline.graph.entering(n, role)} - found
+        edges = (*pipeline.graph.edges, *pipeline.graph.again)
+        new = {e.source for e in edges if e.target in new and role in e.roles} - found
     return found
 
 

@@ -83,6 +83,10 @@ class Context:
 _TYPES: dict[str, Type] = {"epoch": U64, "length": U64, "l4": raw(32)}
 
 
+#: Of a packet with a chain whether it is a fragment, as the headers in front of what is parsed say.
+FRAGMENT_OF_CHAIN = State(announced_name("fragment"), raw(16))  # no chain has this name
+
+
 def announced(chain: Chain) -> State:
     """The place of what says what stands behind a chain."""
     return State(announced_name(chain.name), Int(bytes_of(chain.width) * 8))

@@ -66,7 +66,8 @@ class Coverage:
     def __init__(self, pipeline: Pipeline, reached: Reached) -> None:
         self._pipeline, self._reached = pipeline, reached
         self._points = [p for stage in pipeline.stages for p in _block(stage.body)]
-        self._edges = {key_of(edge): edge for edge in pipeline.graph.edges if edge.roles}
+        edges = (*pipeline.graph.edges, *pipeline.graph.again)
+        self._edges = {key_of(edge): edge for edge in edges if edge.roles}
         self._hooks = _hooks(pipeline)
 
     def summary(self) -> list[str]:

@@ -21,11 +21,11 @@ def local_name(name: str) -> str:
 
 def announced_name(chain: str) -> str:
     """The member of the state that holds what says what stands behind a chain."""
-    return f"behind_{chain}_"
+    return f"chain_{chain}_"
 
 
 def is_local(member: str) -> bool:
-    return member.startswith(("let_", "behind_")) and member.endswith("_")
+    return member.startswith(("let_", "chain_")) and member.endswith("_")
 
 
 def constant_name(*parts: str) -> str:

@@ -177,10 +177,12 @@ class Jump(Statement):
 
 
 class Goto(Jump):
-    """`leaves`: what prepares the jump stays behind the test in front of it."""
+    """`leaves`: what prepares the jump stays behind the test in front of it. `most`: how often the
+    label is come to at most, of a jump that leads back."""
 
     label: str
     leaves: bool = False
+    most: int = 0
     span: Span | None = None
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from ..headers import groups
-from ..headers.context import announced, place_of, pointer_to
-from ..headers.fields import field_value
-from ..headers.fragments import FRAGMENT, begun_within, in_first_fragments
+from ..headers.context import announced, place_of
+from ..headers.fragments import begun_within, in_first_fragments
 from ..headers.frame import DATA, END, LENGTH, let_edges
-from ..ir.expr import Call, Expr, Name, State, Symbol, load, not_, number
+from ..ir.expr import Call, Expr, State
 from ..ir.expr_builders import both, either, low_bits
 from ..ir.names import c_name
 from ..ir.nodes import (
@@ -21,23 +18,31 @@ from ..ir.nodes import (
     Label,
     Next,
     StatementStart,
-    Stop,
 )
 from ..ir.types import BYTES, U32, U64, raw
-from ..model import And, Chain, Condition, Edge, Event, Field, Found, Header, Node, Test
-from ..model.checksums import LAYER4, NETWORK
-from ..model.parse_graph import behind_ports, sometimes_leading, tunnels
+from ..model import And, Edge, Event, Found, Header, Node, Test
 from . import trace
-from .conditions import condition
+from .chains import chain_label, let_walked, lower_chain
 from .context import LoweringContext
+from .header_steps import (
+    AT,
+    EVENT,
+    FRAGMENTED,
+    LIMIT,
+    SIZE,
+    WHOLE,
+    P,
+    ahead_test,
+    begun,
+    bytes_ahead,
+    chains_of,
+    field_test,
+    fragmented,
+    frame_begins,
+    header_holds,
+    read_header,
+)
 from .reads import walk
-from .values import value
-
-#: The header that the parser is at, the byte where it starts, and how many it has; the byte where
-#: what is in front of it ends; whether this is a fragment; what is wrong.
-P, AT, SIZE = Name("p", BYTES), Name("at"), Name("size")
-LIMIT, WHOLE = Name("limit"), Name("length", U64)
-FRAGMENTED, EVENT = Name("fragment", raw(16)), Name("event")
 
 
 def lower_parser(site: LoweringContext, many: bool = False) -> Function:
@@ -52,30 +57,41 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
     w.let(U32, LIMIT.name, WHOLE)
     w.let(U32, SIZE.name)
     w.let(U32, EVENT.name)
-    for chain in _chains(site):
-        w.let(U32, walked(chain).name, 0)
+    for each in chains_of(site):
+        let_walked(w, each)
     parts = in_first_fragments(graph, site.role)
-    w.let(raw(16), FRAGMENTED.name, 0)
+    if fragmented(site) == FRAGMENTED:
+        w.let(raw(16), FRAGMENTED.name, 0)
+    else:
+        w.set(fragmented(site), 0)
     if not site.card:
         w.set(site.state("epoch"), Call("epoch_now", (), U64))
     w.set(site.state("length"), WHOLE)
-    for chain in graph.chains:
-        w.set(announced(chain), 0)
+    for each in graph.chains:
+        w.set(announced(each), 0)
     with w.only(memory=True):
         _forget(site, nodes)
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
+    chained: set[str] = set()  # chains that were written
     for node in nodes:
+        chain = graph.chain(node.name)
         entering = graph.entering(node.name, site.role)
         fronts = [graph.node(e.source) for e in entering]
         if any(n.name in bounded or n.header.extent or n.header.reach for n in fronts):
             bounded.add(node.name)
+        if chain is not None and chain.name not in chained:
+            chained.add(chain.name)
+            lower_chain(site, chain, node.name in bounded, parts)
+        if chain is not None:
+            continue
         with w.at(entering[0].span if entering else node.span):
             if entering:
                 w.put(Blank(), Label(f"node_{c_name(node.name)}"), StatementStart())
-            if (many and len(entering) > 1) or graph.chain(node.name):
+            if many and len(entering) > 1:
                 w.set(AT, Call("forgotten", (State("scratch", BYTES), AT)))
                 w.set(P, DATA + AT)
-            _node(site, node, node.name in bounded, parts)
+            read_header(site, node, node.name in bounded, node.name in parts)
+            _leave(site, node, parts)
     w.put(Label("done"))
     trace.parsed(site)
     _goes_on(site)
@@ -87,16 +103,6 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
         w.body,
         graph.entry(site.role).span,
     )
-
-
-def _chains(site: LoweringContext) -> list[Chain]:
-    """Those that a packet of the role may have."""
-    return [c for c in site.graph.chains if site.reachable & set(c.members)]
-
-
-def walked(chain: Chain) -> Name:
-    """How many headers of a chain the parser came to."""
-    return Name(f"{c_name(chain.name)}_walked")
 
 
 def _goes_on(site: LoweringContext) -> None:
@@ -111,7 +117,7 @@ def _ends(site: LoweringContext, parts: bool, begun: bool) -> None:
     w = site.writer
     if parts:
         w.put(Blank(), Label("partial", unlikely=True))
-        with w.when(FRAGMENTED):
+        with w.when(fragmented(site)):
             w.put(Goto("done", leaves=True))
     w.put(Blank(), Label("malformed"))
     trace.parsed(site)
@@ -119,7 +125,7 @@ def _ends(site: LoweringContext, parts: bool, begun: bool) -> None:
     _stopped(site, "malformed")
     if parts:
         w.put(Blank(), Label("cut", unlikely=True))
-        with w.unless(FRAGMENTED):
+        with w.unless(fragmented(site)):
             w.put(Goto("malformed", leaves=True))
     if parts or begun:
         w.put(Blank(), Label("tiny", unlikely=True))
@@ -150,141 +156,24 @@ def _stopped(site: LoweringContext, event: Event) -> None:
         site.end("drop" if verdict == "drop" else "pass")
 
 
-def _node(site: LoweringContext, node: Node, bounded: bool, parts: frozenset[str]) -> None:
-    """`parts`: nodes that may stand in a first fragment, and so perhaps not whole."""
-    w, header, part = site.writer, node.header, node.name in parts
-    _bound(site, node, number(header.minimum), bounded, part)
-    for accept in header.accept:
-        with w.unless(_holds(site, header, accept)):
-            w.put(Goto("done", leaves=True))
-    _size(site, node, bounded, part)
-    for require in header.require:
-        _damage(site, not_(_holds(site, header, require)), node, "invalid")
-    if header.extent is not None:
-        extent = value(site, header.extent, (P, header)).host()
-        broken = either((extent < SIZE, extent > LIMIT - AT))  # a sum could wrap
-        _damage(site, broken, node, "length", "partial" if part else "malformed")
-        w.set(LIMIT, AT + extent)
-    if header.reach is not None and _reaches(site, node):
-        reach = value(site, header.reach, (P, header)).host()
-        with w.unless(FRAGMENTED):
-            _damage(site, either((reach < SIZE, reach > LIMIT - AT)), node, "length")
-            w.set(LIMIT, AT + reach)
-    _remember(site, node)
-    _leave(site, node, parts)
-
-
-def _reaches(site: LoweringContext, node: Node) -> bool:
-    """Whether it matters where what stands behind the node ends."""
-    behind = site.graph.leaving(node.name, site.role)
-    return node.header.reach is not None and bool(behind)
-
-
-def _holds(site: LoweringContext, header: Header, clause: Condition) -> Expr:
-    """A condition of a header's clause, of the header at P."""
-    found = condition(site, clause, (P, header))
-    return number(found) if isinstance(found, bool) else found
-
-
-def _damage(
-    site: LoweringContext, broken: Expr, node: Node, reason: str, label: str = "malformed"
-) -> None:
-    """`label`: what decides, `cut` and `partial` by whether this stands in a fragment."""
-    with site.writer.when(broken, unlikely=True):
-        site.writer.put(Stop(label, EVENT, site.events("malformed", f"{node.name}: {reason}")))
-
-
-def _bound(site: LoweringContext, node: Node, size: Expr, bounded: bool, part: bool) -> None:
-    beyond = [P + size > END, *([AT + size > LIMIT] if bounded else [])]
-    _damage(site, either(beyond), node, "truncated", "cut" if part else "malformed")
-
-
-def _size(site: LoweringContext, node: Node, bounded: bool, part: bool) -> None:
-    """Set SIZE; check the bounds again where it is more than the minimum."""
-    w, header = site.writer, node.header
-    w.set(SIZE, groups.size(site, header, P))
-    if header.size is not None:
-        _damage(site, groups.parts(site, header, P) > SIZE, node, "length")
-    if header.size is not None or header.groups:
-        _bound(site, node, SIZE, bounded, part)
-
-
-def _remember(site: LoweringContext, node: Node) -> None:
-    w, protocol, graph = site.writer, node.header.protocol, site.graph
-    chain = graph.chain(node.name)
-    with w.when(place_of(node.name).is_(Symbol("ABSENT"))) if chain else nullcontext():
-        trace.node(site, node, AT)  # of a chain the first
-        with w.only(memory=False):
-            w.set(pointer_to(node.name), P)
-        if not site.leads(node.name):
-            w.set(place_of(node.name), AT)
-    if node.name in site.links:
-        perhaps = node.name in sometimes_leading(graph, site.role)
-        with w.when(site.state("link").is_(AT)) if perhaps else nullcontext():
-            w.set(site.state("link"), AT + SIZE)
-    if protocol in FRAGMENT:
-        said = FRAGMENT[protocol](P)
-        (w.set if protocol in NETWORK else w.join)(FRAGMENTED, said)
-    if node.name in tunnels(graph, site.role):
-        w.set(site.state("l4"), 0)
-    if protocol in LAYER4:
-        with w.unless(FRAGMENTED):
-            w.set(site.state("l4"), load(P, 0, 32))
-        if node.name in behind_ports(graph, site.role):
-            with w.otherwise():
-                w.set(site.state("l4"), 0)
-
-
 def _leave(site: LoweringContext, node: Node, parts: frozenset[str]) -> None:
     w, header = site.writer, node.header
-    # Where a packet may go on without a chain, or leave it, that is asked first.
-    onward = site.graph.onward(node.name, site.role)
-    edges = sorted(onward, key=lambda e: site.graph.chain(e.target) is not None)
-    _announce(site, node)
+    edges = site.graph.leaving(node.name, site.role)
     if header.payload and edges:
-        with w.unless(_holds(site, header, And(header.payload))):
-            _begun(site, node)
+        with w.unless(header_holds(site, header, And(header.payload))):
+            begun(site, node)
             w.put(Goto("done", leaves=True))
     tests = [t for e in edges for t in e.tests]
     bases: Bases = {None: P}
     for group in dict.fromkeys(header.field(t.field).group for t in tests if not t.ahead):
         if group is not None:
             bases[group] = groups.group_pointer(site, header, group, P, END)
-    for count in sorted({_bytes_ahead(t) for t in tests if t.ahead}):
+    for count in sorted({bytes_ahead(t) for t in tests if t.ahead}):
         bases[count] = _behind(site, header, count)
-    for edge in edges:
+    # What stands in front of a chain is asked for first: few packets have one.
+    for edge in sorted(edges, key=lambda e: site.graph.chain(e.target) is not None):
         _edge(site, edge, header, bases, parts)
     w.put(Goto("done", leaves=True))
-
-
-def _announce(site: LoweringContext, node: Node) -> None:
-    """Keep what the header says of what stands behind it, or behind a chain."""
-    w, header = site.writer, node.header
-    for chain in site.graph.chains:
-        if node.name not in (*chain.fronts, *chain.members):
-            continue
-        field = header.field(chain.by)
-        if field.group is None:
-            w.set(announced(chain), field_value(P, field).host())
-        else:
-            base = groups.group_pointer(site, header, field.group, P, END)
-            with w.when(base):
-                w.set(announced(chain), field_value(base, field).host())
-
-
-def _begun(site: LoweringContext, node: Node) -> None:
-    """Of a later fragment: whether it begins within the header that the node leads to."""
-    graph, header = site.graph, node.header
-    for edge in begun_within(graph, node, site.role):
-        offset = field_value(P, header.field("fragment_offset")).host()
-        tests = [_test(test, header, {None: P}) for test in edge.tests]
-        inside = offset * 8 < graph.node(edge.target).header.minimum
-        with site.writer.when(both([*tests, inside])):
-            site.writer.put(Goto("tiny", leaves=True))
-
-
-def _bytes_ahead(test: Test) -> int:
-    return (test.ahead + 7) // 8
 
 
 def _behind(site: LoweringContext, header: Header, count: int) -> Expr:
@@ -321,15 +210,10 @@ def _edge(
         target = site.graph.node(edge.target)
         tests = [_test(t, header, bases) for t in edge.tests]
         chain = site.graph.chain(target.name)
-        if chain is not None and edge.source in chain.members:
-            tests.append(walked(chain) < chain.most)
         with w.when(both(tests)) if tests else w.block():
-            if target.header.link and not header.link:
-                label = "partial" if target.name in parts else "malformed"
-                _damage(site, LIMIT.is_not(WHOLE), target, "length", label)
-            if chain is not None:
-                w.add(walked(chain), 1)
-            label, bounded = f"node_{c_name(target.name)}", _bounded(header)
+            frame_begins(site, target, header, parts)
+            label = chain_label(chain) if chain else f"node_{c_name(target.name)}"
+            bounded = _bounded(header)
             if bounded is None:
                 w.put(Next(label, P, AT, SIZE))
             else:
@@ -342,15 +226,10 @@ def _test(test: Test, header: Header, bases: Bases) -> Expr:
     """`bases`: pointers to the fixed part, to groups and to so many bytes behind the header: null
     where these are absent."""
     if test.ahead:
-        base, found = bases[_bytes_ahead(test)], Field(test.field, 0, test.ahead, "uint")
+        base = bases[bytes_ahead(test)]
+        fits = ahead_test(test, base)
     else:
         found = header.field(test.field)
         base = bases[found.group]
-    read = field_value(base, found).host()
-    if test.mask is not None:
-        read = read & test.mask
-    fits = either(
-        read.is_(low) if low == high else both((read >= low, read <= high))
-        for low, high in test.ranges
-    )
+        fits = field_test(test, found, base)
     return fits if base == P else both((base, fits))

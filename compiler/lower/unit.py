@@ -133,9 +133,10 @@ def _role(
             trace.stage(site)
         outline = lower_block(site, stage.body)
         lowered.append((stage, site))
-    out = [Function(h.name, "", role, h.body, pipeline.span) for h in start.helpers.values()]
     many = target != "nfp" and count_ways(pipeline.graph, role) > MANY_WAYS
-    out.append(lower_parser(start, many))
+    parser = lower_parser(start, many)
+    out = [Function(h.name, "", role, h.body, pipeline.span) for h in start.helpers.values()]
+    out.append(parser)
     for stage, site in lowered:
         name = names.free(f"stage_{role}_{stage.name}")
         out.append(Function(name, stage.name, role, site.writer.body, stage.span))

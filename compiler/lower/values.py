@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...lang.contract.base.lists import bytes_of
-from ..headers.context import announced
 from ..headers.clauses import arithmetic, clause
+from ..headers.context import announced
 from ..headers.fields import SIZES, field_value
 from ..headers.groups import group_pointer, packet_end
 from ..ir.expr import CTX, ZERO, Call, Cast, Member, NotNull, Number, State, as_bytes, load, number

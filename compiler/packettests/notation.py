@@ -222,7 +222,7 @@ class Notation:
         headers = {n.name: n.header for n in self._graph.nodes}
         fitting = [
             e
-            for e in self._graph.edges
+            for e in (*self._graph.edges, *self._graph.again)
             if e.writes is not None
             and headers[e.source].name == this.name
             and headers[e.target].name == next_.name

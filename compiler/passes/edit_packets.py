@@ -69,7 +69,7 @@ def _role(unit: Unit, start: EditContext) -> list[Function]:
     for f in unit.functions:
         if f.role != start.role:
             continue
-        if f.stage == "parser":
+        if any(isinstance(s, n.Label) for s in f.body):  # it parses, and edits nothing
             made.append(f)
             continue
         writer = Builder(span=f.span, named=_most_named(f.body))

@@ -35,8 +35,29 @@ _WORDS = {text: number for text, number in _TYPES.items() if text[0].isalpha()}
 _TEXTS = {number: text for text, number in {**_TYPES, **_KINDS}.items()}
 
 # Rules that are a list of things in braces, and the things: where reading can go on.
-_LISTS = {"file", "header", "member", "fieldRest", "pipeline", "graph", "rule_", "block", "matchOn", "chain"}
-_ITEMS = {"importLine", "header", "member", "field", "pipeline", "declaration", "edge", "clause",  "chainMember"}
+_LISTS = {
+    "file",
+    "header",
+    "member",
+    "fieldRest",
+    "pipeline",
+    "graph",
+    "rule_",
+    "block",
+    "matchOn",
+    "chain",
+}
+_ITEMS = {
+    "importLine",
+    "header",
+    "member",
+    "field",
+    "pipeline",
+    "declaration",
+    "edge",
+    "clause",
+    "chainMember",
+}
 _ITEMS |= {"statement", "arm", "file"}
 _LIST_RULES = frozenset(map(HelioParser.ruleNames.index, _LISTS))
 _ITEM_RULES = frozenset(map(HelioParser.ruleNames.index, _ITEMS))

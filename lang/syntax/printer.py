@@ -191,7 +191,8 @@ class _Printer(Statements):
 
     def parser(self, node: tree.Parser) -> None:
         self.write("parser {", node.span.start + len("parser"))
-        written = sorted((*node.edges, *node.chains), key=lambda each: each.span.start)
+        written: list[tree.Edge | tree.Chain] = [*node.edges, *node.chains]
+        written.sort(key=lambda each: each.span.start)
         if not written and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return

@@ -15,8 +15,8 @@ class Test(Node):
 
 
 class ChainMember(Node):
-    """`ipv6_fragment as part when 44`: a header of a chain, and the values that announce it. `write`:
-    the one that a push writes, where there are several."""
+    """`ipv6_fragment as part when 44`: a header of a chain, and the values that announce it.
+    `write`: the one that a push writes, where there are several."""
 
     target: Name
     alias: Name | None

@@ -32,7 +32,7 @@ from helioc.compiler.ir.expr import Binary, Cast, Expr, Number
 from helioc.compiler.ir.expr_builders import swap
 from helioc.compiler.ir.types import U16, raw
 from helioc.compiler.ir.values import Value
-from helioc.compiler.lower import lookup, parser
+from helioc.compiler.lower import header_steps, lookup
 from helioc.compiler.lower.context import LoweringContext
 from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Field, Node
@@ -196,13 +196,13 @@ def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
 
 def missing_bound(patch: pytest.MonkeyPatch) -> None:
     """An IPv4 header's total length is believed."""
-    damage = parser._damage
+    damage = header_steps.damage
 
     def trusting(site: LoweringContext, broken: Expr, node: Node, reason: str, *label: str) -> None:
         if reason != "length":
             damage(site, broken, node, reason, *label)
 
-    patch.setattr(parser, "_damage", trusting)
+    patch.setattr(header_steps, "damage", trusting)
 
 
 def swapped_bytes(patch: pytest.MonkeyPatch) -> None:
