@@ -104,11 +104,20 @@ def _leading(edge: tree.Edge, chains: Mapping[str, tree.Chain]) -> Iterator[tree
 
 def _written(edge: tree.Edge, member: tree.ChainMember) -> tuple[tree.Expr, ...]:
     """Values for each test, where the edge or the member says one; () where none does, or a test
-    has several."""
-    if not edge.write and not member.write:
+    has several and says none."""
+    tested = [t.alternatives for t in edge.guard if t.ahead is None]
+    own = list(edge.write) or [x for each in tested for x in _only(each)]
+    last = member.write or _only(member.alternatives)
+    if not (edge.write or member.write) or not last or (not edge.write and len(own) < len(tested)):
         return ()
-    own = edge.write or tuple(t.alternatives[0].low for t in edge.guard if t.ahead is None)
-    return (*own, *(member.write or (member.alternatives[0].low,)))
+    return (*own, *last)
+
+
+def _only(alternatives: tuple[tree.Range, ...]) -> tuple[tree.Expr, ...]:
+    """The value that a test asks for, if that is one."""
+    first = alternatives[0]
+    several = len(alternatives) > 1 or first.high is not None or first.mask is not None
+    return () if several else (first.low,)
 
 
 def _within(chain: tree.Chain, front: tree.ChainMember, behind: tree.ChainMember) -> tree.Edge:
@@ -168,7 +177,7 @@ def check_chain(
         field = _announcing(chain, headers[member.node.text], member.target.span, found)
         if field is None:
             return None
-        if field.group is not None:
+        if headers[member.node.text].header.optional(field):
             found.add(_not_always(chain, member.target, field.span))
         if width is not None and field.width != width:
             found.add(_two_widths(chain, member.target, field, width))
