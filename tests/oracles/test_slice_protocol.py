@@ -1,9 +1,9 @@
 """The protocol by which the SRv6 edge finds a slice, in chains of extension headers that scapy
-builds: all of up to three, in front of UDP and of nothing."""
+builds: all of up to three, and some that are longer, in front of UDP and of nothing."""
 
 from __future__ import annotations
 
-import re
+import random
 from collections import Counter
 from itertools import chain, product
 from pathlib import Path
@@ -35,7 +35,7 @@ HEADERS: dict[str, tuple[int, Packet]] = {
     "d": (60, IPv6ExtHdrDestOpt(len=0)),
     "f": (44, IPv6ExtHdrFragment(id=7)),
     "r": (43, IPv6ExtHdrRouting(addresses=["fd00:3::9"])),
-    "a": (51, AH(spi=7, icv=bytes(12))),
+    "a": (51, AH(payloadlen=4, spi=7, icv=bytes(12))),
     "m": (135, Raw(bytes(8))),  # Mobility, HIP and Shim6 begin as destination options do
     "i": (139, Raw(bytes(8))),
     "s": (140, Raw(bytes(8))),
@@ -44,6 +44,9 @@ CHAINS = [
     "".join(letters)
     for letters in chain.from_iterable(product(HEADERS, repeat=n) for n in range(4))
 ]
+WALKED, MOST = "hdfra", 8
+CHANCE = random.Random(8200)
+CHAINS += ["".join(CHANCE.choices(WALKED, k=n)) for n in (4, 5, 6, 7, 8, 9, 10) for _ in range(60)]
 
 
 def frame(letters: str, upper: int) -> bytes:
@@ -57,7 +60,7 @@ def frame(letters: str, upper: int) -> bytes:
 
 
 def walked(letters: str) -> bool:
-    return re.fullmatch("h?d?(fd?)?", letters) is not None
+    return set(letters) <= set(WALKED) and len(letters) <= MOST
 
 
 def protocol(letters: str, upper: int) -> int | None:
