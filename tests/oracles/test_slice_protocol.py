@@ -45,6 +45,7 @@ CHAINS = [
     for letters in chain.from_iterable(product(HEADERS, repeat=n) for n in range(4))
 ]
 WALKED, MOST = "hdfra", 8
+MESSAGES = "mis"
 CHANCE = random.Random(8200)
 CHAINS += ["".join(CHANCE.choices(WALKED, k=n)) for n in (4, 5, 6, 7, 8, 9, 10) for _ in range(60)]
 
@@ -67,7 +68,8 @@ def protocol(letters: str, upper: int) -> int | None:
     """What a SLICE may go by; None where its receiver goes by something behind it."""
     if walked(letters):
         return upper
-    return HEADERS[letters[-1]][0] if walked(letters[:-1]) and upper == 59 else None
+    message = letters[-1] in MESSAGES and walked(letters[:-1])
+    return HEADERS[letters[-1]][0] if message and upper == 59 else None
 
 
 def test_no_packet_meets_a_slice_by_what_its_receiver_does_not_go_by() -> None:
