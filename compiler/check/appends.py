@@ -9,6 +9,7 @@ from ..model.checksums import is_checksum, nearest_network
 from ..model.parse_graph import writable
 from . import errors
 from .assigns import decides_reading
+from .chained_edits import not_of_a_chain
 from .changes import Changed
 from .flow import Change, Scope, State, World
 from .packets import PacketNames
@@ -29,6 +30,8 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
     behind, *path = found
     if not StageNames(program, state, scope).present(behind.name, statement.behind.span):
         program.unsure = True
+        return Changed(None, state)
+    if not not_of_a_chain(program, statement.behind, behind, "an append behind"):
         return Changed(None, state)
     link = next((e for e, n in zip(statement.path, path, strict=True) if n.header.link), None)
     if link is not None:

@@ -88,6 +88,9 @@ def _why_not(program: Program, node: model.Node, field: model.Field, state: Stat
     if isinstance(field.default, model.Derived):
         return f"derived: `{field.default.what}(…)`"
     graph = program.checked.graph
+    chain = graph.chain(node.name)
+    if chain is not None and _overlap(field, header.field(chain.by)):
+        return "it says what follows in the chain"
     tested = {t.field for e in graph.leaving(node.name) for t in e.tests if not t.ahead}
     if any(_overlap(field, header.field(name)) for name in tested):
         at = program.position(node.name)

@@ -26,12 +26,13 @@ WIDEST = 32  # bits of what announces the next header
 
 class Chained(Frozen):
     """`parser`: without chains; `again`: the edges that lead back within one; `chains`: those that
-    can be checked further. `further`: members but for the first of each chain. What is wrong with
-    an edge that leaves the chain is said of the first."""
+    can be checked further. `members`: the nodes of all; `further`: but for the first of each chain.
+    What is wrong with an edge that leaves the chain is said of the first."""
 
     parser: tree.Parser
     again: tuple[tree.Edge, ...] = ()
     chains: tuple[tree.Chain, ...] = ()
+    members: frozenset[str] = frozenset()
     further: frozenset[str] = frozenset()
 
 
@@ -52,9 +53,8 @@ def without_chains(parser: tree.Parser, found: Diagnostics) -> Chained:
             for j, behind in enumerate(chain.members):
                 (edges if i < j else again).append(_within(chain, front, behind))
     further = frozenset(m.node.text for chain in parser.chains for m in chain.members[1:])
-    return Chained(
-        replace(parser, edges=tuple(edges), chains=()), tuple(again), tuple(sound), further
-    )
+    plain = replace(parser, edges=tuple(edges), chains=())
+    return Chained(plain, tuple(again), tuple(sound), frozenset(members), further)
 
 
 def _may_lead(
@@ -70,7 +70,10 @@ def _may_lead(
         if name.text in members:
             found.add(_one_of_a_chain(name, members[name.text].name))
             return False
-    if led is not None and edge.alias is not None:
+    tested = [t.field for t in edge.guard if led and t.field.text == led.by.text]
+    if led is not None and tested:
+        found.add(_tested_by_chain(tested[0], led))
+    elif led is not None and edge.alias is not None:
         found.add(_second_name(edge.alias, led.name))
     elif led is not None and edge.depth is not None:
         found.add(_two_bounds(edge.depth.span, led))
@@ -172,7 +175,9 @@ def check_chain(
     before = len(found.errors)
     if any(n not in headers for n in (*fronts, *(m.node.text for m in chain.members))):
         return None
-    width: int | None = None
+    front = next((headers[f].header for f in fronts), None)
+    said = (f.width for f in front.fields if f.name == chain.by.text) if front else ()
+    width = next(iter(said), None)
     for member in chain.members:
         field = _announcing(chain, headers[member.node.text], member.target.span, found)
         if field is None:
@@ -347,6 +352,16 @@ def _not_left(name: tree.Name, by: str) -> Diagnostic:
         f"no edge leaves the chain `{name.text}`",
         (name.span, "nothing is parsed behind it"),
         help=f"say what may stand behind its last header: `{name.text} -> udp when {by} = 17`",
+    )
+
+
+def _tested_by_chain(field: tree.Name, chain: tree.Chain) -> Diagnostic:
+    return error(
+        "H0384",
+        f"`{field.text}` says which header of the chain `{chain.name.text}` follows",
+        (field.span, "is tested by the chain"),
+        (chain.by.span, "the chain goes by it"),
+        help="leave the test out: the chain says what announces each of its headers",
     )
 
 

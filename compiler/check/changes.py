@@ -9,6 +9,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import writable
 from . import errors
+from .chained_edits import not_of_a_chain
 from .flow import Change, Debt, Scope, State, World
 from .packets import PacketNames
 from .read_behind import read_behind
@@ -33,7 +34,9 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
     if not StageNames(program, state, scope).present(node.name, statement.node.span):
         program.unsure = True
         return Changed(None, state)
-    if not _can_be_popped(program, node, state, statement):
+    if not not_of_a_chain(program, statement.node, node, "popping to") or not _can_be_popped(
+        program, node, state, statement
+    ):
         return Changed(None, state)
     links = {_link_in_front(program, node, w) for w in state} - {""}
     for link in sorted(links):  # once each: they are few, and classes of packets many

@@ -68,9 +68,16 @@ class _GraphChecker:
         self.name_nodes()
         self.check_names()
         chains = self.chains()
-        written = [e for e in self.parser.edges if e not in self.starts]
+        unsure = self.chained.members - {m for chain in chains for m in chain.members}
+        written = [
+            e
+            for e in self.parser.edges
+            if e not in self.starts
+            and not unsure & {e.source.text, (e.alias or e.target).text}
+        ]
         edges = [e for e in map(self.edge, written) if e is not None]
-        again = [e for e in map(self.edge, self.chained.again) if e is not None]
+        back = [e for e in self.chained.again if e.source.text not in unsure]
+        again = [e for e in map(self.edge, back) if e is not None]
         places = Entries(self.starts, self.parser, self.found)
         entries = places.by_role(self.headers, self.roles, self.edge_roles)
         before = len(self.found.errors)

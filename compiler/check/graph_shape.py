@@ -27,6 +27,7 @@ def check_overlaps(
     """Of two edges that leave a node on one role, at most one may match. `further`: nodes of which
     what is said of the first of their chain is not said again."""
     guards_of = {id(e): t for e, t in ((e, _guard_span(parser, e)) for e in edges)}
+    edges = sorted(edges, key=lambda e: e.span.start)  # those of chains are found last
     for i, second in enumerate(edges):
         for first in edges[:i]:
             if first.source != second.source or not first.roles & second.roles:

@@ -9,6 +9,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
 from ...lang.text.source import Span
 from .. import model
+from . import errors
 from .edges import CheckedGraph
 from .elements import Elements
 from .packets import PacketNames
@@ -67,6 +68,9 @@ class Matches:
             self.differs(clause, element, "a value", "a value")
             return None
         expr = value.expr
+        if isinstance(expr, model.Announced):
+            self.found.add(_no_operand(clause.operand.span, clause, expr))
+            return None
         assert isinstance(expr, model.Packet | model.Layer4)
         field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
         if (element.kind, element.width) != (field_kind, expr.width):
@@ -135,4 +139,15 @@ def _match_kind_of(kind: tree.Name, type_: str, where: Span, allowed: Sequence[s
         (kind.span, "cannot match this way"),
         (where, f"declared as {type_}"),
         help=f"use {' or '.join(allowed)}",
+    )
+
+
+def _no_operand(span: Span, clause: tree.Match, said: model.Announced) -> Diagnostic:
+    value = f"{said.chain}.{said.by}"
+    return errors.wrong_kind(
+        span,
+        "what stands behind a chain",
+        "a field of a header",
+        help=f"write `given`, and say it where the rule is looked up: "
+        f"`find KIND({clause.element.text} = {value})`",
     )

@@ -10,6 +10,7 @@ from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from . import errors
+from .chained_edits import not_of_a_chain
 from .flow import Scope, State, World
 from .link_pops import announces_alike, opened
 from .packets import PacketNames
@@ -93,6 +94,8 @@ def _before(
     if statement.before is not None:
         node = PacketNames(program.checked, program.found).node(statement.before)
         if node is None:
+            return None
+        if not not_of_a_chain(program, statement.before, node, "a push in front of"):
             return None
         names = StageNames(program, state, scope)
         present = names.present(node.name, statement.before.span, pushed=True)

@@ -11,6 +11,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import selector_fields, writable
 from . import errors
+from .chained_edits import within_bound
 from .changes import Changed, announced, appended_before
 from .contents import Contents
 from .flow import Change, Scope, State, World, roles_of
@@ -113,6 +114,8 @@ def _next_fields(program: Program, front: model.Node) -> dict[str, model.Expr]:
 def can_be_pushed(
     program: Program, said: Sequence[tree.PushElement], path: list[model.Node], state: State
 ) -> bool:
+    if not within_bound(program, said, path):
+        return False
     for i, (element, node) in enumerate(zip(said, path, strict=True)):
         bit = program.bit(node.name)
         having = [w for w in state if w.present & bit]

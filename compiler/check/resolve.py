@@ -35,6 +35,7 @@ HOMES = {
     "ipv6_destination": "std.ipv6",
     "ipv6_routing": "std.ipv6",
     "ipv6_fragment": "std.ipv6",
+    "ipv6_authentication": "std.ipv6",
     "srh": "std.srv6",
     "gre": "std.gre",
     "vxlan": "std.vxlan",

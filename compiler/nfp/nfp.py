@@ -54,6 +54,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
     """All that the card cannot do, in the order of the file."""
     laid_out = offloaded(tables(pipeline, reads(pipeline)))
     found = [
+        *(not_on_a_card(c.span, "walking a chain of headers") for c in pipeline.graph.chains),
         *_statements(pipeline),
         *_edits(pipeline),
         *_kinds(pipeline),
