@@ -11,7 +11,7 @@ from ..compiler.check.state_statements import updates
 from ..compiler.ir.unit import Unit
 from ..compiler.lower.events import MALFORMED, events_of
 from ..compiler.model import guards
-from ..compiler.model.parse_graph import to_dot
+from ..compiler.model.parse_graph import announcing, edges_shown, to_dot
 from ..compiler.model.show import expression
 
 
@@ -99,11 +99,16 @@ def _graph(p: m.Pipeline) -> Iterator[Piece]:
             e.source,
             e.target,
             " and ".join(f"{_tested(t)} = {guards.shown(t)}" for t in e.tests) or "always",
-            ", ".join(r for r in p.roles if r in e.roles) or "push",
+            ", ".join(r for r in p.roles if r in e.edge.roles) or "push",
         )
-        for e in p.graph.edges
+        for e in edges_shown(p.graph)
     ]
     yield Grid(("from", "to", "when", "on"), tuple(rows))
+    for chain in p.graph.chains:
+        said = f"up to {chain.most} headers in any order, by `{chain.by}`"
+        yield Paragraph(f"Chain `{chain.name}`: {said}.")
+        tests = announcing(p.graph, chain)
+        yield Grid((chain.name, chain.by), tuple((n, guards.shown(t)) for n, t in tests.items()))
 
 
 def _tested(test: m.Test) -> str:

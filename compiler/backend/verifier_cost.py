@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..ir.expr import Expr, NotNull, State, Unary
-from ..ir.nodes import AssumeNot, Block, Body, If, Next, Statement, Stop
+from ..ir.nodes import AssumeNot, Block, Body, Goto, If, Label, Next, Statement, Stop
 from ..ir.types import BYTES
 from ..ir.unit import Program, Unit
-from ..ir.walk import own_expressions
+from ..ir.walk import own_expressions, statements
 from .kernel_limits import MOST_FOLLOWED, looked_up
 
 #: Instructions that the verifier followed for one step, at most, in programs of some length: on
@@ -39,6 +39,19 @@ def estimated(unit: Unit, program: Program) -> int:
 
 def followed(body: Body) -> int:
     """Steps of a stage, each as often as there are ways to it by which other pointers are null."""
+    return _followed(body) + sum((most - 1) * _followed(again) for again, most in _loops(body))
+
+
+def _loops(body: Body) -> Iterator[tuple[Body, int]]:
+    """What a jump that leads back comes to again, and how often at most."""
+    labels = {s.name: i for i, s in enumerate(body) if isinstance(s, Label)}
+    for i, s in enumerate(body):
+        for jump in statements((s,)):
+            if isinstance(jump, Goto) and jump.most:
+                yield body[labels[jump.label] : i + 1], jump.most
+
+
+def _followed(body: Body) -> int:
     total = 0
     kept: dict[str, int] = {}  # pointers, by the depth of the block that made them
     sure: dict[str, int] = {}  # those that are not null there, likewise

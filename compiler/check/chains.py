@@ -175,9 +175,8 @@ def check_chain(
     before = len(found.errors)
     if any(n not in headers for n in (*fronts, *(m.node.text for m in chain.members))):
         return None
-    front = next((headers[f].header for f in fronts), None)
-    said = (f.width for f in front.fields if f.name == chain.by.text) if front else ()
-    width = next(iter(said), None)
+    said = (f for name in fronts for f in headers[name].header.fields if f.name == chain.by.text)
+    width = next((f.width for f in said), None)
     for member in chain.members:
         field = _announcing(chain, headers[member.node.text], member.target.span, found)
         if field is None:

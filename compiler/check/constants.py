@@ -155,7 +155,9 @@ def _names(node: object) -> Iterator[tuple[tree.Name, bool]]:
     match node:
         case tree.Edge():
             yield node.alias or node.target, True
-        case tree.Rule() | tree.State():
+        case tree.ChainMember():
+            yield node.node, True
+        case tree.Rule() | tree.State() | tree.Chain():
             yield node.name, True
         case tree.Let():
             yield node.name, False
@@ -191,7 +193,7 @@ class _Putting:
             case tree.Arm():  # a name may be a symbol: what is matched on says it
                 values = self.ranges(node.patterns)
                 return replace(self._inside(node, ("patterns",)), values=values)
-            case tree.Test() | tree.In():
+            case tree.Test() | tree.ChainMember() | tree.In():
                 return self._of_ranges(node)
             case tuple():
                 return tuple(map(self.put, node))  # type: ignore[return-value]
@@ -218,9 +220,10 @@ class _Putting:
         return replace(node, **changed) if changed else node  # type: ignore[type-var]
 
     def _of_ranges(self, node: N) -> N:
-        name = "alternatives" if isinstance(node, tree.Test) else "members"
+        guard = isinstance(node, tree.Test | tree.ChainMember)
+        name = "alternatives" if guard else "members"
         made = self._inside(node, without=(name,))
-        ranges = self.ranges(getattr(node, name), known_only=isinstance(node, tree.Test))
+        ranges = self.ranges(getattr(node, name), known_only=guard)
         return replace(made, **{name: ranges})  # type: ignore[type-var]
 
     def ranges(

@@ -72,8 +72,7 @@ class _GraphChecker:
         written = [
             e
             for e in self.parser.edges
-            if e not in self.starts
-            and not unsure & {e.source.text, (e.alias or e.target).text}
+            if e not in self.starts and not unsure & {e.source.text, (e.alias or e.target).text}
         ]
         edges = [e for e in map(self.edge, written) if e is not None]
         back = [e for e in self.chained.again if e.source.text not in unsure]

@@ -15,13 +15,8 @@ def unused_imports(
     pipeline: tree.Pipeline, known: dict[str, Known], program: tree.Program, found: Diagnostics
 ) -> None:
     """Files of which no header is a node; said where nothing else is wrong."""
-    named = {
-        n.text
-        for p in pipeline.declarations
-        if isinstance(p, tree.Parser)
-        for e in p.edges
-        for n in (e.source, e.target)
-    }
+    parsers = (p for p in pipeline.declarations if isinstance(p, tree.Parser))
+    named = {name for parser in parsers for name in _in_graph(parser)}
     used = {id(known[n].imported) for n in named if n in known}
     declaring = {id(k.imported) for k in known.values() if not k.constants}
     for imported in program.imports:
@@ -39,7 +34,7 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
     for each in pipeline.declarations:
         match each:
             case tree.Parser():
-                nodes |= {name.text for e in each.edges for name in (e.source, e.target)}
+                nodes |= _in_graph(each)
             case tree.Stage() | tree.Action():
                 asked |= names_in(each.body)
             case tree.Rule():
@@ -63,6 +58,12 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
             case tree.Event() if each.name.text not in asked:
                 help = f"emit it in a stage: `emit {each.name.text} {{ … }}`"
                 found.add(_never_used(each.name, "the event", help))
+
+
+def _in_graph(parser: tree.Parser) -> set[str]:
+    """Nodes and headers that a parse graph names."""
+    ends = {name.text for e in parser.edges for name in (e.source, e.target)}
+    return ends | {m.target.text for chain in parser.chains for m in chain.members}
 
 
 def unused(

@@ -163,11 +163,15 @@ class _Walk:
     def nodes(self, parser: tree.Parser) -> None:
         """A node is declared where an edge names it, else where the first leads to it, or starts at
         it."""
+        for chain in parser.chains:
+            self.chain(chain)
         for edge in parser.edges:
             if edge.alias:
                 self.node(edge.alias, self.use(edge.target, self.headers), edge)
         for edge in parser.edges:
-            if not edge.alias:
+            if edge.target.text in self.index.known and not edge.alias:
+                self.use(edge.target, self.index.known)
+            elif not edge.alias:
                 self.node(edge.target, self.headers.get(base(edge.target).text), edge)
         for edge in parser.edges:
             if edge.source.text not in self.index.known:
@@ -175,7 +179,25 @@ class _Walk:
             else:
                 self.use(edge.source, self.index.known)
 
-    def node(self, name: tree.Name, header: Symbol | None, edge: tree.Edge) -> None:
+    def chain(self, chain: tree.Chain) -> None:
+        """Its headers are nodes; behind its name stands the field that it goes by."""
+        fields: Scope = {}
+        for member in chain.members:
+            if member.alias:
+                header = self.use(member.target, self.headers)
+                self.node(member.alias, header, member)
+            else:
+                self.node(member.target, self.headers.get(member.target.text), member)
+            header = self.headers.get(member.target.text)
+            fields = fields or (header.members if header else {})
+        by = {chain.by.text: fields[chain.by.text]} if chain.by.text in fields else {}
+        self.use(chain.by, by)
+        made = Symbol("node", chain.name.text, chain.name.span, declaration(chain), "", by)
+        self.declare(made, self.index.known)
+
+    def node(
+        self, name: tree.Name, header: Symbol | None, edge: tree.Edge | tree.ChainMember
+    ) -> None:
         known = self.index.known
         if name.text in known:
             self.use(name, known)
@@ -191,6 +213,11 @@ class _Walk:
             case tree.Parser():
                 for edge in each.edges:
                     self.edge(edge)
+                for chain in each.chains:
+                    for member in chain.members:
+                        self.ranges(member.alternatives, known)
+                        for value in member.write:
+                            self.expression(value, known)
             case tree.InformationElement():
                 for name in each.types:
                     self.use(name, known)

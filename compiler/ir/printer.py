@@ -116,8 +116,8 @@ def _simple(s: n.Statement) -> str:
             return f"next {label} behind {print_expr(size)} bytes"
         case n.Stop(label, _, event):
             return f"stop {label} {print_expr(event)}"
-        case n.Goto(label):
-            return f"goto {label}"
+        case n.Goto(label, _, most):
+            return f"goto {label}" + (f", to come there {most} times at most" if most else "")
         case n.MakePointer(pointer):
             return f"make pointer {print_expr(pointer)}"
         case n.KnownNotNull(places):

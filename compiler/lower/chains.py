@@ -18,6 +18,7 @@ from ..ir.names import c_name
 from ..ir.nodes import Blank, Goto, Label, StatementStart
 from ..ir.types import BYTES, U32
 from ..model import And, Chain, Edge, Test
+from ..model.parse_graph import announcing
 from . import trace
 from .context import LoweringContext
 from .header_steps import (
@@ -77,7 +78,7 @@ def lower_chain(site: LoweringContext, chain: Chain, bounded: bool, parts: froze
         said = announced(chain)
         leaving = graph.leaving(chain.members[0], site.role)
         _leave(site, chain, [e for e in leaving if e.target not in chain.members], parts)
-        again = either(value_test(test, said) for test in _tests(site, chain))
+        again = either(value_test(test, said) for test in announcing(graph, chain).values())
         with w.when(both((again, _walked(chain) < chain.most))):
             w.add(_walked(chain), 1)
             w.put(Goto(chain_label(chain), most=chain.most))
@@ -126,14 +127,6 @@ def _test(chain: Chain, test: Test, aheads: dict[int, Expr]) -> Expr:
     return both((ahead, ahead_test(test, ahead)))
 
 
-def _tests(site: LoweringContext, chain: Chain) -> list[Test]:
-    """By what each header of a chain is announced, in their order."""
-    graph = site.graph
-    first = graph.node(chain.members[0])
-    onward = {e.target: e.tests[0] for e in graph.onward(first.name, site.role)}
-    return [onward[name] for name in chain.members]
-
-
 # ---- the function ---------------------------------------------------------------------------
 
 
@@ -146,7 +139,7 @@ def _one_header(site: LoweringContext, chain: Chain, bounded: bool) -> None:
     w.let(BYTES, P.name, DATA + AT)
     w.let(U32, SIZE.name)
     w.let(U32, EVENT.name)
-    *others, last = zip(chain.members, _tests(site, chain), strict=True)
+    *others, last = announcing(graph, chain).items()
     for name, test in others:
         with w.when(value_test(test, announced(chain))):
             w.put(Goto(f"node_{c_name(name)}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...lang.text.frozen import Frozen
 from .. import model
 from . import guards
 from .checksums import LAYER4, NETWORK
@@ -212,12 +213,17 @@ def to_dot(pipeline: model.Pipeline) -> str:
 
 def _parser_dot(pipeline: model.Pipeline) -> list[str]:
     lines = ["  subgraph cluster_parser {", '    label="parser"; color=gray;']
-    for node in pipeline.graph.nodes:
+    graph = pipeline.graph
+    for node in graph.nodes:
+        if graph.chain(node.name) is not None:
+            continue
         header = "" if node.name == node.header.name else f"\\n{node.header.name}"
         style = ', style="rounded,filled", fillcolor="#eeeeee"' if node.header.link else ""
         lines.append(f'    "{node.name}" [label="{node.name}{header}"{style}];')
-    for edge in pipeline.graph.edges:
-        tests = [f"{t.field} = {guards.shown(t)}" for t in edge.tests]
+    for chain in graph.chains:
+        lines += _chain_dot(graph, chain)
+    for shown in edges_shown(graph):
+        edge, tests = shown.edge, [f"{t.field} = {guards.shown(t)}" for t in shown.tests]
         roles = [r for r in pipeline.roles if r in edge.roles]
         colour = "black"
         if not roles:
@@ -226,8 +232,55 @@ def _parser_dot(pipeline: model.Pipeline) -> list[str]:
             tests.append("on " + ", ".join(roles))
             colour = ":".join(_COLOURS[pipeline.roles.index(r) % len(_COLOURS)] for r in roles)
         label = "\\n".join(tests)
-        lines.append(f'    "{edge.source}" -> "{edge.target}" [label="{label}", color="{colour}"];')
+        left = f', ltail="cluster_chain_{shown.source}"' if shown.source != edge.source else ""
+        led = f', lhead="cluster_chain_{shown.target}"' if shown.target != edge.target else ""
+        look = f'[label="{label}", color="{colour}"{left}{led}]'
+        lines.append(f'    "{edge.source}" -> "{edge.target}" {look};')
     return [*lines, "  }"]
+
+
+class Shown(Frozen):
+    """An edge as people see it: between nodes and chains, with these tests."""
+
+    source: str
+    target: str
+    tests: tuple[model.Test, ...]
+    edge: model.Edge
+
+
+def edges_shown(graph: model.Graph) -> list[Shown]:
+    """The edges, but for those within chains: to a chain, and from it, one for all its headers."""
+    found: list[Shown] = []
+    for edge in graph.edges:
+        source, target = graph.chain(edge.source), graph.chain(edge.target)
+        first = all(c is None or n == c.members[0] for c, n in (
+            (source, edge.source), (target, edge.target)
+        ))  # fmt: skip
+        if first and (source is None or source is not target):
+            names = source.name if source else edge.source, target.name if target else edge.target
+            found.append(Shown(*names, edge.tests[:-1] if target else edge.tests, edge))
+    return found
+
+
+def announcing(graph: model.Graph, chain: model.Chain) -> dict[str, model.Test]:
+    """By what each header of a chain is announced."""
+    tests = {e.target: e.tests[-1] for e in graph.edges if e.source in chain.fronts}
+    return {name: tests[name] for name in chain.members}
+
+
+def _chain_dot(graph: model.Graph, chain: model.Chain) -> list[str]:
+    """A box around the headers of a chain, with what announces each."""
+    lines = [
+        f'    subgraph "cluster_chain_{chain.name}" {{',
+        f'      label="{chain.name}: up to {chain.most} in any order"; style=dashed;',
+    ]
+    announced = announcing(graph, chain)
+    for name in chain.members:
+        header = graph.node(name).header.name
+        names = name if name == header else f"{name}\\n{header}"
+        said = f"{chain.by} = {guards.shown(announced[name])}"
+        lines.append(f'      "{name}" [label="{names}\\n{said}"];')
+    return [*lines, "    }"]
 
 
 def _stages_dot(pipeline: model.Pipeline) -> list[str]:

@@ -184,6 +184,58 @@ def test_a_new_name_everywhere(before: str, word: str, name: str, places: int) -
     assert len(re.findall(rf"\b{name}\b", text)) >= places
 
 
+CHAIN = """import std.ethernet, std.ip, std.ipv6
+
+const FRAGMENT = 44
+
+pipeline p {
+  ports lan
+  parser {
+    ethernet  -> ipv6 as user  when type = 0x86dd
+    chain extension by next_header max 8 {
+      ipv6_destination
+      ipv6_fragment as part when FRAGMENT
+    }
+    user      -> extension
+    extension -> udp           when next_header = 17
+  }
+  stage first {
+    if part { if part.fragment_offset > 0 { drop } }
+    if ipv6_destination and extension.next_header = FRAGMENT { drop }
+    pass
+  }
+  run parser -> first
+}
+""".replace("ipv6_destination\n", "ipv6_destination      when 60\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "name", "places"),
+    [
+        ("chain ", "extension", "options", 4),
+        ("as part", "part", "piece", 3),
+        ("const ", "FRAGMENT", "PIECE", 3),
+    ],
+)
+def test_a_new_name_in_a_chain(before: str, word: str, name: str, places: int) -> None:
+    document = opened(CHAIN)
+    spans = document.renamed(document.text.index(word, document.text.index(before)), name)
+    assert not isinstance(spans, str), spans
+    assert len(spans) == places
+    text = replaced(CHAIN, spans, name)
+    assert not [d for d in opened(text).diagnostics(True) if d.severity == "error"]
+
+
+def test_what_stands_in_a_chain() -> None:
+    document = opened(CHAIN)
+    assert at(document, "if part {", "part").shown.startswith("ipv6_fragment as part when")
+    assert at(document, "and extension", "next_header").kind == "field"
+    assert at(document, "chain", "next_header").kind == "field"
+    offset = document.text.index("extension.next_header") + len("extension.")
+    fields = [s.name for s in document.completions(offset) if isinstance(s, Symbol)]
+    assert fields == ["next_header"]
+
+
 @pytest.mark.parametrize(
     ("before", "word", "name", "why"),
     [
