@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from ...lang.contract.manifest import parse_graph as m
-from ..model import Expr, Find, First, Given, Graph, Layer4, Match, Node, Packet, Pipeline
+from ..model import (
+    Announced,
+    Chain,
+    Expr,
+    Find,
+    First,
+    Given,
+    Graph,
+    Layer4,
+    Match,
+    Node,
+    Packet,
+    Pipeline,
+)
 from .reads import walk
 
 _Fields = tuple[tuple[str, str], ...]
@@ -42,15 +55,16 @@ def _steps(graph: Graph) -> tuple[m.Step, ...]:
 def _readings(pipeline: Pipeline) -> list[m.Reading]:
     """An element whose value no field is, or another one at another place, has none."""
     said: dict[tuple[str, str], set[_Fields | None]] = {}
+    chains = {chain.name: chain for chain in pipeline.graph.chains}
     for part in walk(tuple(stage.body for stage in pipeline.stages)):
         if isinstance(part, Find):
             rule = pipeline.rule(part.rule)
             for match in rule.match:
-                found = _read(match, dict(part.given))
+                found = _read(match, dict(part.given), chains)
                 said.setdefault((rule.name, match.element.name), set()).add(found)
     for rule in pipeline.rules:  # reached otherwise, as by `choose`
         for match in rule.match:
-            said.setdefault((rule.name, match.element.name), {_read(match, {})})
+            said.setdefault((rule.name, match.element.name), {_read(match, {}, chains)})
     return [
         m.Reading(*place, fields)
         for place, (fields, *others) in ((p, tuple(f)) for p, f in said.items())
@@ -58,7 +72,7 @@ def _readings(pipeline: Pipeline) -> list[m.Reading]:
     ]
 
 
-def _read(match: Match, given: dict[str, Expr]) -> _Fields | None:
+def _read(match: Match, given: dict[str, Expr], chains: dict[str, Chain]) -> _Fields | None:
     match given.get(match.element.name, match.operand):
         case Packet(node, field):
             return ((node, field),)
@@ -66,6 +80,9 @@ def _read(match: Match, given: dict[str, Expr]) -> _Fields | None:
             fields = [o for o in options if isinstance(o, Packet)]
             all_fields = len(fields) == len(options)
             return tuple((f.node, f.field) for f in fields) if all_fields else None
+        case Announced(name, by):
+            chain = chains[name]
+            return tuple((node, by) for node in (*reversed(chain.members), *chain.fronts))
         case Layer4(which):
             return (("l4", which),)
         case Given() | _:
