@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from ...lang.contract.world.moment import Moment
 from ..interpret.build_packet import Heading, build
 from ..interpret.header_view import Value
-from ..model import Edge, Field, Graph, Node, Packet, Pipeline
+from ..model import Edge, Field, Node, Packet, Pipeline
 from ..model.checksums import FRAGMENTED
+from ..model.parse_graph import onward
 from .headers import field_value, header_values
 from .world import World
 
@@ -197,7 +198,7 @@ def _way(
     graph = pipeline.graph
     nodes, edges = [start], list[Edge]()
     before = _in_front(pipeline, role, goal)
-    while leaving := _onward(graph, role, nodes):
+    while leaving := onward(graph, role, [node.name for node in nodes]):
         towards = [e for e in leaving if e == goal or e.target in before]
         if goal not in edges and towards:
             leaving = tuple(towards)
@@ -206,18 +207,6 @@ def _way(
         edges.append(draw(st.sampled_from(leaving)))
         nodes.append(graph.node(edges[-1].target))
     return nodes, edges
-
-
-def _onward(graph: Graph, role: str, nodes: Sequence[Node]) -> tuple[Edge, ...]:
-    """Edges that leave the last node; into a chain until it has one header more than its bound."""
-    edges = graph.onward(nodes[-1].name, role)
-    full = {
-        name
-        for chain in graph.chains
-        if sum(node.name in chain.members for node in nodes) > chain.most
-        for name in chain.members
-    }
-    return tuple(e for e in edges if e.target not in full)
 
 
 def _in_front(pipeline: Pipeline, role: str, goal: Edge | None) -> set[str]:

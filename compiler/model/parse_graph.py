@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...lang.text.frozen import Frozen
 from .. import model
@@ -25,6 +25,18 @@ def reachable(graph: model.Graph, role: str) -> frozenset[str]:
         if node.name in reached:
             reached.update(e.target for e in graph.leaving(node.name, role))
     return frozenset(reached)
+
+
+def onward(graph: model.Graph, role: str, way: Sequence[str]) -> tuple[model.Edge, ...]:
+    """Edges that leave the last of these nodes on that role; of a chain until it has one header
+    more than its bound."""
+    full = {
+        name
+        for chain in graph.chains
+        if sum(node in chain.members for node in way) > chain.most
+        for name in chain.members
+    }
+    return tuple(e for e in graph.onward(way[-1], role) if e.target not in full)
 
 
 @remembered

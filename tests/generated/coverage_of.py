@@ -65,6 +65,7 @@ def features(pipeline: Pipeline) -> frozenset[str]:
             found.add("node reached several ways")
         if node.name.endswith("]"):
             found.add("stack of headers")
+    found |= {"chain of headers"} if graph.chains else set()
     if len({name for _, name in graph.entries}) > 1:
         found.add("start by role")
     if len(pipeline.stages) > 1:

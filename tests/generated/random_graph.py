@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from chance import Chance
+from random_chains import Chained, chain
 from random_guards import Leaving, exact, guard, leaving
 from random_headers import Own, header, row
 
@@ -62,6 +63,7 @@ class GraphMaker:
         self.spots: list[Spot] = []
         self.starts: list[str] = []
         self.edges: list[str] = []
+        self.chain: Chained | None = None
 
     def make(self) -> Grown:
         chance = self.chance
@@ -79,11 +81,16 @@ class GraphMaker:
             if len(self.spots) < MOST_NODES:
                 self.reach(name, head, self.before(head))
         self.pushable("more", Chance(" ".join(self.edges)))
+        self.chained(Chance("chain " + " ".join(self.edges)))
         used = {s.header for s in self.spots} | (
             {"vlan"} if "as more" in "".join(self.edges) else set()
         )
         imports = [m for m, names in HOMES.items() if used & set(names)]
-        return Grown([o.text for o in self.own.values()], [*self.starts, *self.edges], imports)
+        if self.chain and self.chain.standard and "std.ipv6" not in imports:
+            imports.append("std.ipv6")
+        lines, headers = (self.chain.lines, self.chain.headers) if self.chain else ([], [])
+        own = [*(o.text for o in self.own.values()), *headers]
+        return Grown(own, [*self.starts, *self.edges, *lines], imports)
 
     def declare(self, name: str, link: bool = False) -> None:
         self.own[name] = header(self.chance, name, link)
@@ -144,6 +151,22 @@ class GraphMaker:
         for i, spot in enumerate(chance.some(self.spots[at + 1 :], 0, 2)):
             alias = f" as {spot.name}" if spot.name != spot.header else ""
             self.edges.append(f"{name} -> {spot.header}{alias} when type = {0x88B5 + i:#x}")
+
+    def chained(self, chance: Chance) -> None:
+        """Perhaps a chain behind a node that tells its packets apart by values."""
+        for _ in range(6 if chance.maybe(0.5) else 0):
+            at = chance.number(1, len(self.spots) - 1) if len(self.spots) > 1 else 0
+            spot = self.spots[at]
+            if spot.link or spot.open != spot.roles or not spot.roles:
+                continue
+            behind = [
+                s.name if s.name == s.header else f"{s.header} as {s.name}"
+                for s in self.spots[at + 1 :]
+                if not s.link
+            ]
+            self.chain = chain(chance, spot.name, spot.leaving, sorted(spot.roles), behind)
+            if self.chain is not None:
+                return
 
     # ---- tunnels -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from helioc.compiler.model import (
     Push,
 )
 from helioc.compiler.model.checksums import FRAGMENTED
+from helioc.compiler.model.parse_graph import onward
 from helioc.lang.contract.world.environment import Environment
 from random_fields import FieldMaker
 
@@ -115,7 +116,7 @@ class PacketMaker:
         """Nodes from the entry on, and the edges between: mostly past a node that stages name."""
         nodes, edges = [self.graph.entry(role)], []
         goal = self.chance.one(self.named) if self.named and self.chance.maybe(0.9) else ""
-        while leaving := self.graph.leaving(nodes[-1].name, role):
+        while leaving := onward(self.graph, role, [n.name for n in nodes]):
             if goal == nodes[-1].name:
                 goal = ""
             towards = [e for e in leaving if goal in self.behind[e.target]]

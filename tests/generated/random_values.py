@@ -40,6 +40,8 @@ class Values:
 
     def operands(self, place: Place) -> list[Operand]:
         found = [*self.of_packet(place), *self.of_rules(place) * 2, *self.of_states(place) * 2]
+        chains = self.facts.graph.chains
+        found += [Operand(f"{c.name}.{c.by}", "uint", c.width) for c in chains] * 6
         return found + list(place.named) + [Operand("frame.length", "uint", 32)]
 
     def of_packet(self, place: Place) -> list[Operand]:

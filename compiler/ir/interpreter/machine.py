@@ -175,7 +175,7 @@ class _Packet:
         self._words += [point, *words]
 
     def trace_node(self, index: int, at: int) -> None:
-        self._found[index] = at + 1
+        self._found[index] = (at + 1) & ones(16)  # as a record has it: what is absent has 0
 
     def trace_rule(self, table: str, point: int, cell: int) -> None:
         rule = self._tables.rule(table, cell)

@@ -48,12 +48,13 @@ class Decoder:
         frame = record[at : at + min(length, SNAP)]
         written = record[at + SNAP : at + SNAP + 8 * min(used, WORDS)]
         words = struct.unpack(f"<{len(written) // 8}Q", written)
-        path = tuple(
+        there = [
             (node.name, start - 1)
             for node, start in zip(self._schema.nodes, starts, strict=False)
             if start
-        )
-        reading = _Reading(self, words, [name for name, _ in path], used > WORDS)
+        ]
+        path = tuple(sorted(there, key=lambda node: node[1]))  # those of a chain come in any order
+        reading = _Reading(self, words, [name for name, _ in there], used > WORDS)
         steps = tuple(reading.steps())
         verdict = VERDICTS.get(action, f"verdict {action}")
         egress = port if verdict == "tx" else reading.egress if verdict == "redirect" else None
