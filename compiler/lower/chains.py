@@ -43,8 +43,16 @@ MOVED, DONE, TINY, MALFORMED = 1 << 16, 1, 2, 3
 _OFFSET_BITS = 15
 
 
-def let_walked(w: Builder, chain: Chain) -> None:
-    w.let(U32, _walked(chain).name, 1)
+#: What it returned.
+CAME = Name("came")
+
+
+def let_walked(w: Builder, chains: list[Chain]) -> None:
+    """What the loops need, in front of all nodes."""
+    for chain in chains:
+        w.let(U32, _walked(chain).name, 1)
+    if chains:
+        w.let(U32, CAME.name)
 
 
 def _walked(chain: Chain) -> Name:
@@ -68,12 +76,12 @@ def lower_chain(site: LoweringContext, chain: Chain, bounded: bool, parts: froze
     with w.at(chain.span):
         w.put(Blank(), Label(chain_label(chain)), StatementStart())
         w.set(AT, Call("forgotten", (State("scratch", BYTES), AT)))
-        came = w.local(U32, "came", replace(call, a=AT, b=LIMIT))
+        w.set(CAME, replace(call, a=AT, b=LIMIT))
         for name in chain.members:
             trace.node(site, graph.node(name), place_of(name))
-        with w.unless(came < MOVED):
-            _stop(site, chain, came, parts)
-        w.set(AT, low_bits(came, _OFFSET_BITS))
+        with w.unless(CAME < MOVED):
+            _stop(site, chain, parts)
+        w.set(AT, low_bits(CAME, _OFFSET_BITS))
         w.set(P, DATA + AT)
         said = announced(chain)
         leaving = graph.leaving(chain.members[0], site.role)
@@ -85,9 +93,9 @@ def lower_chain(site: LoweringContext, chain: Chain, bounded: bool, parts: froze
         w.put(Goto("done", leaves=True))
 
 
-def _stop(site: LoweringContext, chain: Chain, came: Expr, parts: frozenset[str]) -> None:
-    w, why = site.writer, came >> 16
-    w.set(EVENT, low_bits(came, 16))
+def _stop(site: LoweringContext, chain: Chain, parts: frozenset[str]) -> None:
+    w, why = site.writer, CAME >> 16
+    w.set(EVENT, low_bits(CAME, 16))
     with w.when(why.is_(MALFORMED)):
         w.put(Goto("malformed", leaves=True))
     if parts & {*chain.members} or _may_begin_within(site, chain):

@@ -57,8 +57,7 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
     w.let(U32, LIMIT.name, WHOLE)
     w.let(U32, SIZE.name)
     w.let(U32, EVENT.name)
-    for each in chains_of(site):
-        let_walked(w, each)
+    let_walked(w, chains_of(site))
     parts = in_first_fragments(graph, site.role)
     if fragmented(site) == FRAGMENTED:
         w.let(raw(16), FRAGMENTED.name, 0)
