@@ -9,10 +9,7 @@ from chance import Chance
 from random_guards import ALSO, Leaving
 
 #: Standard headers, by the field that they go by.
-STANDARD = {
-    "next_header": ("ipv6_hop_by_hop", "ipv6_destination", "ipv6_routing", "ipv6_fragment",
-                    "ipv6_authentication"),
-}  # fmt: skip
+STANDARD = {"next_header": ("ipv6_destination", "ipv6_fragment")}
 
 
 class Chained(NamedTuple):
@@ -39,7 +36,7 @@ def chain(
     standard = by in STANDARD and width == 8 and chance.maybe(0.6)
     headers, names = [], []
     if standard:
-        names = [f"{h} as c_{h}" for h in chance.some(list(STANDARD[by]), count, count)]
+        names = [f"{h} as c_{h}" for h in chance.shuffled(STANDARD[by])]
     else:
         for i in range(count):
             headers.append(_header(chance, f"link{i}", by, width))

@@ -154,7 +154,7 @@ class GraphMaker:
 
     def chained(self, chance: Chance) -> None:
         """Perhaps a chain behind a node that tells its packets apart by values."""
-        for _ in range(6 if chance.maybe(0.5) else 0):
+        for _ in range(6 if chance.maybe(0.35) else 0):
             at = chance.number(1, len(self.spots) - 1) if len(self.spots) > 1 else 0
             spot = self.spots[at]
             if spot.link or spot.open != spot.roles or not spot.roles:
