@@ -100,7 +100,8 @@ def check_size(graph: model.Graph, roles: Sequence[str], whole: Span, found: Dia
             return
     depth, way = deepest(graph)
     if depth > DEEPEST:
-        found.add(_too_deep(graph.node(way[-1]).span, depth, way, DEEPEST))
+        chains = [c.name for c in graph.chains if {*c.members} & {*way}]
+        found.add(_too_deep(graph.node(way[-1]).span, depth, way, DEEPEST, chains))
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -148,12 +149,15 @@ def _cycle(edges: Sequence[tuple[Span, str]]) -> Diagnostic:
     )
 
 
-def _too_deep(span: Span, depth: int, path: Sequence[str], limit: int) -> Diagnostic:
+def _too_deep(
+    span: Span, depth: int, path: Sequence[str], limit: int, chains: Sequence[str]
+) -> Diagnostic:
+    fewer = f", or lower the bound of `{chains[-1]}`" if chains else ""
     return error(
         "H0217",
         f"headers may begin up to {depth} bytes into the packet",
         (span, f"the longest way: {' -> '.join(path)}"),
-        help=f"the kernel's verifier follows {limit} bytes at most: shorten the way",
+        help=f"the kernel's verifier follows {limit} bytes at most: shorten the way{fewer}",
     )
 
 

@@ -147,7 +147,7 @@ class PacketParser:
             if node and node.header.link and not layer.header.link and limit != len(frame):
                 return _stopped(layers, node, _Beyond("length"), limit)
             chain = self._graph.chain(node.name) if node else None
-            chained = chained + 1 if chain else 0
+            chained = chained + 1 if chain is self._graph.chain(layer.name) else 1
             if chain and chained > chain.most:
                 break
         return Parsed(tuple(layers), "ok", "", limit)

@@ -67,6 +67,24 @@ def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
         assert verified and verified <= estimated(unit, program)
 
 
+@pytest.mark.usefixtures("kernel")
+def test_a_chain_costs_the_verifier_the_same_for_each_header(tmp_path: Path) -> None:
+    """Of its bound, whatever headers it has, in whatever order."""
+    text = (ROOT / "tests/compiler/lower/cases/parses/chains.hp").read_text()
+    verified = {}
+    for most in (6, 9, 12):
+        path = tmp_path / f"{most}.hp"
+        path.write_text(text.replace("max 4", f"max {most}"))
+        pipeline = check_file(path)
+        unit = lower_pipeline(pipeline, "fused")
+        measured = measure_object(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
+        (program,) = measured.programs.values()
+        assert program.verified and program.verified <= estimated(unit, unit.programs[0])
+        verified[most] = program.verified
+    assert verified[12] - verified[9] <= 3 * 250
+    assert verified[9] - verified[6] <= 3 * 250
+
+
 def test_what_is_long_leaves_no_pointers_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few ways through the parser, but more lines than the verifier can follow on each."""
     pipeline = check_file(ROOT / "pipelines/srv6_edge.hp")

@@ -162,6 +162,24 @@ def test_changes_of_packets(edges: str, stage: str, what: str, tmp_path: Path) -
     assert found.span is not None and found.span.text in stage
 
 
+def test_a_chain_of_headers(tmp_path: Path) -> None:
+    chain = """header short {
+      type : u8
+    }
+    """
+    edges = """ethernet -> short as front when type = 0x88b5
+    chain rest by type max 4 { short as other when 3 }
+    front -> rest
+    rest -> ipv4 as user when type = 4"""
+    path = tmp_path / "p.hp"
+    text = CHANGES.replace("EDGES", edges).replace("STAGE", "if user { drop }")
+    path.write_text(text.replace("pipeline ", f"{chain}pipeline ", 1))
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(path))
+    assert [d.code for d in refused.value.diagnostics] == ["H0360"]
+    assert "walking a chain of headers" in refused.value.diagnostics[0].title
+
+
 def test_too_deep(tmp_path: Path) -> None:
     path = tmp_path / "p.hp"
     deep = "".join(f"    node{n} -> long as node{n + 1} when next = 1\n" for n in range(1, 9))
