@@ -12,11 +12,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.diagnostics import Diagnostics
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
 from ..model import guards
+from . import chain_errors as said
 from .edge_guards import EdgeGuards
 from .headers import CheckedHeader
 
@@ -68,17 +69,17 @@ def _may_lead(
     left, led = chains.get(edge.source.text), chains.get(edge.target.text)
     for name in (edge.source, target):
         if name.text in members:
-            found.add(_one_of_a_chain(name, members[name.text].name))
+            found.add(said.one_of_a_chain(name, members[name.text].name))
             return False
     tested = [t.field for t in edge.guard if led and t.field.text == led.by.text]
     if led is not None and tested:
-        found.add(_tested_by_chain(tested[0], led))
+        found.add(said.tested_by_chain(tested[0], led))
     elif led is not None and edge.alias is not None:
-        found.add(_second_name(edge.alias, led.name))
+        found.add(said.second_name(edge.alias, led.name))
     elif led is not None and edge.depth is not None:
-        found.add(_two_bounds(edge.depth.span, led))
+        found.add(said.two_bounds(edge.depth.span, led))
     elif left is not None and left is led:
-        found.add(_leads_to_itself(edge.span, led))
+        found.add(said.leads_to_itself(edge.span, led))
     else:
         return True
     return False
@@ -141,24 +142,24 @@ def _test(chain: tree.Chain, member: tree.ChainMember) -> tree.Test:
 def _is_sound(chain: tree.Chain, parser: tree.Parser, found: Diagnostics) -> bool:
     before = len(found.errors)
     if not 1 <= chain.most.value <= LONGEST_CHAIN:
-        found.add(_no_bound(chain.most.span, LONGEST_CHAIN))
+        found.add(said.no_bound(chain.most.span, LONGEST_CHAIN))
     if not chain.members:
-        found.add(_empty(chain.name))
+        found.add(said.empty(chain.name))
         return False
     name = chain.name.text
     if not any(e.target.text == name for e in parser.edges):
-        found.add(_not_led_to(chain.name))
+        found.add(said.not_led_to(chain.name))
     elif not any(e.source.text == name for e in parser.edges):
-        found.add(_not_left(chain.name, chain.by.text))
+        found.add(said.not_left(chain.name, chain.by.text))
     seen: dict[str, Span] = {}
     for member in chain.members:
         if member.node.text in seen:
-            found.add(_twice(member.node, seen[member.node.text]))
+            found.add(said.twice(member.node, seen[member.node.text]))
         seen.setdefault(member.node.text, member.node.span)
     for edge in parser.edges:
         for test in edge.guard if edge.source.text == name else ():
             if test.ahead is None and test.field.text != chain.by.text:
-                found.add(_other_field(test.field, chain))
+                found.add(said.other_field(test.field, chain))
     return len(found.errors) == before
 
 
@@ -175,25 +176,25 @@ def check_chain(
     before = len(found.errors)
     if any(n not in headers for n in (*fronts, *(m.node.text for m in chain.members))):
         return None
-    said = (f for name in fronts for f in headers[name].header.fields if f.name == chain.by.text)
-    width = next((f.width for f in said), None)
+    fields = (f for name in fronts for f in headers[name].header.fields if f.name == chain.by.text)
+    width = next((f.width for f in fields), None)
     for member in chain.members:
         field = _announcing(chain, headers[member.node.text], member.target.span, found)
         if field is None:
             return None
         if headers[member.node.text].header.optional(field):
-            found.add(_not_always(chain, member.target, field.span))
+            found.add(said.not_always(chain, member.target, field.span))
         if width is not None and field.width != width:
-            found.add(_two_widths(chain, member.target, field, width))
+            found.add(said.two_widths(chain, member.target, field, width))
         width = width or field.width
         if why := _unfit(headers[member.node.text].header):
-            found.add(_unfit_header(member.target, why))
+            found.add(said.unfit_header(member.target, why))
     for front, span in fronts.items():
         field = _announcing(chain, headers[front], span, found)
         if field is not None and field.width != width:
-            found.add(_two_widths(chain, tree.Name(span, front), field, width or 0))
+            found.add(said.two_widths(chain, tree.Name(span, front), field, width or 0))
         if headers[front].header.link:
-            found.add(_behind_link(span, front))
+            found.add(said.behind_link(span, front))
     if len(found.errors) > before:
         return None
     _check_values(chain, headers[chain.members[0].node.text], found)
@@ -214,10 +215,10 @@ def _announcing(
         return None
     field = next((f for f in header.header.fields if f.name == name), None)
     if field is None:
-        found.add(_lacking(chain, header.header.name, where))
+        found.add(said.lacking(chain, header.header.name, where))
         return None
     if field.kind != "uint" or field.width > WIDEST or header.header.array(field):
-        found.add(_no_number(chain, header.header.name, where, field.span))
+        found.add(said.no_number(chain, header.header.name, where, field.span, WIDEST))
         return None
     return field
 
@@ -245,188 +246,4 @@ def _check_values(chain: tree.Chain, header: CheckedHeader, found: Diagnostics) 
             tests.append((member, made))
     for (first, one), (second, other) in combinations(tests, 2):
         if guards.overlap((one,), (other,)):
-            found.add(_same_value(first, second))
-
-
-# ---- errors ---------------------------------------------------------------------------------
-
-
-def _lacking(chain: tree.Chain, header: str, where: Span) -> Diagnostic:
-    by = chain.by.text
-    return error(
-        "H0380",
-        f"`{header}` does not say what follows it by `{by}`",
-        (where, f"has no field `{by}`"),
-        (chain.by.span, f"what announces the next header of `{chain.name.text}`"),
-        help=f"declare `{by}` in it, or name a field that all of them have: "
-        f"`chain {chain.name.text} by FIELD`",
-    )
-
-
-def _no_number(chain: tree.Chain, header: str, where: Span, field: Span) -> Diagnostic:
-    return error(
-        "H0380",
-        f"`{header}.{chain.by.text}` cannot say what follows",
-        (where, f"not a number of at most {WIDEST} bits"),
-        (field, "declared here"),
-        help="a chain goes by a field such as `next_header : u8`",
-    )
-
-
-def _not_always(chain: tree.Chain, member: tree.Name, field: Span) -> Diagnostic:
-    return error(
-        "H0380",
-        f"some `{member.text}` do not say what follows them",
-        (member.span, f"may lack `{chain.by.text}`"),
-        (field, "in an optional group"),
-        help=f"declare `{chain.by.text}` outside of the group",
-    )
-
-
-def _two_widths(chain: tree.Chain, where: tree.Name, field: model.Field, width: int) -> Diagnostic:
-    return error(
-        "H0380",
-        f"`{chain.by.text}` has two widths in the chain `{chain.name.text}`",
-        (where.span, f"{field.width} bits here, {width} in front"),
-        (field.span, "declared here"),
-        help="a value announces the same header behind each header: declare it with one width",
-    )
-
-
-def _same_value(first: tree.ChainMember, second: tree.ChainMember) -> Diagnostic:
-    spans = [_test_span(m) for m in (second, first)]
-    return error(
-        "H0381",
-        f"what announces `{first.node.text}` announces `{second.node.text}` as well",
-        (spans[0], "overlaps"),
-        (spans[1], f"announces `{first.node.text}`"),
-        help="give each header of a chain values of its own",
-    )
-
-
-def _test_span(member: tree.ChainMember) -> Span:
-    return member.alternatives[0].span.to(member.alternatives[-1].span)
-
-
-def _no_bound(span: Span, limit: int) -> Diagnostic:
-    return error(
-        "H0382",
-        "a chain of headers has a bound",
-        (span, f"from 1 to {limit} of them"),
-        help="say how many headers are walked at most, repeated ones among them: `max 8`",
-    )
-
-
-def _two_bounds(span: Span, chain: tree.Chain) -> Diagnostic:
-    return error(
-        "H0382",
-        f"the chain `{chain.name.text}` has a bound already",
-        (span, "another bound"),
-        (chain.most.span, "the chain's"),
-        help=f"lead the edge to `{chain.name.text}`",
-    )
-
-
-def _empty(name: tree.Name) -> Diagnostic:
-    return error(
-        "H0383",
-        f"the chain `{name.text}` has no headers",
-        (name.span, "nothing can follow"),
-        help="name its headers and what announces each: `ipv6_fragment when 44`",
-    )
-
-
-def _not_led_to(name: tree.Name) -> Diagnostic:
-    return error(
-        "H0383",
-        f"no edge leads to the chain `{name.text}`",
-        (name.span, "no packet has it"),
-        help=f"say behind which header it may stand: `user -> {name.text}`",
-    )
-
-
-def _not_left(name: tree.Name, by: str) -> Diagnostic:
-    return error(
-        "H0383",
-        f"no edge leaves the chain `{name.text}`",
-        (name.span, "nothing is parsed behind it"),
-        help=f"say what may stand behind its last header: `{name.text} -> udp when {by} = 17`",
-    )
-
-
-def _tested_by_chain(field: tree.Name, chain: tree.Chain) -> Diagnostic:
-    return error(
-        "H0384",
-        f"`{field.text}` says which header of the chain `{chain.name.text}` follows",
-        (field.span, "is tested by the chain"),
-        (chain.by.span, "the chain goes by it"),
-        help="leave the test out: the chain says what announces each of its headers",
-    )
-
-
-def _twice(name: tree.Name, first: Span) -> Diagnostic:
-    return error(
-        "H0384",
-        f"the chain has `{name.text}` twice",
-        (name.span, "again"),
-        (first, "the first"),
-        help="join the values that announce it, `when 0x01 | 0x40`, or name another node: "
-        f"`{name.text} as other`",
-    )
-
-
-def _leads_to_itself(span: Span, chain: tree.Chain) -> Diagnostic:
-    return error(
-        "H0384",
-        f"the chain `{chain.name.text}` goes on by itself",
-        (span, "is not needed"),
-        help="leave the edge out: each header of a chain may be followed by any of them",
-    )
-
-
-def _one_of_a_chain(name: tree.Name, chain: tree.Name) -> Diagnostic:
-    return error(
-        "H0384",
-        f"`{name.text}` stands in the chain `{chain.text}`",
-        (name.span, "any header of the chain may be there"),
-        (chain.span, "the chain"),
-        help=f"write the edge of `{chain.text}`: it leads to each of its headers, and leaves each",
-    )
-
-
-def _second_name(alias: tree.Name, chain: tree.Name) -> Diagnostic:
-    return error(
-        "H0384",
-        f"`{chain.text}` is a chain, not a header",
-        (alias.span, "would give it a second name"),
-        (chain.span, "the chain"),
-        help=f"lead the edge to `{chain.text}`; headers have their names in the chain",
-    )
-
-
-def _other_field(field: tree.Name, chain: tree.Chain) -> Diagnostic:
-    return error(
-        "H0385",
-        f"what stands behind the chain is not said by `{field.text}`",
-        (field.span, "any header of the chain may be the last"),
-        (chain.by.span, "what all of them say the next one by"),
-        help=f"test `{chain.by.text}`, or what follows: `next u4 = 4`",
-    )
-
-
-def _unfit_header(name: tree.Name, why: str) -> Diagnostic:
-    return error(
-        "H0386",
-        f"`{name.text}` cannot stand in a chain",
-        (name.span, why),
-        help="lead an edge to it in front of the chain, or behind it",
-    )
-
-
-def _behind_link(span: Span, front: str) -> Diagnostic:
-    return error(
-        "H0386",
-        f"a chain cannot follow the link header `{front}`",
-        (span, "link headers are exchanged when the packet leaves"),
-        help="tags in a row are a stack, as in `-> vlan[2]`",
-    )
+            found.add(said.same_value(first, second))
