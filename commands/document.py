@@ -181,6 +181,8 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
         yield f"The {better} {rule.priority[1].name} wins, then the more specific, then the older."
     elif rule.match:
         yield "The more specific wins, then the older."
+    if rule.meters:
+        yield f"Meters packets by {', '.join(e.name for e in rule.meters)}."
     if rule.counts:
         *others, last = rule.counts
         yield f"Counts {', '.join(others)}{' and ' if others else ''}{last}."

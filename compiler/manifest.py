@@ -7,7 +7,7 @@ from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
 from .model import Bridge, Forward, Pipeline
-from .tables.layout import MAX_PORTS, flow_size, row_of_counts
+from .tables.layout import MAX_PORTS, flow_size, meters_of, row_of_counts
 
 
 def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
@@ -50,5 +50,6 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         layout=m.LAYOUT,
         events=unit.ring,
         counts=row_of_counts(t.manifest for t in unit.tables),
+        meters=meters_of(t.manifest for t in unit.tables),
         flows=flow_size(t.manifest for t in unit.tables) if unit.target != "nfp" else 0,
     )

@@ -24,7 +24,8 @@ from ...lang.contract.manifest.manifest import (
     State,
 )
 from ...lang.contract.trace import schema as trace
-from ..ir.expr import Event, TableCall
+from ...lang.contract.world.meters import BYTE, DEEPEST
+from ..ir.expr import COLOUR_BITS, Event, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Emit, Function
 from ..ir.unit import Member, Program, Unit
@@ -33,7 +34,7 @@ from ..lower.events import EMITTING
 from ..lower.lookup import ARGUMENTS_MOST
 from ..tables.event_records import first_bucket, source_words
 from ..tables.fixed import FixedTuple, fixed_tuples
-from ..tables.layout import flow_size, member_name, row_of_counts
+from ..tables.layout import flow_size, member_name, meters_of, row_of_counts
 from ..targets.targets import TARGETS
 from .c import asks, folded, lines_of, prototype, shared
 from .c_lines import comment
@@ -87,6 +88,11 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             asked=asked_of(unit),
             counted={name for f in unit.functions for name in counted_in(f)},
             counts_row=row_of_counts(t.manifest for t in unit.tables),
+            meters=meters_of(t.manifest for t in unit.tables),
+            metered=_metered(unit),
+            colours=COLOUR_BITS,
+            deepest=DEEPEST,
+            token_bytes=BYTE,
             flow_words=flow_size(t.manifest for t in unit.tables) // 8,
             flows=FLOWS,
             vector_keys=VECTOR_KEYS,
@@ -234,6 +240,12 @@ def asked_of(unit: Unit) -> set[tuple[str, str]]:
     """Which functions of which rule kinds' tables are called: see `TableCall`."""
     every = (x for f in unit.functions for x in expressions(f.body))
     return {(x.table, x.what) for x in every if isinstance(x, TableCall)}
+
+
+def _metered(unit: Unit) -> list[RuleKind]:
+    """Kinds of which a meter is asked."""
+    asked = asked_of(unit)
+    return [t.manifest for t in unit.tables if (t.manifest.prefix, "meter") in asked]
 
 
 def _has_bits(pair: tuple[int, int], key: str) -> str:

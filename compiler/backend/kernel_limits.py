@@ -125,6 +125,7 @@ def _beside(pipeline: Pipeline, unit: Unit) -> int:
         + bool(unit.probe_words)
         + 2 * bool(unit.ring)
         + any(rule.counts for rule in pipeline.rules)
+        + any(rule.meters for rule in pipeline.rules)
         + any(table.manifest.cached for table in unit.tables)
     )
 

@@ -12,6 +12,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .flow import Scope, State, split
+from .meters import metered
 from .packets import PacketNames
 from .ranges import Facts, implied
 from .stage_names import StageNames
@@ -51,6 +52,8 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             return Narrowed(names.expressions.contains(expr), state, state)
         case tree.Is():
             return _is(program, expr, state, scope)
+        case tree.Metered():
+            return Narrowed(metered(program, expr, state, scope), state, state)
         case tree.Gives():
             program.report(
                 errors.unsupported(

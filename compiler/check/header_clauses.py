@@ -87,7 +87,7 @@ class HeaderClauses:
                 return self.expressions.compare(expr)
             case tree.In():
                 return self.expressions.contains(expr)
-            case tree.Is() | tree.Gives():
+            case tree.Is() | tree.Gives() | tree.Metered():
                 self.found.add(
                     _clause_reads(
                         expr.span,

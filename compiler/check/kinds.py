@@ -18,6 +18,7 @@ from .expressions import Expressions
 from .header_fields import scalar
 from .kind_gives import Gives, element_twice
 from .kind_matches import Matches
+from .kind_meters import meters
 from .names import RESERVED
 from .packets import PacketNames
 
@@ -48,6 +49,7 @@ class Rules:
         match = matches.of(rule, lambda name: self.use(name, rule, used))
         given = Gives(self.kinds, self.elements, self.found)
         gives, alternatives = given.of(rule, lambda name: self.use(name, rule, used))
+        metered = meters(rule, lambda name: self.use(name, rule, used), self.found)
         spreads = [c for c in clauses if isinstance(c, tree.Spread)]
         for again in spreads[1:]:
             self.found.add(errors.twice_in_pipeline("`spread`", again.span, spreads[0].span))
@@ -60,7 +62,7 @@ class Rules:
             capacity=rule.capacity.value,
             named=rule.named,
             match=match,
-            gives=gives,
+            gives=(*gives, *metered),
             alternatives=alternatives,
             spread=self.spread(spreads[0]) if spreads else None,
             counts=self.counts(rule),
@@ -68,6 +70,7 @@ class Rules:
             doc=rule.doc,
             span=rule.name.span,
             hashed=self.hashed(rule, match),
+            meters=metered,
         )
 
     def hashed(self, rule: tree.Rule, match: tuple[model.Match, ...]) -> bool:

@@ -20,6 +20,7 @@ from .hooks import HOOKS, check_hooks
 from .kinds import Rules, collect_kinds
 from .lets import known_behind
 from .mentions import mentions
+from .meters import unasked
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
@@ -106,6 +107,8 @@ class _PipelineChecker:
             unsure=not checked.sound or bool(self.errors_before_stages()),
         )
         stages = self.stages(program)
+        if not self.found.errors:
+            self.found.extend(unasked(program))
         if not checked.graph.nodes:
             return None
         said = {e: h.verdict for e, h in hooks.items() if h is not None}

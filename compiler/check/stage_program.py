@@ -41,6 +41,7 @@ class Program:
     lets: dict[Span, Value | None] = field(default_factory=dict)  # by the statement
     locals: dict[str, tuple[int, str]] = field(default_factory=dict)  # width and kind, by name
     randoms: dict[Span, int] = field(default_factory=dict)  # places, by the call
+    metered: set[str] = field(default_factory=set)  # kinds of which a meter is asked
     applied: set[str] = field(default_factory=set)
     steps: int = 0  # statements of inlined actions
     unsure: bool = False  # something was left out: do not hold what is missing against the user

@@ -150,6 +150,7 @@ class _Walk:
         made, every = self.index.known[rule.name.text], self.elements | self.index.known
         named = [c.element for c in rule.clauses if isinstance(c, tree.Match | tree.Priority)]
         named += [n for c in rule.clauses if isinstance(c, tree.GivesList) for n in c.names]
+        named += [n for c in rule.clauses if isinstance(c, tree.Meters) for n in c.elements]
         made.members.update({n.text: every[n.text] for n in named if n.text in every})
 
     def element(self, each: tree.InformationElement) -> None:
@@ -256,6 +257,9 @@ class _Walk:
                 case tree.GivesList():
                     for name in clause.names:
                         self.use(name, self.elements | known)
+                case tree.Meters():
+                    for name in clause.elements:
+                        self.use(name, self.elements)
                 case tree.Spread():
                     self.use(clause.kind, known)
                     if clause.weight:
@@ -374,6 +378,8 @@ class _Walk:
             case tree.Gives(_, rule, kind):
                 self.use(rule, scope)
                 self.use(kind, scope)
+            case tree.Metered(_, rule, _):
+                self.use(rule, scope)
             case tree.In(_, subject, members):
                 self.expression(subject, scope)
                 self.ranges(members, scope)

@@ -185,6 +185,8 @@ class RuleMaker:
 
     def _given(self, draw: st.DrawFn, rule: RuleKind, element: Element) -> int:
         """A value, or several as one; of next hops most often one that is there."""
+        if element in rule.meters:
+            return draw(st.sampled_from([n for n in _METERED if not n >> element.width]))
         known = st.sampled_from(self._known(element))
         if element.most:
             values = draw(st.lists(known, min_size=1, max_size=element.most))
@@ -200,6 +202,10 @@ class RuleMaker:
         if element.symbols:
             return tuple(value for _, value in element.symbols)
         return self.world.values(element.kind, element.width)
+
+
+#: Rates and bursts: by them packets that come at once, or after a wait, are of several colours.
+_METERED = (0, 1, 64, 200, 3_000, 8_000, 1_000_000, 10**10, (1 << 32) - 1, (1 << 64) - 1)
 
 
 def _ie(codec: Codec, value: int) -> IE:

@@ -16,6 +16,7 @@ from ...lang.contract.world.environment import (
     Rules,
     is_group,
 )
+from ...lang.contract.world.meters import Colour
 from ...lang.contract.world.states import States
 from ..model import (
     Announced,
@@ -38,6 +39,7 @@ from ..model import (
     Listed,
     Local,
     Match,
+    Metered,
     Now,
     Packet,
     Pipeline,
@@ -94,6 +96,7 @@ class Scope:
         self.clamp = False
         self.queue: int | None = None
         self.bound: dict[str, Rule] = {}
+        self.metered: dict[str, tuple[int, Colour]] = {}  # the rule of each kind that did last
         self.ports: dict[str, int] = {}
         self.events: list[tuple[str, str]] = []
         self.counted: list[tuple[str, int]] = []
@@ -164,6 +167,16 @@ class Scope:
 
     def rule(self, name: str) -> Rule:
         return self.bound[name]
+
+    def _colour(self, asked: Metered) -> Colour:
+        """A rule measures a packet once, until another one of its kind does."""
+        rule = self.bound[asked.binding]
+        sequence, colour = self.metered.get(rule.kind, (0, "green"))
+        if sequence != rule.sequence:
+            values = tuple(map(self.value, asked.by))
+            colour = self.states.colour(rule.kind, rule.sequence, values, self.length)
+            self.metered[rule.kind] = rule.sequence, colour
+        return colour
 
     def _look(self, match: Match) -> int | None:
         if isinstance(match.operand, Layer4 | Arrival):
@@ -306,6 +319,8 @@ class Scope:
             case IsLimited():
                 limit = self.environment.icmp
                 return limit is not None and not self.states.may_answer(limit)
+            case Metered():
+                return self._colour(condition) in condition.colours
             case PortIs():
                 return self.arrival.role == condition.role
         raise AssertionError(f"{condition} is no leaf")

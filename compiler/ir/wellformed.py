@@ -172,8 +172,11 @@ def _epochs(function: n.Function) -> Iterator[tuple[n.Statement, str]]:
         yield loads[-1], "the epoch is loaded twice"
     for s in statements(function.body):
         for x in own_expressions(s):
-            if isinstance(x, e.TableCall) and x.what != "fetch" and not _by_epoch(x):
+            if isinstance(x, e.TableCall) and x.what in _BY_EPOCH and not _by_epoch(x):
                 yield s, f"rules are looked for by another epoch: {print_expr(x)}"
+
+
+_BY_EPOCH = {"find", "slot_of", "at", "sequence_of", "id_of"}
 
 
 def _loads_epoch(s: n.Statement) -> bool:

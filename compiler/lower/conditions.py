@@ -19,6 +19,7 @@ from ..model import (
     IsLimited,
     IsLocal,
     IsMulticast,
+    Metered,
     Not,
     Or,
     Packet,
@@ -26,6 +27,7 @@ from ..model import (
     Present,
 )
 from .context import LoweringContext
+from .meters import colour
 from .values import value
 
 
@@ -51,6 +53,8 @@ def condition(
             return FRAGMENT["ipv4"](site.node(node)).is_not(0)
         case IsLimited():
             return not_(Call("take_answer", ()))
+        case Metered():
+            return colour(site, c)
         case Not(operand):
             inner = condition(site, operand, own)
             return not inner if isinstance(inner, bool) else not_(inner)

@@ -12,10 +12,10 @@ from ..headers.context import Context, Helper
 from ..headers.outline import Outline
 from ..ir.builder import Builder
 from ..ir.edits import NodePointer
-from ..ir.expr import ZERO, Expr, HelperCall, RecordOf, State, StatePointer
+from ..ir.expr import ZERO, Expr, HelperCall, RecordOf, State, StatePointer, TableCall
 from ..ir.names import Names, c_name
 from ..ir.nodes import KnownNotNull
-from ..ir.types import Pointer
+from ..ir.types import U32, Pointer
 from ..model import Pipeline
 from ..tables.layout import Table
 
@@ -103,6 +103,14 @@ class LoweringContext(Context):
         record = StatePointer(bound.record, again, sure=True)
         self.make_once(known_as(bound.record), record)
         return record
+
+    def cell(self, name: str) -> Expr:
+        """A bound rule's cell."""
+        bound = self.bindings[name]
+        if not isinstance(bound.record, State):
+            return bound.cell
+        prefix = self.tables[bound.rule].manifest.prefix
+        return TableCall(prefix, "cell_of", (self.state(f"{prefix}_slot"),), U32)
 
     def rule_record(self, rule: str) -> State:
         """Where the pointer to the record of the rule that was found of a kind is kept."""

@@ -19,6 +19,7 @@ from ..model import (
     IsLocal,
     MatchReference,
     MatchValue,
+    Metered,
     Not,
     Now,
     Or,
@@ -87,7 +88,7 @@ def moments(pipeline: Pipeline) -> tuple[Moment, ...]:
     parts = list(walk(pipeline.stages))
     clocks = {part.clock for part in parts if isinstance(part, Now)}
     asked: dict[Moment, bool] = {
-        "now": bool(clocks) or any(isinstance(part, ClockError) for part in parts),
+        "now": bool(clocks) or any(isinstance(part, ClockError | Metered) for part in parts),
         "utc": bool(clocks - {"boot"}),
         "random": any(isinstance(part, Random) for part in parts),
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...lang.contract.world.meters import Colour
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
-from .values import Expr, Packet
+from .values import Attribute, Expr, Packet
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -58,6 +59,17 @@ class IsLimited(Frozen):
     span: Span = NOWHERE
 
 
+class Metered(Frozen):
+    """A bound rule's meter gives the packet one of these colours, by the values of the elements
+    `by`, in the order of the kind's `meters`."""
+
+    binding: str
+    rule: str
+    by: tuple[Attribute, ...]
+    colours: tuple[Colour, ...]
+    span: Span = NOWHERE
+
+
 class Not(Frozen):
     operand: Condition
 
@@ -71,6 +83,6 @@ class Or(Frozen):
 
 
 Condition = (
-    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | IsLimited | Not
-    | And | Or
+    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | IsLimited | Metered
+    | Not | And | Or
 )  # fmt: skip

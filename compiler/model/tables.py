@@ -70,7 +70,9 @@ class Requirement(Frozen):
 class RuleKind(Frozen):
     """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
     `grouped`: rules share an id and differ in their match (reached by `choose … from`).
-    `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
+    `meters`: of `gives`, the elements of its meter, in bits a second and bytes: rate and burst;
+    CIR, CBS and EBS (RFC 2697); CIR, CBS, PIR and PBS (RFC 2698). `hashed`: a target that finds
+    rules by a hash of its own takes the jhash of what they match."""
 
     name: str
     capacity: int
@@ -86,6 +88,7 @@ class RuleKind(Frozen):
     doc: str = ""
     span: Span = NOWHERE
     hashed: bool = False
+    meters: tuple[Element, ...] = ()
 
 
 # ---- state that packets leave ---------------------------------------------------------------

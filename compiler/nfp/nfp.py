@@ -27,6 +27,7 @@ from ..model import (
     Forward,
     Header,
     IsLimited,
+    Metered,
     Now,
     Pipeline,
     Pop,
@@ -104,6 +105,8 @@ def _statement(part: object) -> Diagnostic | None:
             return not_on_a_card(span, "telling a controller of packets, as it has no ring buffer")
         case IsLimited(span=span):
             return not_on_a_card(span, "limiting errors")
+        case Metered(span=span):
+            return not_on_a_card(span, "metering")
         case Choose(group=group, span=span):
             return _spreads(span, group)
     return None

@@ -84,13 +84,16 @@ class Table(Frozen):
 
 def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
     """Lay out every rule kind; `reads` says what the stages take from records."""
-    made, at = [], 0
+    made, at, meters_at = [], 0, 0
     for number, rule in enumerate(pipeline.rules, start=1):
         table = _table(pipeline, rule, number, reads)
         kind = table.manifest
         if kind.counts:
             table = replace(table, manifest=replace(kind, counts_at=at))
             at += kind.counts_each * kind.cells
+        if kind.meters:
+            table = replace(table, manifest=replace(table.manifest, meters_at=meters_at))
+            meters_at += kind.cells
         made.append(table)
     return tuple(made)
 
@@ -101,6 +104,11 @@ def row_of_counts(kinds: Iterable[m.RuleKind]) -> int:
         (k.counts_at + k.counts_each * k.cells for k in kinds if k.counts_at is not None), default=0
     )
     return -(-most * m.COUNTS_SIZE // PAGE) * PAGE // m.COUNTS_SIZE
+
+
+def meters_of(kinds: Iterable[m.RuleKind]) -> int:
+    """Elements of the map `meters`."""
+    return sum(kind.cells for kind in kinds if kind.meters_at is not None)
 
 
 def flow_size(kinds: Iterable[m.RuleKind]) -> int:
@@ -346,6 +354,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         alternatives=rule.alternatives,
         spread=_spread(rule),
         counts=rule.counts,
+        meters=tuple(element.name for element in rule.meters),
         priority=(rule.priority[0], rule.priority[1].name) if rule.priority else None,
         requires=tuple(m.Requirement(r.element, r.when, r.references) for r in rule.requires),
         key_size=key.size if key else 0,

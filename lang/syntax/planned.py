@@ -8,27 +8,23 @@ from ..text.diagnostics import Diagnostic, Label
 from ..text.frozen import Frozen
 from ..text.source import Span
 
-Where = Literal["clause", "condition"]
+Where = Literal["clause"]
 
 
 class Planned(Frozen):
-    """`where`: as what it may stand within a line, of a rule or of a stage."""
+    """`where`: as what it may stand within a line of a rule."""
 
     where: tuple[Where, ...]
     label: str
     instead: str
 
 
-_METERED = "`counts packets, bytes` of a rule measures; a controller may then change what it gives"
 _COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
 
 PLANNED = {
     "ages": Planned(("clause",), "rules do not age yet",
                     "a controller deletes rules; entries of a `state` age"),
     "flood": Planned((), "packets are not copied yet", _COPIES),
-    "meter": Planned(("condition",), "there are no meters yet",
-                     _METERED),
-    "meters": Planned(("clause",), "rules have no meters yet", _METERED),
     "mirror": Planned((), "packets are not copied yet", _COPIES),
 }  # fmt: skip
 

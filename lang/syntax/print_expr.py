@@ -41,6 +41,8 @@ def _expr(node: Expr) -> tuple[int, str]:
         return _COMPARISON, f"{expr(node.subject, SUM)} in {set_(node.members)}"
     if isinstance(node, tree.Is):
         return _COMPARISON, f"{node.subject.text} is {node.what.text}"
+    if isinstance(node, tree.Metered):
+        return _COMPARISON, f"meter {node.rule.text} is {names(node.colours, ' | ')}"
     if isinstance(node, tree.Gives):
         return _COMPARISON, f"{node.rule.text} gives {node.kind.text}"
     if isinstance(node, tree.Call):

@@ -322,7 +322,9 @@ def _types(node: tree.Declaration) -> str:
 def _word(node: tree.RuleClause) -> str:
     if isinstance(node, tree.Priority):
         return node.kind
-    words = {tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread"}
+    words = {
+        tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread", tree.Meters: "meters"
+    }  # fmt: skip
     return words.get(type(node), "counts")
 
 
@@ -333,5 +335,7 @@ def _body(node: tree.RuleClause) -> str:
         return print_expr.spread(node)
     if isinstance(node, tree.Priority):
         return node.element.text
+    if isinstance(node, tree.Meters):
+        return print_expr.names(node.elements)
     assert isinstance(node, tree.Counts)
     return print_expr.names(node.what)

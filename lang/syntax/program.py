@@ -247,6 +247,8 @@ class _Builder(StatementBuilder):
             return [tree.GivesList(span, self.names(children[1:]), alternatives)]
         if word == "counts":
             return [tree.Counts(span, self.names(children[1].children))]
+        if word == "meters":
+            return [tree.Meters(span, self.names(children[1].children))]
         if word == "spread":
             weight = self.name(children[8]) if children[7].kind == "by" else None
             least, most = self.number(children[3]), self.number(children[5])

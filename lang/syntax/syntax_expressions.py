@@ -133,6 +133,10 @@ class ExpressionBuilder:
     def leaf(self, context: Context, first: Token) -> tree.Expr:
         if first.kind == "(":
             return self.inner(context.children[1])
+        if first.kind == "meter":
+            _, rule, _, *colours = context.children
+            named = tuple(self.name(each) for each in colours[::2])
+            return tree.Metered(self.span(context), self.name(rule), named)
         if first.kind == "not" or first.kind == "~":
             operand = self.inner(context.children[-1])
             end, operator = context.stop.stop, cast(Literal["not", "~"], first.kind)

@@ -12,8 +12,8 @@ from .planned import planned
 
 HARD = frozenset(
     "and append as bridge choose clamp counts default drop else emit find forward gives ie if"
-    " import is match not on or pass pipeline pop push recall remember reply rule run send spread"
-    " stage swap when".split()
+    " import is match meter not on or pass pipeline pop push recall remember reply rule run send"
+    " spread stage swap when".split()
 )
 """Words that cannot be names anywhere."""
 
@@ -32,7 +32,10 @@ _WHOLE = {
     "fieldRest": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
     "graph": ("IDENT", "an edge such as `user -> udp when protocol = 17`, or a `}`"),
     "chain": ("IDENT", "a header such as `ipv6_fragment when 44`, or a `}`"),
-    "rule_": ("gives", "`match`, `gives`, `spread`, `counts`, `priority`, `precedence` or a `}`"),
+    "rule_": (
+        "gives",
+        "`match`, `gives`, `spread`, `counts`, `meters`, `priority`, `precedence` or a `}`",
+    ),
     "block": ("find", "a statement or a `}`"),
     "statement": ("find", "a statement"),
     "matchOn": ("}", "a case such as `DROP => drop`, or a `}`"),
@@ -92,10 +95,7 @@ def _planned(place: Place) -> Diagnostic | None:
         return next(filter(None, (*near, *begun)), None)
     if not {"block", "graph"} & {*place.rules}:
         return None
-    inside = range(at - 1, at + (2 if place.token.text == "not" else 1))
-    return next(filter(None, begun), None) or next(
-        filter(None, (planned(place.span(i), "condition") for i in inside)), None
-    )
+    return next(filter(None, begun), None)
 
 
 def _foreign_word(place: Place) -> Diagnostic | None:
@@ -207,6 +207,10 @@ def _hint(place: Place) -> str:
         return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"
     if asked in ("remember", "exchange"):
         return f"`if {token.kind} …` asks whether it was done, and its `else` is for where not"
+    if token.kind == "meter" and "rule_" in place.rules:
+        return "a rule kind's meter is declared by `meters`: `meters rate, burst`"
+    if asked == "meter" or _asks_meter(place):
+        return "a meter is asked in a condition: `if meter PDR is red {…}`"
     if token.kind in _IN_PLACE:
         return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"
     if token.kind == "(" and place.expected == {"{"}:  # of `event` and `emit`
@@ -259,6 +263,11 @@ def _of_statements(place: Place) -> str:
         case "statement" if place.expected == {"via"} or place.expected == {".", "via"}:
             return "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
     return ""
+
+
+def _asks_meter(place: Place) -> bool:
+    """`meter PDR` without a colour."""
+    return place.index > 1 and place.tokens[place.index - 2].kind == "meter"
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -96,4 +96,11 @@ class Gives(Node):
     kind: Name
 
 
-Expr = Number | Address | Path | Call | Unary | Binary | In | Is | Gives
+class Metered(Node):
+    """`meter PDR is red`, `meter PDR is yellow | red`."""
+
+    rule: Name
+    colours: tuple[Name, ...]
+
+
+Expr = Number | Address | Path | Call | Unary | Binary | In | Is | Gives | Metered

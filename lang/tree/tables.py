@@ -64,6 +64,12 @@ class Counts(Node):
     what: tuple[Name, ...]
 
 
+class Meters(Node):
+    """`meters mbr, burst`: the elements that say how fast packets of a rule may be."""
+
+    elements: tuple[Name, ...]
+
+
 class Priority(Node):
     """`priority pref` (higher wins) or `precedence prec` (lower wins)."""
 
@@ -71,7 +77,7 @@ class Priority(Node):
     element: Name
 
 
-RuleClause = Match | GivesList | Spread | Counts | Priority
+RuleClause = Match | GivesList | Spread | Counts | Meters | Priority
 
 
 class Rule(Node):

@@ -161,6 +161,8 @@ class _KindDifferences:
         if self.kind.counts != other.counts:
             counts = [", ".join(k.counts) or "nothing" for k in pair]
             yield _pair(f"{self.name} counts", counts)
+        if len(self.kind.meters) != len(other.meters):
+            yield _pair(f"{self.name} meters", [", ".join(k.meters) or _NONE for k in pair])
 
     def _match(self, other: RuleKind) -> Differences:
         there = {match.element: match for match in other.match}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import BUCKET_SIZE, COUNTS_SIZE, FLOWS, Manifest
+from ...lang.contract.manifest.manifest import BUCKET_SIZE, COUNTS_SIZE, FLOWS, METER_SIZE, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.grace import cpu_numbers
@@ -86,6 +86,10 @@ def check_object(manifest: Manifest, found: Object) -> None:
         spec = specs.get("counts")
         if spec is None or (spec.value_size, spec.max_entries) != (COUNTS_SIZE, manifest.counts):
             missing.append("counts")
+    if manifest.meters:
+        spec = specs.get("meters")
+        if spec is None or (spec.value_size, spec.max_entries) != (METER_SIZE, manifest.meters):
+            missing.append("meters")
     if manifest.flows:
         spec = specs.get("flows")
         if spec is None or (spec.value_size, spec.max_entries) != (manifest.flows, FLOWS):

@@ -62,8 +62,9 @@ def _plain(kind: RuleKind, other: RuleKind) -> RuleKind:
     names = {member.offset: member.name for member in other.record}
     record = tuple(replace(m, name=names.get(m.offset, m.name)) for m in kind.record)
     return replace(
-        kind, name="", doc="", number=0, capacity=0, requires=(), record=record, counts_at=None
-    )
+        kind, name="", doc="", number=0, capacity=0, requires=(), record=record, counts_at=None,
+        meters=(), meters_at=None,
+    )  # fmt: skip
 
 
 def _unplaced(kind: RuleKind) -> RuleKind:

@@ -121,6 +121,18 @@ class SchemaChange:
         return same and 0 < self.old.counts == self.new.counts
 
     @property
+    def meters_kept(self) -> bool:
+        """Whether all kinds lie in the map `meters` as they did; else all buckets begin full."""
+        pairs = [(k.old, k.new if k.new and k.kept else None)
+                 for k in self.kinds.values() if k.old.meters]  # fmt: skip
+        same = all(
+            new and (new.meters_at, len(new.meters)) == (old.meters_at, len(old.meters))
+            for old, new in pairs
+        )
+        metered = sum(bool(kind.meters) for kind in self.new.rules)
+        return same and len(pairs) == metered and 0 < self.old.meters == self.new.meters
+
+    @property
     def events_kept(self) -> bool:
         return self.old.counters == self.new.counters
 

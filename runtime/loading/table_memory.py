@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...lang.contract.manifest.manifest import COUNTS_SIZE, FLOWS, Manifest
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, FLOWS, METER_SIZE, Manifest
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.handles import MapSpec, Object
@@ -41,11 +41,14 @@ def memory_of_tables(
         specs = {**specs, "flows": replace(flows, max_entries=FLOWS * cpus)}
     maps = {name: map_memory(spec, cpus) for name, spec in specs.items()}
     counted, found = maps.pop("counts", None) is not None, []
+    metered = maps.pop("meters", None) is not None
     for kind in manifest.rules:
         parts = [*_taken(maps, kind.prefix)]
         if counted and kind.counts_at is not None:
             size = COUNTS_SIZE * kind.counts_each * kind.cells * (1 + cpus)
             parts.append(MapMemory(size, size))
+        if metered and kind.meters_at is not None:
+            parts.append(MapMemory(METER_SIZE * kind.cells, METER_SIZE * kind.cells))
         found.append(_table(kind.name, "rule kind", kind.capacity, parts))
     for state in manifest.states:
         found.append(_table(state.name, "state", state.capacity, [*_taken(maps, state.prefix)]))

@@ -233,6 +233,7 @@ def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
     """The maps that are reused, by their names in the new build."""
     pairs = [("events", "events"), (before_of("events"),) * 2] if change.events_kept else []
     pairs += [("counts", "counts")] if change.counts_kept else []
+    pairs += [("meters", "meters")] if change.meters_kept else []
     for kind in change.kinds.values():
         pairs += _pairs(kind, _MAPS) if kind.kept else []
         if change.counters_kept(kind) and kind.old.counts_at is None:

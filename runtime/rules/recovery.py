@@ -85,6 +85,8 @@ def _read(table: Table, died: bool) -> None:
         dead = np.flatnonzero(zero)
         if table.counters is not None:
             table.counters.clear(dead[table.counters.sums(dead).any(axis=1)])
+        if table.meters is not None:
+            table.meters.clear(dead)
         cells[dead[1:]] = 0
     _read_keys(table, heads, live, died)
 

@@ -23,6 +23,7 @@ from .directory import Directory
 from .entries import entries_of
 from .images import ImageCodec
 from .matches import MatchCodec, Matches
+from .meters import meters_of
 from .pools import Halves, Pool
 from .stored import SLOT
 from .vectors import Vectors
@@ -56,6 +57,7 @@ class Table:
         self.image_stride = maps[f"{prefix}_images"].spec.stride
         self.entries = entries_of(kind, maps)
         self.counters = counters_of(manifest, kind, maps)
+        self.meters = meters_of(kind, maps)
         self.directory: Directory | None = None
         self.filter: Filter | None = None
         self.vectors: Vectors | None = None

@@ -353,8 +353,8 @@ class Writer:
             directory.reclaim(retired)
 
     def _reap(self, most: int) -> None:
-        """Take out the keys of up to `most` rules that went, and set their counters to zero; their
-        cells are free after another grace period."""
+        """Take out the keys of up to `most` rules that went, and set their counters to zero and
+        their meters to full; their cells are free after another grace period."""
         gone = self._retired[-most:] if most else []
         if not gone:
             return
@@ -365,6 +365,8 @@ class Writer:
             cells = [step.cell for step in mine]
             if table.counters is not None:
                 table.counters.clear(np.array(cells))
+            if table.meters is not None:
+                table.meters.clear(np.array(cells))
             table.gone += cells
         del self._retired[-most:]
         self._broken = False

@@ -169,9 +169,12 @@ class PrivateRun:
         self.apply(Changes(created=tuple(desired)))
 
     def forget(self) -> None:
-        """Empty the state tables that packets write."""
+        """Empty the state tables that packets write, and fill the buckets of meters."""
         for state in self.manifest.states:
             remove_entries(self.maps[f"{state.prefix}_state"], state)
+        for table in self.writer.tables.values():
+            if table.meters is not None:
+                table.meters.clear(np.arange(table.free_cells.top))
 
     def apply(self, plan: Plan) -> None:
         """A rule book's plan. Raises `Refused`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from ipaddress import ip_network
 
+from chance import Chance
 from places import Ground, Place
 from random_facts import Worlds
 from random_values import CONSTANTS, Values, varies
@@ -32,6 +33,9 @@ class Conditions:
             made = leaf(here)
             if made is not None:
                 text, yes, no = made
+                if yes == no == here.worlds:
+                    text = self.metered(here, text)
+                    made = text, yes, no
                 if deep and chance.maybe(0.2):
                     return f"not ({text})", no, yes
                 return made
@@ -134,6 +138,16 @@ class Conditions:
     def limited(self, here: Place) -> Said:
         """Of the errors that may be sent, asking takes one."""
         return "error is limited", here.worlds, here.worlds
+
+    def metered(self, here: Place, text: str) -> str:
+        """And of which colours a packet is, where a rule with a meter was found. By a chance of its
+        own: all else stays what it would be."""
+        own, names = Chance(text), [n for n, kind in here.bound.items() if kind.meters]
+        if not names or own.maybe(0.2):
+            return text
+        name = own.one(names)
+        known = ["green", "yellow", "red"] if len(here.bound[name].meters) > 2 else ["green", "red"]
+        return f"{text} {own.one(('and', 'or'))} meter {name} is {' | '.join(own.some(known, 1, 2))}"
 
     def found(self, here: Place) -> Said:
         """Whether a rule was."""

@@ -14,6 +14,9 @@ from helioc.lang.contract.world.environment import Environment
 LENGTHS = {"u8": 8, "u16": 16, "u32": 32, "u48": 48, "u64": 64, "u128": 128}
 PREFIXES = (8, 14, 16, 24, 31)
 
+#: Rates and bursts by which packets are of several colours.
+METERED = (0, 100, 1_500, 4_000, 50_000, 1_000_000, 10**10)
+
 
 class RequestMaker:
     """`liked` gathers the values that matches ask for, by node and field."""
@@ -126,6 +129,9 @@ class RequestMaker:
         if element.most:
             values = [self.value(element) for _ in range(chance.number(1, element.most))]
             return self.ie(element, ", ".join(values))
+        if element in kind.meters and chance.maybe(0.8):
+            known = [n for n in METERED if not n >> element.width]
+            return self.ie(element, str(chance.one(known)))
         return self.ie(element, self.value(element))
 
     def value(self, element: Element) -> str:

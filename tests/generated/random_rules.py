@@ -51,7 +51,8 @@ class Match:
 
 @dataclass
 class Kind:
-    """A rule kind. `hashed`: what its spread hashes over."""
+    """A rule kind. `hashed`: what its spread hashes over; `meters`: those of `gives` that say how
+    fast packets may be."""
 
     name: str
     named: bool = False
@@ -61,6 +62,7 @@ class Kind:
     spread: str = ""
     hashed: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
+    meters: list[Element] = field(default_factory=list)
 
     @property
     def readable(self) -> list[tuple[Element, bool]]:
@@ -84,8 +86,11 @@ class Kind:
         lines = [f"rule {self.name} [64]{' named' if self.named else ''} {{"]
         for m in self.matches:
             lines.append(f"  match {m.element.name} {m.how} {m.operand}")
-        if self.gives:
-            lines.append(f"  gives {', '.join(e.name for e in self.gives)}")
+        given = [e.name for e in self.gives if e not in self.meters]
+        if given:
+            lines.append(f"  gives {', '.join(given)}")
+        if self.meters:
+            lines.append(f"  meters {', '.join(e.name for e in self.meters)}")
         if self.alternatives:
             lines.append(f"  gives {' | '.join(self.alternatives)}")
         lines += [f"  {line}" for line in ([self.spread] if self.spread else []) + self.extra]
@@ -165,10 +170,19 @@ class RuleMaker:
             what = self.chance.one(("packets, bytes, sizes", "packets"))
             kind.extra.append(f"counts {what}")
 
+    def metered(self, kind: Kind) -> None:
+        own = Chance(kind.text)  # of its own: all else stays what it would be
+        if own.maybe(0.8):
+            for what in own.one(("rb", "rbb", "rbrb")):
+                wide = own.one((32, 64) if what == "r" else (16, 32))
+                kind.meters.append(self.element(f"u{wide}", "uint", wide))
+            kind.gives += kind.meters
+
     def tunnel(self) -> None:
         kind = Kind("TUN", named=self.chance.maybe(0.6))
         kind.matches = self.matches(1, 3, exact=True)
         kind.gives = [self.port(), self.address(), *self.values(3)]
+        self.metered(kind)
         self.counts(kind)
         self.kinds["TUN"] = kind
 
@@ -181,6 +195,7 @@ class RuleMaker:
         if self.chance.maybe(0.6):
             kind.gives.append(self.address())
         kind.gives += self.values(2)
+        self.metered(kind)
         self.counts(kind)
         self.kinds["ACT"] = kind
 
@@ -213,6 +228,7 @@ class RuleMaker:
             kind.gives = [self.port(), self.address()]
             kind.gives += [self.element("u8", "uint", 8, symbols=True)] if chance.maybe(0.8) else []
             kind.gives += self.values(2)
+        self.metered(kind)
         self.counts(kind)
         if chance.maybe(0.35):
             which = chance.one(("priority", "precedence"))

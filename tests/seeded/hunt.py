@@ -1,6 +1,6 @@
 """python tests/seeded/hunt.py [SEEDS]: look for a fault in the compiler that this imports.
 
-Exits with 1 and one line where there is one: LINX's packet tests, random rules and packets for
+Exits with 1 and one line where there is one: packet tests of LINX and of meters, random rules and packets for
 LINX, then generated pipelines, interpreter against kernel.
 """
 
@@ -17,6 +17,7 @@ from packet_cases import packet_cases_hold
 
 ROOT = Path(__file__).resolve().parents[2]
 LINX = ROOT / "pipelines" / "linx.hp"
+METERS = ROOT / "tests/compiler/lower/cases/meters/colours.hp"
 
 
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:
@@ -24,6 +25,7 @@ def hunts(seeds: int) -> Iterator[Callable[[], object]]:
     for seed in range(min(3, seeds)):
         yield partial(try_seed, seed, Tally())
     yield partial(packet_cases_hold, LINX, "staged")
+    yield partial(packet_cases_hold, METERS, "staged")
     yield partial(try_text, LINX.read_text(), "linx", Tally(), 300)
     for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
         yield partial(try_text, path.read_text(), "a", Tally())

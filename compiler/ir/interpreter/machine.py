@@ -11,7 +11,7 @@ from ....lang.contract.world.emitted import limits_of, values_of
 from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
 from ....lang.contract.world.moment import Moment
 from ....lang.contract.world.states import States
-from ..expr import StateCall
+from ..expr import COLOUR_BITS, StateCall
 from ..nodes import Body, Function
 from ..unit import Program, Unit
 from . import answers, checksums, forwarding, header
@@ -113,6 +113,7 @@ class _Packet:
         self._events: list[tuple[str, str]] = []
         self._counted: list[tuple[str, int]] = []
         self._emitted: list[Emitted] = []
+        self._metered: dict[str, tuple[int, int]] = {}  # by table: cell and colour of the last
         self._egress = 0
         self._queue: int | None = None
         self._length = len(data)
@@ -217,6 +218,10 @@ class _Packet:
         if what == "find" and isinstance(arguments[0], Pointer):  # a card's: the entry for a key
             return self.record(table, self._find(table, arguments[0]) & ones(32))
         numbers = [each for each in arguments if isinstance(each, int)]
+        if what == "cell_of":
+            return numbers[0]
+        if what == "meter":
+            return self._meter(table, *numbers)
         if what == "find":
             words = numbers[1:]
             if not words:  # too long for registers
@@ -228,6 +233,15 @@ class _Packet:
         if what == "at":
             return self.record(table, numbers[0])
         return numbers[0] if self._tables.rule(table, numbers[0]) else 0
+
+    def _meter(self, table: str, cell: int, length: int, *values: int) -> int:
+        rule = self._tables.rule(table, cell)
+        if rule is None:
+            raise Fault(f"{table}: a packet is measured by no rule, of cell {cell}")
+        if self._metered.get(table, (0, 0))[0] != cell:
+            colour = self._machine.states.colour(rule.kind, rule.sequence, values, length)
+            self._metered[table] = cell, COLOUR_BITS[colour]
+        return self._metered[table][1]
 
     def _find(self, table: str, words: Pointer) -> int:
         """By a key that is an array of words."""

@@ -28,6 +28,8 @@ STATE_LINES, STATE_HEAD, TAGS_AT = 8, 64, 8
 GENERATION = 8
 #: Bytes of an element of the map `counts`: packets, bytes.
 COUNTS_SIZE = 16
+#: Bytes of an element of the map `meters`.
+METER_SIZE = 32
 #: Lines that the flow cache has for each CPU.
 FLOWS = 1 << 14
 #: Keys of a pair of words of the bit vectors, and the number by which a bit's place is found.
@@ -193,6 +195,9 @@ class RuleKind(Frozen):
     size, and one with u64 packets of builds before, of which no sizes are known. In layout 1 it has
     a map of its own: NAME_counts, PERCPU_ARRAY by cell, without the latter.
 
+    The kind's `meters` are elements of it: rate and burst, or as RFC 2697 and RFC 2698 have them.
+    Their buckets are elements of the map `meters` (see `Manifest`), by cell, from `meters_at` on.
+
     `records` and `cells` count all slots and cells, the zeroth too. The tuple maps are absent
     (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
     last two bytes are the tuple's number.
@@ -263,6 +268,8 @@ class RuleKind(Frozen):
     vectors: int = 0
     small_indexes: int = 0
     spare_buckets: int = 0
+    meters: tuple[str, ...] = ()
+    meters_at: int | None = None
 
     @property
     def prefix(self) -> str:
@@ -458,6 +465,10 @@ class Manifest(Frozen):
     packets, u64 bytes. Row 0 has what builds before this one counted; CPU n adds to row n + 1. As
     the object has it, the map has one row. `layout`: of LAYOUTS.
 
+    `meters`, if it is not 0, is how many elements the ARRAY `meters` has, METER_SIZE bytes each: a
+    bpf_spin_lock, u32 0, u64[2] what the rule's buckets lack in bits times ns a second, u64 when
+    that was (ns, CLOCK_MONOTONIC). Zeros are full buckets.
+
     If `flows`, there is an ARRAY `flows`, mmapable, of so many bytes: the flow cache of the
     programs that are loaded with it, FLOWS for each CPU; zero at first. As the object has it, it is
     for one CPU."""
@@ -486,6 +497,7 @@ class Manifest(Frozen):
     counts: int = 0
     flows: int = 0
     events: EventRing | None = None
+    meters: int = 0
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

@@ -68,6 +68,13 @@ def _counters(manifest: Manifest) -> Iterator[str]:
         end = (rule.counts_at or 0) + rule.counts_each * rule.cells
     if not end <= manifest.counts <= _U32:
         yield f"`counts` is {manifest.counts}, not {end} to {_U32}"
+    end = 0
+    for rule in manifest.rules:
+        if bool(rule.meters) != (rule.meters_at is not None) or (rule.meters_at or end) != end:
+            yield f"{rule.name}: `meters_at` is {rule.meters_at}, which is not its own"
+        end += rule.cells if rule.meters else 0
+    if manifest.meters != end or end > _U32:
+        yield f"`meters` is {manifest.meters}, not {end}"
     if manifest.flows not in range(0, _RECORD + 1, 32):
         yield f"`flows` is {manifest.flows}, not a multiple of 32 up to {_RECORD}"
 
@@ -249,6 +256,8 @@ def _names(rule: RuleKind, kinds: list[str], known: set[str]) -> Iterator[str]:
                 yield f"a requirement asks for `{name[:40]}`, which it does not give"
     for kind in sorted(named - set(kinds)):
         yield f"it refers to the kind `{kind[:40]}`, which is not there"
+    if len(rule.meters) not in (0, 2, 3, 4) or not set(rule.meters) <= set(rule.gives):
+        yield "its meter is not of two to four elements that it gives"
     if not set(rule.counts) <= {"packets", "bytes", "sizes"}:
         yield "it counts something else than packets, bytes and sizes"
 

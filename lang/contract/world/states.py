@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .environment import Limit
+from .meters import Colour, Metered
 from .moment import SECOND, Moment
 
 
@@ -23,9 +24,9 @@ Lasts = Callable[[tuple[int, ...]], int]
 
 
 class States:
-    """What packets left behind: entries of the state tables by key, and how far ICMP errors are
-    ahead of their limit. `moment` is the clock. Here nothing gives way to new entries: when a table
-    is full is the kernel's to know."""
+    """What packets left behind: entries of the state tables by key, what rules' meters lack, and
+    how far ICMP errors are ahead of their limit. `moment` is the clock. Here nothing gives way to
+    new entries: when a table is full is the kernel's to know."""
 
     def __init__(self) -> None:
         self.moment = Moment()
@@ -33,6 +34,8 @@ class States:
         self._entries: dict[str, dict[tuple[int, ...], Kept]] = {}
         self._before: list[tuple[str, tuple[int, ...], Kept | None]] = []
         self._due_before = 0
+        self._meters: dict[tuple[str, int], Metered] = {}  # by rule kind and sequence
+        self._meters_before: list[tuple[tuple[str, int], Metered]] = []
         self._marks = 0
         #: By event, and source: when its bucket of tokens will be full, in ns.
         self._full: dict[tuple[object, ...], int] = {}
@@ -50,6 +53,7 @@ class States:
     def begin(self) -> None:
         """A packet begins: `undo` leads back here."""
         self._before.clear()
+        self._meters_before.clear()
         self._due_before = self._due
         self._full_before = dict(self._full)
 
@@ -57,6 +61,8 @@ class States:
         """Nothing that the packet did is left."""
         self._due = self._due_before
         self._full = self._full_before
+        for rule, meter in reversed(self._meters_before):
+            self._meters[rule] = meter
         for state, key, entry in reversed(self._before):
             self._entries[state].pop(key, None)
             if entry is not None:
@@ -110,6 +116,14 @@ class States:
         self._before.append((state, key, entries.pop(key, None)))
         if entry is not None:
             entries[key] = entry
+
+    def colour(self, kind: str, sequence: int, values: Sequence[int], length: int) -> Colour:
+        """What a rule's meter says of a packet of `length` bytes now: see `Metered`."""
+        rule = kind, sequence
+        before = self._meters.get(rule, Metered())
+        self._meters_before.append((rule, before))
+        colour, self._meters[rule] = before.takes(values, length, self.now)
+        return colour
 
     def may_answer(self, limit: Limit) -> bool:
         """Whether another ICMP error may be sent now; if so it counts as sent."""

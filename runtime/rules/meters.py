@@ -1,0 +1,33 @@
+"""What rules' meters lack, as it lies in the map `meters`: see `manifest.Manifest`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ...lang.contract.manifest.manifest import RuleKind
+from ..kernel.handles import Map
+
+_AT_ONCE = 1 << 16  # elements of a system call
+
+
+class Meters:
+    """Of a kind's rules, by cell."""
+
+    def __init__(self, meters: Map, first: int) -> None:
+        """`first`: the element of cell 0."""
+        self._meters, self._first = meters, first
+
+    def clear(self, cells: npt.NDArray[np.integer]) -> None:
+        """Let their buckets be full. No packet is measured by these cells. Raises BpfError."""
+        numbers = (cells + self._first).astype("<u4")
+        for start in range(0, len(numbers), _AT_ONCE):
+            some = numbers[start : start + _AT_ONCE]
+            self._meters.update_batch(some.tobytes(), bytes(self._meters.element_size * len(some)))
+
+
+def meters_of(kind: RuleKind, maps: Mapping[str, Map]) -> Meters | None:
+    """None of a kind without."""
+    return None if kind.meters_at is None else Meters(maps["meters"], kind.meters_at)
