@@ -147,7 +147,8 @@ class Conditions:
             return text
         name = own.one(names)
         known = ["green", "yellow", "red"] if len(here.bound[name].meters) > 2 else ["green", "red"]
-        return f"{text} {own.one(('and', 'or'))} meter {name} is {' | '.join(own.some(known, 1, 2))}"
+        word, colours = own.one(("and", "or")), own.some(known, 1, 2)
+        return f"{text} {word} meter {name} is {' | '.join(colours)}"
 
     def found(self, here: Place) -> Said:
         """Whether a rule was."""

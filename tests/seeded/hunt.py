@@ -1,7 +1,7 @@
 """python tests/seeded/hunt.py [SEEDS]: look for a fault in the compiler that this imports.
 
-Exits with 1 and one line where there is one: packet tests of LINX and of meters, random rules and packets for
-LINX, then generated pipelines, interpreter against kernel.
+Exits with 1 and one line where there is one: packet tests of LINX and of meters, random rules
+and packets for LINX, then generated pipelines, interpreter against kernel.
 """
 
 from __future__ import annotations
