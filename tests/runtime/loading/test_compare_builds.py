@@ -209,3 +209,18 @@ def test_the_refusal_shows_all_of_it() -> None:
         "a file for --mapping says what becomes of it:\n"
         "defaults: {ROUTE.source: …, ROUTE.hops: …}"
     )
+
+
+def test_meters_stay_where_all_metered_kinds_do() -> None:
+    """Else their buckets begin full, as where a kind gets or loses its meter; its rules stay."""
+    metered = ("    counts packets, bytes", "    meters ie_rate, ie_burst\n    counts packets, bytes")
+    declared = ("  rule ROUTE", "  ie ie_rate = 98, u64\n  ie ie_burst = 99, u32\n\n  rule ROUTE")
+    with_meter = changed(RELAY, metered, declared)
+    given = ("meters ie_rate, ie_burst", "gives ie_rate, ie_burst")
+    without = changed(RELAY, (metered[0], metered[1].replace(*given)), declared)
+    assert compare(with_meter, with_meter).meters_kept
+    for change in (compare(with_meter, without), compare(without, with_meter)):
+        assert kept(change) == {"ROUTE"} and not change.meters_kept
+    assert not compare(without, without).meters_kept  # there is no such map
+    larger = changed(RELAY, metered, declared, ("ROUTE [", "ROUTE [1"))
+    assert not compare(with_meter, larger).meters_kept
