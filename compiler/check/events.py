@@ -114,12 +114,13 @@ def _values(
     known = {field.name: field for field in event.fields}
     given: dict[str, model.Expr | model.Identity] = {}
     said: dict[str, tree.Assign] = {}
+    unknown = False
     for each in written.fields:
         name = each.target.parts[-1]
         field = known.get(name.text)
         if field is None or len(each.target.parts) > 1:
             program.report(_no_such_field(each.target, event))
-            said.update((name, each) for name in known)  # what seems missing is likely this one
+            unknown = True  # what seems missing is likely this one
             continue
         if said.setdefault(name.text, each) is not each:
             first = said[name.text].target.span
@@ -127,7 +128,7 @@ def _values(
         elif (value := _value(program, each.value, field, event, names)) is not None:
             given[field.name] = value
     missing = [name for name in known if name not in said]
-    if missing:
+    if missing and not unknown:
         program.report(_field_missing(written.event.span, event, missing))
     return tuple(given[n] for n in known) if len(given) == len(known) else None
 

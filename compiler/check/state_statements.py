@@ -198,6 +198,7 @@ def _values(
     """The value of each slot, in order; None if one is missing or wrong."""
     given: dict[str, model.Expr] = {}
     said: dict[str, tree.Assign] = {}
+    unknown = False
     known = {s.name: s for s in slots}
     table = program.states[written.state.text]
     for each in written.given:
@@ -206,7 +207,7 @@ def _values(
         slot = known.get(name.text)
         if slot is None or len(each.target.parts) > 1:
             program.report(_no_such_slot(each.target, table, list(known)))
-            said.update((name, each) for name in known)  # misspelt: what seems missing is likely it
+            unknown = True  # misspelt: what seems missing is likely it
             continue
         if said.setdefault(name.text, each) is not each:
             first = said[name.text].target.span
@@ -218,7 +219,7 @@ def _values(
         elif fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found):
             given[slot.name] = value.expr
     missing = [s.name for s in slots if s.name not in said]
-    if missing:
+    if missing and not unknown:
         program.report(_slot_missing(written.state.span, table, missing))
     return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
 

@@ -78,7 +78,7 @@ def _check_join(program: Program, written: tree.Statement, state: State) -> None
     by_role: dict[str, set[tuple[Change, ...]]] = {}
     for world in state:
         by_role.setdefault(world.role, set()).add(world.changes)
-    for role, several in by_role.items():
+    for role, several in sorted(by_role.items()):
         if len(several) > 1:
             program.report(
                 errors.changed_unlike(

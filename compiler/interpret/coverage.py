@@ -32,6 +32,7 @@ from ..model import (
     Remember,
     Statement,
 )
+from ..model.parse_graph import reachable
 from .packet_fields import TIME_TO_LIVE
 from .reached import HIT, MISS, RUN, Reached, key_of
 
@@ -66,8 +67,13 @@ class Coverage:
     def __init__(self, pipeline: Pipeline, reached: Reached) -> None:
         self._pipeline, self._reached = pipeline, reached
         self._points = [p for stage in pipeline.stages for p in _block(stage.body)]
-        edges = (*pipeline.graph.edges, *pipeline.graph.again)
-        self._edges = {key_of(edge): edge for edge in edges if edge.roles}
+        graph = pipeline.graph
+        there = {role: reachable(graph, role) for role in pipeline.roles}
+        self._edges = {
+            key_of(edge): edge
+            for edge in (*graph.edges, *graph.again)
+            if any(edge.source in there[role] for role in edge.roles)
+        }
         self._hooks = _hooks(pipeline)
 
     def summary(self) -> list[str]:

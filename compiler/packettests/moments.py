@@ -16,7 +16,7 @@ from ...lang.text.yaml_reader import Entry
 #: Keys of a file and of a case: the moment of the first packet.
 KEYS = ("clock", "random")
 #: Keys of what comes before: what the next packets find.
-CHANGES = ("wait", "random")
+CHANGES = ("wait", "clock", "random")
 
 _CLOCK = ("boot", "utc", "tai", "error")
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND,
@@ -37,7 +37,7 @@ def gone_on(text: Yaml, entries: Mapping[str, Entry], moment: Moment) -> Moment:
     """The moment after what a step says of it."""
     if "wait" in entries:
         moment = moment.later(_duration(text, entries["wait"].value, _MOST) or 0)
-    return _drawn(text, entries, moment)
+    return begun(text, entries, moment)
 
 
 def _drawn(text: Yaml, entries: Mapping[str, Entry], moment: Moment) -> Moment:
@@ -55,7 +55,10 @@ def _set(text: Yaml, said: Mapping[str, Entry], moment: Moment) -> Moment:
     if "tai" in said:
         changes["tai"] = _duration(text, said["tai"].value, _UNITS["h"])
     if "error" in said:
-        changes["error"] = _duration(text, said["error"].value, UNKNOWN_ERROR - 1)
+        unknown = text.text(said["error"].value) == "unknown"
+        changes["error"] = (
+            UNKNOWN_ERROR if unknown else _duration(text, said["error"].value, UNKNOWN_ERROR - 1)
+        )
     return replace(moment, **{name: value for name, value in changes.items() if value is not None})
 
 

@@ -32,9 +32,9 @@ static const struct {
 };
 
 /* struct control of helio.bpf.h; the control plane keeps its notes in `writer`, and says in `not_local` what is no
- * address of the host; zeros say nothing. */
+ * address of the host, in `clock` how far the wall clock is ahead; zeros say nothing. */
 struct control {
-	__u64 epoch, default_verdict, writer[6], not_local[64];
+	__u64 epoch, default_verdict, writer[6], not_local[64], clock[6];
 };
 
 static int complain(const char *what, int error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal, cast
 
 from .. import tree
@@ -10,7 +11,7 @@ from ..text import literals
 from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
 from ..tree.operators import COMPARISONS, PRECEDENCE, PRECEDENCE_BEFORE
-from .lexer import DEEPEST, Lexed, Token, too_deep
+from .lexer import DEEPEST, Lexed, Token
 from .print_expr import bracketed
 
 Context = Any  # of the generated parser
@@ -108,11 +109,12 @@ class ExpressionBuilder:
         first, last = context.start.tokenIndex, context.stop.tokenIndex
         operators = 0
         if last - first > MOST_OPERATORS:
-            for token in self.lexed.tokens[first:last]:
-                operators += token.kind in _OPERATORS
+            for before, token in pairwise(self.lexed.tokens[first:last]):
+                prefix = token.kind == "/" and before.kind == "ADDRESS"
+                operators += token.kind in _OPERATORS and not prefix
                 if operators > MOST_OPERATORS:
                     where = self.at(token)
-                    self.errors.append(too_deep(where, MOST_OPERATORS))
+                    self.errors.append(_too_many_operators(where))
                     return tree.Number(where, 0, "0")
         return self.inner(context)
 
@@ -276,6 +278,15 @@ def _chained(where: Span, first: Span) -> Diagnostic:
         "comparisons cannot be chained",
         labels,
         "join two comparisons with `and`: `1 <= n and n <= 4`",
+    )
+
+
+def _too_many_operators(where: Span) -> Diagnostic:
+    return Diagnostic(
+        "H0108",
+        f"this expression has more than {MOST_OPERATORS} operators",
+        (Label(where, "one too many"),),
+        "name parts of it by `let`; for one of several values write `a in { 6, 17 }`",
     )
 
 

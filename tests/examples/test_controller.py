@@ -312,7 +312,7 @@ def _in_step(made: Controller) -> set[str]:
 
 def test_the_clients_example_in_the_docs(two: Edges, capsys: pytest.CaptureFixture[str]) -> None:
     text = (CONTROLLER.parents[1] / "docs" / "controller.md").read_text()
-    (example,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    (example,) = re.findall(r"^```python\n(from .*?)^```", text, re.M | re.S)
     asked = '"192.0.2.10:50051", "guard", identity="certs/controller"'
     shown = f'"{two.worlds["one"].address}", "{two.pipeline("one")}"'
     rule = "BLOCK 1 [(src_ip, u32, 10.0.0.0/24)]"

@@ -613,6 +613,15 @@ static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 
 /* Every caller has the scratch record. */
 #define lbr_find(...) lbr_found(st->scratch, __VA_ARGS__)
+/* In ns. Test runs set it. */
+static __always_inline u64 clock_time(void)
+{
+	u32 zero = 0;
+	struct control *c = bpf_map_lookup_elem(&control, &zero);
+
+	return c && c->fixed_time ? c->fixed_time : bpf_ktime_get_ns();
+}
+
 /* ---- a packet's state ------------------------------------------------------------------------ */
 
 /* Pointers are made where a way needs them; the numbers are those of programs without memory. */
@@ -670,7 +679,7 @@ static __noinline int take_answer(void)
 	u32 zero = 0;
 	struct icmp_budget *b = bpf_map_lookup_elem(&icmp_budget, &zero);
 	struct icmp_taker *taker = bpf_map_lookup_elem(&icmp_taker, &zero);
-	u64 now = bpf_ktime_get_ns(), interval, ahead, from;
+	u64 now = clock_time(), interval, ahead, from;
 	int taken;
 
 	if (!b || !taker)

@@ -122,14 +122,16 @@ def test_one_of_two_is_the_first(run: Run) -> None:
 
 def test_an_update_of_what_is_forgotten_meanwhile_is_counted(run: Run) -> None:
     """Each packet that sums up is in the entry that is left, in one that was forgotten, or lost."""
-    at_once(
-        partial(run.send, frame(ENTRY), PACKETS),
-        partial(run.send, frame(FORGET), PACKETS),
-    )
-    events, left = run.events(), run.entries("FLOW")
+    rounds, events = 0, Counter[tuple[str, str]]()
+    while events["count", "first"] <= 1 and rounds < 20:  # a busy host runs one behind the other
+        at_once(
+            partial(run.send, frame(ENTRY), PACKETS),
+            partial(run.send, frame(FORGET), PACKETS),
+        )
+        rounds, events = rounds + 1, events + run.events()
     assert events["count", "first"] > 1
-    assert all(entry["packets"] <= PACKETS for entry in left.values())
-    assert events["lost", "FLOW"] <= 4 * PACKETS
+    assert all(entry["packets"] <= rounds * PACKETS for entry in run.entries("FLOW").values())
+    assert events["lost", "FLOW"] <= 4 * rounds * PACKETS
 
 
 def keys_of(start: int, packets: int, tos: int) -> Iterator[int]:

@@ -19,6 +19,7 @@ from scapy.contrib.gtp import (
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import (
+    MIP6MH_BRR,
     ICMPv6EchoReply,
     ICMPv6EchoRequest,
     IPv6,
@@ -29,6 +30,7 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrSegmentRouting,
     PadN,
 )
+from scapy.layers.ipsec import AH
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
@@ -80,6 +82,9 @@ class Maker:
             options = [PadN(optdata=b"1234")]
             first = IPv6ExtHdrHopByHop(options=options)
             yield link / self.ipv6() / first / IPv6ExtHdrDestOpt(options=options) / self.udp()
+            secured = AH(nh=17, payloadlen=4, spi=self.bits(32), seq=self.bits(32), icv=bytes(12))
+            yield link / self.ipv6() / secured / self.udp()
+            yield link / self.ipv6() / MIP6MH_BRR()
             mobile = IPv6ExtHdrRouting(type=2, segleft=1, addresses=[self.ip6()])
             yield link / self.ipv6() / mobile / self.udp()
             yield link / self.ipv6() / self.segments() / self.udp()

@@ -60,7 +60,8 @@ def test_only_what_changes_needs_more_than_looking() -> None:
         "Load", "Upgrade", "Unload", "AcceptLoss", "Repair", "Backup", "Restore"
     }  # fmt: skip
     assert {name for name, role in needed.items() if role == "rules"} == {
-        "Apply", "Stream", "BulkApply", "Refresh", "ApplyIntent", "RemoveIntent"
+        "Apply", "Stream", "BulkApply", "Refresh", "ApplyIntent", "RemoveIntent", "DeleteEntry",
+        "Flush",
     }  # fmt: skip
 
 

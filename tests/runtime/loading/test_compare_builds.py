@@ -213,7 +213,10 @@ def test_the_refusal_shows_all_of_it() -> None:
 
 def test_meters_stay_where_all_metered_kinds_do() -> None:
     """Else their buckets begin full, as where a kind gets or loses its meter; its rules stay."""
-    metered = ("    counts packets, bytes", "    meters ie_rate, ie_burst\n    counts packets, bytes")
+    metered = (
+        "    counts packets, bytes",
+        "    meters ie_rate, ie_burst\n    counts packets, bytes",
+    )
     declared = ("  rule ROUTE", "  ie ie_rate = 98, u64\n  ie ie_burst = 99, u32\n\n  rule ROUTE")
     with_meter = changed(RELAY, metered, declared)
     given = ("meters ie_rate, ie_burst", "gives ie_rate, ie_burst")
