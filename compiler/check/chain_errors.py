@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, error
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error
 from ...lang.text.source import Span
 from .. import model
 
@@ -162,12 +162,13 @@ def second_name(alias: tree.Name, chain: tree.Name) -> Diagnostic:
 
 
 def other_field(field: tree.Name, chain: tree.Chain) -> Diagnostic:
+    near = did_you_mean(chain.by.text, [field.text])
     return error(
         "H0385",
         f"what stands behind the chain is not said by `{field.text}`",
         (field.span, "any header of the chain may be the last"),
         (chain.by.span, "what all of them say the next one by"),
-        help=f"test `{chain.by.text}`, or what follows: `next u4 = 4`",
+        help=near or f"test `{chain.by.text}`, or what follows: `next u4 = 4`",
     )
 
 

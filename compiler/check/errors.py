@@ -233,13 +233,16 @@ def bound_already(span: Span, kind: str) -> Diagnostic:
     )
 
 
-def no_edge(span: Span, source: str, target: str, edges: Labels, what: str) -> Diagnostic:
+def no_edge(
+    span: Span, source: str, target: str, edges: Labels, what: str, chain: str = ""
+) -> Diagnostic:
+    """`chain`: what the target is of."""
     edge = f"{source} -> {target}"
-    help = (
-        f"say what to write: `{edge} when … write VALUE`"
-        if edges
-        else f"add an edge `{edge} when …` to the parser (`on` one role is enough)"
-    )
+    help = f"add an edge `{edge} when …` to the parser (`on` one role is enough)"
+    if edges:
+        help = f"say what to write: `{edge} when … write VALUE`"
+    if chain:
+        help = f"say what to write where `{chain}` names it: `… as {target} when … write VALUE`"
     return error(
         "H0284",
         f"no edge says how `{source}` announces `{target}`",

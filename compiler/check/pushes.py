@@ -157,9 +157,10 @@ def needs_edge(program: Program, source: str, target: str, span: Span) -> None:
             for e in graph.leaving(source)
             if e.target == target
         ]
-        program.report(
-            errors.no_edge(span, source, target, wide, f"would stand in front of `{target}`")
-        )
+        chain = graph.chain(target)
+        of = chain.name if chain else ""
+        what = f"would stand in front of `{target}`"
+        program.report(errors.no_edge(span, source, target, wide, what, of))
 
 
 def _pushed(
