@@ -47,7 +47,7 @@ class Exits:
         sorts = [s for s in (*[listed] * 8, *[recalled] * 7, rules) if s]
         via = self.chance.one(self.chance.one(sorts)).text
         lines: Lines = []
-        if self.chance.maybe(0.25):
+        if self.chance.maybe(0.2):
             lines.append(f"let {(name := self.values.fresh())} = {via}")
             via = name
         if self.chance.maybe(0.3) and not place.bare:

@@ -84,6 +84,7 @@ class Maker:
             yield link / self.ipv6() / first / IPv6ExtHdrDestOpt(options=options) / self.udp()
             secured = AH(nh=17, payloadlen=4, spi=self.bits(32), seq=self.bits(32), icv=bytes(12))
             yield link / self.ipv6() / secured / self.udp()
+            yield self.ethernet() / self.ipv6() / secured / self.udp()
             yield link / self.ipv6() / MIP6MH_BRR()
             mobile = IPv6ExtHdrRouting(type=2, segleft=1, addresses=[self.ip6()])
             yield link / self.ipv6() / mobile / self.udp()
