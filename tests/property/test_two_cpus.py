@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from at_once import at_once
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.manifest.manifest import State
@@ -72,27 +72,6 @@ def run(bundle: Bundle) -> Iterator[Run]:
 def frame(protocol: int, number: int = 0, tos: int = 0, src: str = "10.0.0.5") -> bytes:
     header = IP(src=src, dst="10.0.0.9", proto=protocol, id=number, tos=tos)
     return bytes(Ether(src="02:00:00:00:00:02", dst="02:00:00:00:00:01") / header)
-
-
-def at_once(*works: Callable[[], None]) -> None:
-    """Each on a CPU of its own, if there are so many."""
-    cpus = sorted(os.sched_getaffinity(0))
-    begin, failed = threading.Barrier(len(works)), list[BaseException]()
-
-    def go(number: int, work: Callable[[], None]) -> None:
-        try:
-            os.sched_setaffinity(0, {cpus[number % len(cpus)]})  # this thread
-            begin.wait(10)
-            work()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=go, args=each) for each in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not failed and not any(thread.is_alive() for thread in threads)
 
 
 def test_no_update_is_lost(run: Run) -> None:

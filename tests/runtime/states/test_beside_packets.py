@@ -15,6 +15,7 @@ from functools import partial
 import kept
 import numpy as np
 import pytest
+from at_once import at_once
 from helioc.lang.contract.manifest.manifest import Slot, State
 from helioc.runtime.kernel.handles import BpfError, Program
 from helioc.runtime.states.filters import Filter
@@ -148,27 +149,6 @@ def test_a_signal_loses_nothing(tables: Kept, monkeypatch: pytest.MonkeyPatch) -
 
 
 # ---- two CPUs -----------------------------------------------------------------------------------
-
-
-def at_once(*works: Callable[[], None]) -> None:
-    """Each on a CPU of its own, if there are so many."""
-    cpus = sorted(os.sched_getaffinity(0))
-    begin, failed = threading.Barrier(len(works)), list[BaseException]()
-
-    def go(number: int, work: Callable[[], None]) -> None:
-        try:
-            os.sched_setaffinity(0, {cpus[number % len(cpus)]})  # this thread
-            begin.wait(10)
-            work()
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=go, args=each) for each in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not failed and not any(thread.is_alive() for thread in threads), failed
 
 
 class Sending:
