@@ -71,7 +71,8 @@ def _front(site: EditContext, node: str) -> _Front:
     """Where a header is, while the pointers to the packet are good."""
     w, header, appended = site.writer, site.header(node), site.shape.appended
     assert appended is not None
-    pointer, sure = site.pointer(node), _is_sure(site, node)
+    sure = _is_sure(site, node)
+    pointer = site.node(node) if sure else site.pointer(node)
     assert header.extent is None or _lengths(header), "H0338"
     at, behind = w.fresh(f"{node}_at"), w.fresh(f"{node}_behind")
     size = groups.size(site, header, pointer)
@@ -80,8 +81,6 @@ def _front(site: EditContext, node: str) -> _Front:
         for f in header.fields
         if is_checksum(f) and f.group is not None
     }
-    if sure:
-        site.node(node)
     starts = w.let(U32, at, site.offset(node) if sure else ZERO)
     ends = w.let(U32, behind, starts + size if sure else ZERO)
     places = {group: w.let(U32, name, ZERO) for group, name in optional.items()}
