@@ -42,7 +42,7 @@ from ..tables.layout import member_name
 from .context import LoweringContext
 
 SCRATCH = State("scratch", BYTES)
-#: What the functions are called that read a clock; a packet is told the same each time.
+#: What the functions are called that read a clock; for one packet each returns the same.
 CLOCKS = {"boot": "packet_time", "utc": "utc_time", "ntp": "ntp_time", "ptp": "ptp_time"}
 
 

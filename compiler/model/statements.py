@@ -248,8 +248,8 @@ class Identity(Frozen):
 
 
 class Emit(Frozen):
-    """A record of the event, with a value for each of its fields, is written for whoever reads
-    them, if its limits allow it and there is room."""
+    """A record of the event, with a value for each of its fields, goes into the ring, if its
+    limits allow it and there is room."""
 
     event: str
     values: tuple[Expr | Identity, ...]

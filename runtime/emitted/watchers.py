@@ -1,4 +1,4 @@
-"""What packets raised last, and who watches it. A slow watcher loses records and is told how many;
+"""What packets raised last, and who watches it. A slow watcher loses records and learns how many;
 nobody else waits."""
 
 from __future__ import annotations
@@ -6,23 +6,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Condition, Lock
+from threading import Lock
 
+from ..base.watcher_queue import WatcherQueue
 from .source import Raised
 
 #: Records that wait for one watcher, and that are kept of a pipeline, at most.
 DEPTH, KEPT = 4096, 4096
 
 
-class RaisedWatcher:
-    """One watcher's queue: of a pipeline (empty: of all), and of these events (none: of all)."""
+class RaisedWatcher(WatcherQueue[Raised | int]):
+    """Of a pipeline (empty: of all), and of these events (none: of all). Iterates over records, and
+    how many were left out between two of them."""
 
     def __init__(self, pipeline: str, events: Collection[str] = ()) -> None:
+        super().__init__()
         self._pipeline, self._events = pipeline, frozenset(events)
-        self._waiting: deque[Raised | int] = deque()
-        self._some = Condition()
         self._missed = 0
-        self._closed = False
 
     def wants(self, raised: Raised) -> bool:
         if self._pipeline not in ("", raised.pipeline):
@@ -34,34 +34,19 @@ class RaisedWatcher:
         if not wanted:
             return
         with self._some:
-            room = DEPTH - len(self._waiting)
-            if self._missed and room > 1:
-                self._waiting.append(self._missed)
-                self._missed, room = 0, room - 1
-            fitting = wanted[:room] if not self._missed else []
+            if len(self._waiting) < DEPTH - 1:  # there is room for a record behind the report
+                self._report_missed()
+            room = 0 if self._missed else DEPTH - len(self._waiting)
+            fitting = wanted[:room]
             self._waiting.extend(fitting)
             self._missed += len(wanted) - len(fitting)
             self._some.notify()
 
-    def close(self) -> None:
-        """The watcher's iteration ends with what is waiting."""
-        with self._some:
-            self._closed = True
-            self._some.notify()
-
-    def __iter__(self) -> Iterator[Raised | int]:
-        """Records, and how many were left out between two of them."""
-        while True:
-            with self._some:
-                while not self._waiting and not self._missed:
-                    if self._closed:
-                        return
-                    self._some.wait()
-                if not self._waiting:  # perhaps nothing else happens for long
-                    self._waiting.append(self._missed)
-                    self._missed = 0
-                found = self._waiting.popleft()
-            yield found
+    def _report_missed(self) -> bool:
+        missed, self._missed = self._missed, 0
+        if missed:
+            self._waiting.append(missed)
+        return bool(missed)
 
 
 class RaisedEvents:

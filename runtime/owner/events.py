@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from threading import Condition
 from typing import TYPE_CHECKING, Literal
 
 from ...lang.contract.rules.rules import Reference
+from ..base.watcher_queue import WatcherQueue
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.rules import Rule
@@ -72,16 +72,14 @@ class Event:
     what: What
 
 
-class Watcher:
-    """One watcher's queue."""
+class Watcher(WatcherQueue[Event]):
+    """Of a pipeline; with an empty name, of all."""
 
     def __init__(self, pipeline: str) -> None:
+        super().__init__()
         self.pipeline = pipeline
-        self._waiting: deque[Event] = deque()
-        self._some = Condition()
         #: By pipeline: how many events, and the revision of the last.
         self._missed: dict[str, tuple[int, int]] = {}
-        self._closed = False
 
     def put(self, event: Event) -> None:
         if self.pipeline not in ("", event.pipeline):
@@ -91,32 +89,15 @@ class Watcher:
                 count, _ = self._missed.get(event.pipeline, (0, 0))
                 self._missed[event.pipeline] = count + 1, event.revision
                 return
-            self._tell_missed()
+            self._report_missed()
             self._waiting.append(event)
             self._some.notify()
 
-    def _tell_missed(self) -> None:
-        for pipeline, (count, revision) in self._missed.items():
+    def _report_missed(self) -> bool:
+        missed, self._missed = self._missed, {}
+        for pipeline, (count, revision) in missed.items():
             self._waiting.append(Event(pipeline, revision, Missed(count)))
-        self._missed.clear()
-
-    def close(self) -> None:
-        """The watcher's iteration ends with what is waiting."""
-        with self._some:
-            self._closed = True
-            self._some.notify()
-
-    def __iter__(self) -> Iterator[Event]:
-        while True:
-            with self._some:
-                while not self._waiting and not self._missed:
-                    if self._closed:
-                        return
-                    self._some.wait()
-                if not self._waiting:  # perhaps nothing else happens for long
-                    self._tell_missed()
-                event = self._waiting.popleft()
-            yield event
+        return bool(missed)
 
 
 class Events:

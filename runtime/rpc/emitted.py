@@ -82,7 +82,9 @@ def _event(agent: Agent, raised: Raised) -> pb.Event:
     names = Namer()
     with suppress(Refused):  # unloaded by now
         owner = agent.owner(raised.pipeline)
-        if owner.loaded.about["incarnation"] == raised.incarnation:  # else rules count anew
+        if (
+            owner.loaded.about["incarnation"] == raised.incarnation
+        ):  # else rules are numbered from 1 again
             names = _Names(owner)
     record = raised.record
     fields = zip(record.kind.fields, record.values, strict=True)

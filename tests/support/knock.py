@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -18,7 +17,7 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
-from lab import Lab, Namespace, Wire
+from lab import Lab, Wire
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -73,20 +72,9 @@ def knocker(lab: Lab, directory: Path) -> Iterator[Knocker]:
     lab.wire(host, "eth0", edge, "lan0")
     edge.address("lan0", "10.1.0.1/16")
     made = Knocker(edge, f"ht{os.getpid()}-k{next(_numbers)}", directory)
-    made.wire = _wire(host)
+    made.wire = host.wire("eth0")
     try:
         yield made
     finally:
         if (ROOT / made.name).exists():
             unload(made.name)
-
-
-def _wire(host: Namespace) -> Wire:
-    return host.wire("eth0")
-
-
-def until(holds: Callable[[], bool], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.02)

@@ -13,8 +13,8 @@ from helioc.runtime.client import Client, Rejected, Watch
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from helioc.runtime.rpc import control_pb2 as pb
-from knock import KNOCK, Knocker, built, changed, knocker, until
-from lab import Lab
+from knock import KNOCK, Knocker, built, changed, knocker
+from lab import Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -66,7 +66,7 @@ def test_a_rule_that_was_deleted_is_no_other_of_its_id(here: Knocker) -> None:
         here.load(client)
         client.apply("create HOST 7 laptop [(src, 10.1.0.10)]")
         here.knock()
-        until(lambda: len(kept(client)) == 2)
+        until(lambda: len(kept(client)) == 2, "the agent has read the records")
         client.apply("delete HOST 7; create HOST 7 printer [(src, 10.1.0.10)]")
         (event,) = kept(client, "KNOWN")
         rule = event.emitted.fields[0].rule
@@ -78,7 +78,7 @@ def test_helioctl_prints_a_line_each(here: Knocker) -> None:
     with here.agent(), here.client() as client:
         here.load(client)
         here.knock()
-        until(lambda: len(kept(client)) == 1)
+        until(lambda: len(kept(client)) == 1, "the agent has read the records")
         said = here.ctl("events")
         line = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}  " + here.name
         assert re.fullmatch(
@@ -102,7 +102,7 @@ def test_without_an_agent_they_wait_in_the_kernel(here: Knocker) -> None:
     for _ in range(5):
         here.knock()
     with here.agent(), here.client() as client:
-        until(lambda: len(kept(client)) == 5)
+        until(lambda: len(kept(client)) == 5, "the agent has read the records")
         assert here.emitted(client, "KNOCK") == 5
 
 
@@ -123,13 +123,13 @@ def test_an_upgrade_loses_none_and_reads_each_by_its_build(here: Knocker) -> Non
         here.knock(port=1)
         client.upgrade(built(WIDER))
         here.knock(port=3)
-        until(lambda: len(kept(client)) == 2)
+        until(lambda: len(kept(client)) == 2, "the agent has read the records")
         assert twice(client) == [None, "6"]
         client.upgrade(built(QUIET))
         here.knock(port=4)
         client.upgrade(built(KNOCK))
         here.knock(port=5)
-        until(lambda: len(kept(client)) == 3)
+        until(lambda: len(kept(client)) == 3, "the agent has read the records")
         assert twice(client) == [None, "6", None]
 
 
@@ -143,7 +143,7 @@ def test_what_is_unread_at_an_upgrade_without_an_agent_is_read_later(here: Knock
         here.edge.inside_thread(partial(upgraded, here.name, text))
     here.knock(port=3)
     with here.agent(), here.client() as client:
-        until(lambda: len(kept(client)) == 3)
+        until(lambda: len(kept(client)) == 3, "the agent has read the records")
         assert [fields(event).get("port") for event in kept(client)] == ["1", "2", None]
         assert twice(client) == [None, "4", None]
 
@@ -161,11 +161,14 @@ def test_the_limits_hold_and_are_counted(here: Knocker) -> None:
         for source in ("10.1.0.10", "10.1.0.11"):
             for _ in range(20):
                 here.knock(source)
-        until(lambda: here.emitted(client, "KNOCK") == 40)
+        until(lambda: here.emitted(client, "KNOCK") == 40, "the agent has read the records")
         counts = {(e.group, e.reason): e.count for e in client.stats().events}
         assert counts["emitted", "KNOWN"] + counts["suppressed", "KNOWN"] == 40
         assert 4 <= counts["emitted", "KNOWN"] <= 6  # two a second come back
-        until(lambda: len(kept(client, "KNOWN")) == counts["emitted", "KNOWN"])
+        until(
+            lambda: len(kept(client, "KNOWN")) == counts["emitted", "KNOWN"],
+            "the agent has read the records",
+        )
         by = {fields(e)["host"] for e in kept(client, "KNOWN")}
         assert by == {"HOST 1", "HOST 2"}
 

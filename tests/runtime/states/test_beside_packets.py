@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from errno import EINTR
 from functools import partial
@@ -291,7 +290,6 @@ def test_who_deletes_may_be_killed(
         tables.send(frame(COUNT, tos=200), times=PACKETS // 10)
         os.kill(pid, signal.SIGKILL)
         tables.send(frame(COUNT, tos=200), times=PACKETS // 10)
-        time.sleep(0.01)
     events = tables.events()
     assert not events["count", "another"] and not events["count", "wrong"]
     part = whole(tables, "COUNT")
