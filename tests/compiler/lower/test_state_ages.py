@@ -9,10 +9,8 @@ import pytest
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import check_file
 from helioc.compiler.interpret.packet import Interpreter
-from helioc.lang.contract.manifest.manifest import STATE_HEAD, STATE_LINES, State
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Port
-from helioc.runtime.kernel.handles import Map
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
 from scapy.layers.inet import IP
@@ -83,21 +81,6 @@ class Both:
     def wait(self, seconds: int) -> None:
         self.interpreter.states.wait(seconds * 1_000_000_000)
         self.kernel.set_moment(self.interpreter.states.moment)
-
-
-def back(table: Map, state: State, ns: int) -> None:
-    """Have all entries be older."""
-    size = state.line_size
-    for key, element in list(table.items()):
-        changed = bytearray(element)
-        for line in range(STATE_LINES):
-            at = STATE_HEAD + line * size + 8 + state.key_size
-            seen = int.from_bytes(changed[at : at + 8], "little")
-            changed[at : at + 8] = (
-                (seen - ns).to_bytes(8, "little", signed=True) if seen else bytes(8)
-            )
-        if changed != element:
-            table.update(key, bytes(changed))
 
 
 @pytest.fixture
