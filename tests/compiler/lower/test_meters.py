@@ -17,7 +17,7 @@ from helioc.compiler.driver import check_file
 from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
-from helioc.lang.contract.world.environment import Environment, Outcome, Port
+from helioc.lang.contract.world.environment import Environment, Port
 from helioc.lang.contract.world.moment import SECOND, Moment
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
@@ -46,11 +46,6 @@ def frame(length: int = 64) -> bytes:
     packet = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
     packet /= IP(src="10.0.0.1", dst="10.0.0.9", proto=9)
     return bytes(packet).ljust(length, b"\0")
-
-
-def colours_of(outcome: Outcome, meter: str) -> list[str]:
-    reasons = (reason for group, reason in outcome.events if group == "count")
-    return [reason.removeprefix(f"{meter}_") for reason in reasons if reason.startswith(meter)]
 
 
 @pytest.mark.parametrize("join", ["staged", "fused"])
