@@ -27,7 +27,13 @@ member
 
 field : name? ':' fieldRest ;
 
-fieldRest : type ('=' sum)? ('{' field* '}')? ;
+fieldRest : type (tlv | ('=' sum)? ('{' field* '}')?) ;
+
+tlv : '(' tlvPart (',' tlvPart)* ')' ('within' sum)? 'max' number '{' tlvOption* '}' ;
+
+tlvPart : name (':' type | sum) | ':' type ;   // `kind : u8`, `bare 0 | 1`, `size length + 2`
+
+tlvOption : name 'when' name '=' range_ ('|' range_)* '{' field* '}' ;
 
 type : name ('[' sum ']' ('max' number)?)? ;
 
@@ -45,7 +51,8 @@ graph : 'parser' '{' (edge | chain)* '}' ;
 
 edge
     : edgeName '->' nodeName ('as' name)? ('when' test ('and' test)*)?
-      ('write' known (',' known)*)? ('on' (names | 'push'))?
+      ('write' known (',' known)*)?
+      ('if' name name)? ('on' (names | 'push'))?     // `if it fits`
     ;
 
 chain : 'chain' name 'by' name 'max' number '{' chainMember* '}' ;
@@ -214,36 +221,36 @@ literal : NUMBER | ADDRESS ;
 
 name
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
+    | 'over' | 'parser' | 'per' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 

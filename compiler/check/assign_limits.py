@@ -45,7 +45,11 @@ class Change:
             yield from self.odd_in_front(node, covering[0])
         if above and covering:
             yield from self.odd_behind(node, covering[0], above)
-        odd = field.group is not None and not starts_even(header, field.group)
+        odd = (
+            field.group is not None
+            and header.option(field.group) is None
+            and not starts_even(header, field.group)
+        )
         if (above or covering or _sums(header, "header")) and (
             odd or (element and field.width % 16)
         ):

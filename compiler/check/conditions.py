@@ -13,7 +13,7 @@ from .. import model
 from . import errors
 from .flow import Scope, State, split
 from .meters import metered
-from .packets import PacketNames
+from .packets import PacketNames, option_of
 from .ranges import Facts, implied
 from .stage_names import StageNames
 from .stage_program import Program
@@ -67,6 +67,8 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             name.text not in (*scope.names, *scope.values) and name.text not in program.rules.known
         ):
             return _present(program, name, state)
+        case tree.Path(parts=(name, _), index=None) if _has_options(program, expr, scope):
+            return _has_option(program, expr, state)
         case tree.Path(parts=(name,)) if name.text in program.rules.known:
             return _found(program, name, state, scope)
         case _:
@@ -97,6 +99,24 @@ def _present(program: Program, name: tree.Name, state: State) -> Narrowed:
         program.report(errors.pushed_read(name.span, node.name, program.pushes[node.name]))
     yes, no = split(state, lambda w: bool(w.present & bit))
     return Narrowed(model.Present(node.name), yes, no)
+
+
+def _has_options(program: Program, path: tree.Path, scope: Scope) -> bool:
+    """Whether a path names an option of a header: `tcp.mss`."""
+    name = path.parts[0].text
+    nodes = {n.name: n for n in program.checked.graph.nodes}
+    other = name in (*scope.names, *scope.values) or name in program.rules.known
+    return name in nodes and not other and option_of(nodes[name].header, path) is not None
+
+
+def _has_option(program: Program, path: tree.Path, state: State) -> Narrowed:
+    """`if tcp.mss`: whether the packet has the header, and that the option."""
+    node = _present(program, path.parts[0], state)
+    if node.condition is None:
+        return node
+    there = model.HasOption(path.parts[0].text, path.parts[1].text)
+    has = model.Compare("=", there, model.Const(1, 1))
+    return Narrowed(model.And((node.condition, has)), node.yes, state)
 
 
 def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Narrowed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
@@ -9,8 +11,10 @@ from .. import model
 from ..model import guards
 from . import errors
 from .header_fields import scalar
-from .headers import CheckedHeader
 from .values import Value, fits, literal
+
+if TYPE_CHECKING:
+    from .headers import CheckedHeader
 
 FARTHEST = 32  # bits
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
 from ...lang.text.frozen import Frozen
@@ -11,7 +13,9 @@ from . import errors
 from .header_clauses import HeaderClauses
 from .header_fields import check_sums
 from .header_layout import Fields, Layout
+from .header_options import OptionsChecker
 from .resolve import Known
+from .values import Value
 
 LARGEST = 32_767
 
@@ -38,11 +42,15 @@ class _HeaderChecker(Fields):
         self.header = header
         self.layouts = [Layout()]
         self.groups: list[tree.Group] = []
+        self.tlv: tree.Field | None = None
 
     def check(self, name: str) -> model.Header:
         members = self.header.members
         for member in members:
             match member:
+                case tree.Field(options=tree.Options()):
+                    self.tlv = self.tlv or member
+                    self.top_field(replace(member, type=_rest(member.type), options=None))
                 case tree.Field():
                     self.top_field(member)
                 case tree.Group():
@@ -53,10 +61,15 @@ class _HeaderChecker(Fields):
         fields = [f for layout in self.layouts for f in layout.fields]
         clauses = HeaderClauses(self.header, fields, self.broken, self.found)
         groups = tuple(self.laid_out(layout, clauses) for layout in self.layouts[1:])
+        options = None
+        if self.tlv is not None:
+            options = OptionsChecker(self.tlv, {*self.names}, self.found).check(clauses)
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
         reach = clauses.single(tree.Reach)
-        if self.rest and not any(isinstance(m, tree.Size) for m in members):
+        if size is None and options and options.within and len(self.layouts) == 1:
+            size = self.size_of(clauses)
+        elif self.rest and not any(isinstance(m, tree.Size) for m in members):
             self.found.add(
                 _out_of_place(
                     self.rest.span,
@@ -89,11 +102,19 @@ class _HeaderChecker(Fields):
             accept=(*clauses.conditions(tree.Accept), *clauses.bounds),
             require=clauses.conditions(tree.Require),
             payload=clauses.conditions(tree.Payload),
+            options=options,
             reach=reach.expr if reach else None,
             protocol=name,
             doc=self.header.doc,
             span=self.header.name.span,
         )
+
+    def size_of(self, clauses: HeaderClauses) -> Value | None:
+        """Of a header that ends where its options do."""
+        assert self.tlv and self.tlv.options and self.tlv.options.within
+        within, fixed = self.tlv.options.within, self.layouts[0].at // 8
+        own = tree.Binary(within.span, "+", within, tree.Number(within.span, fixed, str(fixed)))
+        return clauses.expressions.value(own)
 
     def lengths(self, fields: list[model.Field], fixed: int) -> None:
         """A length with a number taken off is that of enough bytes."""
@@ -205,6 +226,12 @@ class _HeaderChecker(Fields):
                     "a flag is a field of one bit, `u1`",
                 )
             )
+
+
+def _rest(type_: tree.Type) -> tree.Type:
+    """`bytes[rest]`, where another type stands."""
+    rest = tree.Path(type_.span, (tree.Name(type_.span, "rest"),))
+    return tree.Type(type_.span, tree.Name(type_.span, "bytes"), rest)
 
 
 def _is_rest(type_: tree.Type) -> bool:

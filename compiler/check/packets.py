@@ -55,7 +55,7 @@ class PacketNames:
         if found is None:
             return None
         node, field = found
-        if node.header.optional(field) and not groups:
+        if node.header.optional(field) and not (groups or node.header.option(field.group)):
             self.found.add(
                 errors.may_be_left_out(
                     path.span,
@@ -99,6 +99,10 @@ class PacketNames:
         node = self.node(path.parts[0])
         if node is None:
             return None
+        option = option_of(node.header, path)
+        if option is not None and len(path.parts) < 4:
+            field = self.option_field(node, option, path)
+            return None if field is None else (node, field)
         if len(path.parts) != 2:
             last = path.parts[-1].text
             known = any(f.name == last for f in node.header.fields)
@@ -120,10 +124,30 @@ class PacketNames:
         )
         if field is None and name.text not in self.checked.headers[node.name].broken:
             names = [f.name for f in node.header.fields if f.name[0] != "_"]
+            options = [g.name for g in node.header.options.groups] if node.header.options else []
             help = f"its fields are {', '.join(names[:8])}"
+            help += f"; its options are {', '.join(options)}" if options else ""
+            names += options
             if (ours := foreign_words.FIELDS.get(name.text)) in names:
                 help = f"here it is called `{ours}`"
             self.found.add(errors.unknown(f"field of `{node.name}`", name, names, help))
+        return field
+
+    def option_field(
+        self, node: model.Node, option: model.Group, path: tree.Path
+    ) -> model.Field | None:
+        """The field of an option: `tcp.mss.value`."""
+        assert node.header.options is not None
+        fields = {f.name: f for f in node.header.options.fields if f.group == option.name}
+        own = [name.removeprefix(f"{option.name}.") for name in fields]
+        whole = f"{node.name}.{option.name}"
+        if len(path.parts) == 2:
+            self.found.add(_is_option(path, own))
+            return None
+        field = fields.get(f"{option.name}.{path.parts[2].text}")
+        if field is None:
+            help = f"its fields are {', '.join(own)}"
+            self.found.add(errors.unknown(f"field of `{whole}`", path.parts[2], own, help))
         return field
 
     def layer4(self, path: tree.Path) -> Value | None:
@@ -159,6 +183,11 @@ class PacketNames:
         return hash_call(call, Expressions(self.field, self.call, self.found), self.found)
 
 
+def option_of(header: model.Header, path: tree.Path) -> model.Group | None:
+    """The option of a header that a path names, or a field of it."""
+    return header.option(path.parts[1].text) if len(path.parts) > 1 else None
+
+
 def hash_call(
     call: tree.Call, expressions: Expressions, found: Diagnostics, others: Sequence[str] = ()
 ) -> Value | None:
@@ -179,6 +208,16 @@ def hash_call(
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _is_option(path: tree.Path, fields: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0399",
+        f"`{path.text}` is an option, not a field",
+        (path.span, "names all of it"),
+        help=f"name a field, `{path.text}.{fields[-1]}`, or ask whether it is there: "
+        f"`if {path.text} {{…}}`",
+    )
 
 
 def _no_header(name: tree.Name, chain: model.Chain) -> Diagnostic:

@@ -15,6 +15,7 @@ from .edit_limits import limits
 from .elements import Elements
 from .events import collect_events
 from .flow import Scope, State, at_arrival, unbind
+from .header_options import with_options_asked
 from .headers import CheckedHeader, check_header
 from .hooks import HOOKS, check_hooks
 from .kinds import Rules, collect_kinds
@@ -112,7 +113,7 @@ class _PipelineChecker:
         if not checked.graph.nodes:
             return None
         said = {e: h.verdict for e, h in hooks.items() if h is not None}
-        return model.Pipeline(
+        made = model.Pipeline(
             name=self.pipeline.name.text,
             roles=roles,
             graph=checked.graph,
@@ -126,6 +127,7 @@ class _PipelineChecker:
             doc=self.pipeline.doc,
             span=self.pipeline.name.span,
         )
+        return with_options_asked(made)
 
     def errors_before_stages(self) -> int:
         return len(self.found.errors) - self.errors_at_first

@@ -126,7 +126,7 @@ def _const(value: int) -> model.Const:
 
 def _is_lasting(comparison: model.Compare) -> bool:
     """Whether only an assignment, or another rule or entry, can change what is compared."""
-    kinds = model.Compare | model.Packet | model.Const | model.Arithmetic
+    kinds = model.Compare | model.Packet | model.HasOption | model.Const | model.Arithmetic
     rules = model.Attribute | model.Count | model.Local | model.FrameLength | model.Recalled
     moment = model.Now | model.ClockError | model.Random
     return all(isinstance(part, kinds | rules | moment) for part in walk(comparison))
@@ -146,7 +146,8 @@ def _written(node: model.Node, field: model.Packet | model.Item) -> Iterator[str
     if field.node != node.name:
         return
     whole = node.header.field(field.field).part_of
-    for other in node.header.fields:
+    options = node.header.options.fields if node.header.options else ()
+    for other in (*node.header.fields, *options):
         derived = other.default
         if (
             other.name in (field.field, whole)

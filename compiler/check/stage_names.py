@@ -14,6 +14,7 @@ from .expressions import Expressions
 from .flow import roles_of
 from .moments import clock, now, now_call, random_call
 from .packets import PacketNames, hash_call
+from .ranges import narrowed
 from .rule_names import RuleNames
 from .stage_lists import SaidItems, count, items
 from .values import KINDS, WIDEST, Value, of_width
@@ -98,8 +99,20 @@ class StageNames(RuleNames):
         zeros = self.use in ("hash", "option")
         if zeros and isinstance(value.expr, model.Packet) and self.maybe_absent(node):
             return replace(value, expr=replace(value.expr, maybe_absent=True))
-        self.present(node, path.span)
+        if self.present(node, path.span) and self.use == "value":
+            self.has_option(value.expr, path)
         return value
+
+    def has_option(self, read: model.Packet | model.Item, path: tree.Path) -> None:
+        """Whether every packet here has the option that the field is of; reports if not."""
+        program = self.program
+        header = program.checked.graph.node(read.node).header
+        option = header.option(header.field(read.field).group)
+        if option is None or program.unsure:
+            return
+        asked = model.HasOption(read.node, option.name)
+        if narrowed(self.scope.tested, asked, 0, 1)[0] == 0:
+            program.report(_maybe_no_option(path, f"{read.node}.{option.name}"))
 
     def named(self, path: tree.Path) -> Value | None:
         """What a `let` named."""
@@ -222,6 +235,15 @@ def _maybe_absent(span: Span, node: str, roles: Sequence[str], absent_always: bo
     else:
         says, help = f"some packets have no `{node}` here{where}", f"narrow with `if {node} {{…}}`"
     return error("H0270", f"`{node}` is not surely present", (span, says), help=help)
+
+
+def _maybe_no_option(path: tree.Path, option: str) -> Diagnostic:
+    return error(
+        "H0398",
+        f"some packets have no `{option}` here",
+        (path.span, "read where it may not be there"),
+        help=f"narrow with `if {option} {{…}}`, or read `first({path.text})`, which is 0 then",
+    )
 
 
 def _not_recalled(span: Span, state: str, ever: Span | None, gone: Span | None) -> Diagnostic:

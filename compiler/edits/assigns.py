@@ -6,8 +6,9 @@ from contextlib import nullcontext
 from functools import partial
 
 from ..headers.clauses import clause
+from ..headers.context import option_of
 from ..headers.fields import field_value
-from ..headers.groups import group_pointer, packet_end
+from ..headers.groups import group_pointer, packet_end, part_pointer
 from ..headers.stores import put_summed, put_value
 from ..ir.edits import SetField
 from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, not_, number
@@ -51,7 +52,7 @@ def _change(site: EditContext, target: SetField) -> None:
     if field.group is None:
         _change_at(site, target, pointer)
         return
-    group = group_pointer(site, header, field.group, pointer)
+    group = part_pointer(site, target.node, field.group, pointer)
     with w.when(group):
         _change_at(site.branch(), target, group)
 
@@ -68,9 +69,13 @@ def _change_at(
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
-    odd = field.group is not None and not starts_even(header, field.group)
+    option = header.option(field.group)
+    odd = field.group is not None and option is None and not starts_even(header, field.group)
     assert not odd and (index is None or field.width % 16 == 0), "H0346"
-    change = put_summed(w, pointer, header, field, new)
+    change: Expr = put_summed(w, pointer, header, field, new)
+    if option is not None:  # at an odd byte its words count as 256 times as much (RFC 1071)
+        start = option_of(site.graph, target.node, option.name)
+        change = w.local(U64, "turned", change << ((start & 1) << 3))
     total = w.local(U64, "total", change)
     _follow(site, target.node, "header", change, total)
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]

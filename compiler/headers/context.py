@@ -10,7 +10,7 @@ from ..ir.builder import Builder
 from ..ir.edits import NodePointer
 from ..ir.events import Events
 from ..ir.expr import State, StatePointer
-from ..ir.names import announced_name, c_name
+from ..ir.names import announced_name, c_name, option_name
 from ..ir.nodes import Action, Body, MakePointer, Verdict
 from ..ir.types import BYTES, U8, U32, U64, Int, Type, raw
 from ..ir.values import Value
@@ -90,6 +90,13 @@ FRAGMENT_OF_CHAIN = State(announced_name("fragment"), raw(16))  # no chain has t
 def announced(chain: Chain) -> State:
     """The place of what says what stands behind a chain."""
     return State(announced_name(chain.name), Int(bytes_of(chain.width) * 8))
+
+
+def option_of(graph: Graph, node: str, option: str) -> State:
+    """The place of where an option starts, in bytes from the start of its header: 0 where the
+    header lacks it."""
+    index = next(i for i, n in enumerate(graph.nodes) if n.name == node)
+    return State(option_name(node, index, option), U32)
 
 
 def pointer_to(node: str) -> State:

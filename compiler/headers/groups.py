@@ -7,7 +7,7 @@ from ..ir.expr_builders import choose, either, low_bits, total
 from ..ir.types import BYTES
 from ..model import TAIL, Group, Header
 from .clauses import clause
-from .context import Context
+from .context import Context, option_of
 from .fields import field_value
 
 
@@ -54,6 +54,24 @@ def start(context: Context, header: Header, name: str, pointer: Expr) -> Expr:
 def packet_end() -> Expr:
     """Where the packet's bytes end, read again."""
     return Call("limit_of", (CTX,), BYTES)
+
+
+def part_pointer(
+    context: Context, node: str, name: str, base: Expr, sure: bool = True
+) -> Name:
+    """A pointer to a group or an option of a node's header; null where it is absent, as
+    `group_pointer` has it."""
+    header = context.header(node)
+    option = header.option(name)
+    if option is None:
+        return group_pointer(context, header, name, base, sure=sure)
+    w, place = context.writer, option_of(context.graph, node, option.name)
+    at = base + low_bits(place, header.maximum.bit_length())
+    pointer = w.local(BYTES, "option", at if sure else choose(base, at, ZERO))
+    beyond = pointer + option.width // 8 > packet_end()
+    with w.when(either([*([] if sure else [not_(pointer)]), place.is_(0), beyond])):
+        w.set(pointer, ZERO)
+    return pointer
 
 
 def group_pointer(

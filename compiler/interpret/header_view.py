@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model import TAIL, Expr, Field, Group, Header, Own
 from .evaluate import evaluate
+from .walk_options import BadOptions, starts_of
 
 #: Of a field: a number, bytes (`bytes[rest]`), or the elements of an array.
 Value = int | bytes | tuple[int, ...]
@@ -13,13 +14,14 @@ class HeaderView:
     """The bytes of one header and where its fields are in them. Not to be changed. `data` may be
     shorter than the whole header while that is being parsed; a field beyond it reads None."""
 
-    __slots__ = ("_number", "_starts", "data", "header")
+    __slots__ = ("_number", "_options", "_starts", "data", "header")
 
     def __init__(self, header: Header, data: bytes) -> None:
         self.header = header
         self.data = data
         self._number = int.from_bytes(data, "big")
         self._starts: dict[str, int] | None = None
+        self._options: dict[str, int] | None = None
 
     @property
     def starts(self) -> dict[str, int]:
@@ -35,6 +37,23 @@ class HeaderView:
                     at += group.width * self.count(group)
             self._starts[""] = at
         return self._starts
+
+    @property
+    def options(self) -> dict[str, int]:
+        """Bit at which each option starts that the header has, by its name. Raises `BadOptions`."""
+        if self._options is None:
+            self._options = {}
+            options, begin = self.header.options, self.starts[""] // 8
+            if options is not None:
+                end = len(self.data) - self.header.tail // 8
+                if options.within is not None:
+                    within = evaluate(options.within, self._own)
+                    if within > end - begin:
+                        raise BadOptions
+                    end = begin + within
+                found = starts_of(options, self.data, begin, end)
+                self._options = {name: at * 8 for name, at in found.items()}
+        return self._options
 
     def count(self, group: Group) -> int:
         """Elements of an array; 1 of any other group."""
@@ -82,7 +101,8 @@ class HeaderView:
         """Bits from the start of the header; None where the field's group is absent."""
         if field.group is None:
             return field.offset if field.width else self.starts[""]
-        start = self.starts.get(field.group)
+        of = self.options if self.header.option(field.group) else self.starts
+        start = of.get(field.group)
         return None if start is None else start + field.offset
 
     @property

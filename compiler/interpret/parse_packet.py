@@ -13,6 +13,7 @@ from ..model.parse_graph import tunnels
 from .evaluate import evaluate, holds
 from .header_view import HeaderView, Value, is_fragment
 from .reached import Reached
+from .walk_options import BadOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +235,8 @@ def _layer(
     view = HeaderView(header, frame[offset : offset + size])
     if not all(_holds(c, view) for c in header.require):
         raise _Malformed("invalid")
+    if node.options:
+        _check_options(view)
     if header.extent is not None:
         extent = evaluate(header.extent, _reader(view))
         if extent < size or offset + extent > limit:
@@ -241,6 +244,13 @@ def _layer(
         limit = offset + extent
     end = limit if header.extent is not None else len(frame)
     return Layer(node, offset, size, end, view), limit
+
+
+def _check_options(view: HeaderView) -> None:
+    try:
+        view.options  # noqa: B018  which walks them
+    except BadOptions as bad:
+        raise _Malformed("options") from bad
 
 
 def _check_end(end: int, limit: int, known: int) -> None:

@@ -29,6 +29,7 @@ from ..model import (
     First,
     Found,
     FrameLength,
+    HasOption,
     Hash,
     IsFragment,
     IsLimited,
@@ -226,6 +227,9 @@ class Scope:
             case Item():
                 layer = self.packet.layer(expr.node)
                 return layer.view.element(expr.field, self.value(expr.index)) if layer else 0
+            case HasOption():
+                layer = self.packet.layer(expr.node)
+                return int(layer is not None and expr.option in layer.view.options)
             case Layer4():
                 return self._layer4(expr.which)
             case Announced():

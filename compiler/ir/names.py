@@ -10,8 +10,8 @@ LONGEST_NAME = 100
 
 
 def c_name(node: str) -> str:
-    """The name of a node in C: `vlan[1]` is `vlan__1`, which no other node may be called."""
-    return node.replace("[", "__").replace("]", "")
+    """The name of a node or a field in C: `vlan[1]` is `vlan__1`, which no other node may be called."""
+    return node.replace("[", "__").replace("]", "").replace(".", "_")
 
 
 def local_name(name: str) -> str:
@@ -24,8 +24,14 @@ def announced_name(chain: str) -> str:
     return f"chain_{chain}_"
 
 
+def option_name(node: str, index: int, option: str) -> str:
+    """The member of the state that holds where an option of a node starts; `index`: of the node."""
+    return f"option_{index}_{c_name(node)}_{option}_"
+
+
 def is_local(member: str) -> bool:
-    return member.startswith(("let_", "chain_")) and member.endswith("_")
+    """Whether it is one of these."""
+    return member.startswith(("let_", "chain_", "option_")) and member.endswith("_")
 
 
 def constant_name(*parts: str) -> str:

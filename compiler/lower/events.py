@@ -29,6 +29,7 @@ def events_of(pipeline: Pipeline) -> Events:
     names += [
         ("malformed", f"{node.name}: {what}") for node in pipeline.graph.nodes for what in MALFORMED
     ]
+    names += [("malformed", f"{node.name}: options") for node in pipeline.graph.nodes if node.options]
     reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
     names += [("count", reason) for reason in dict.fromkeys(reasons)]
     names += [(what, e.name) for e in pipeline.emits for what in EMITTING]

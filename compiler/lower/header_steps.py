@@ -19,6 +19,7 @@ from ..model.parse_graph import behind_ports, sometimes_leading, tunnels
 from . import trace
 from .conditions import condition
 from .context import LoweringContext
+from .options import bad_options
 from .values import value
 
 #: The header that the parser is at, the byte where it starts, and how many it has; the byte where
@@ -49,6 +50,8 @@ def read_header(site: LoweringContext, node: Node, bounded: bool, part: bool) ->
     _size(site, node, bounded, part)
     for require in header.require:
         damage(site, not_(header_holds(site, header, require)), node, "invalid")
+    if node.options:
+        damage(site, bad_options(site, node, P, AT, SIZE), node, "options")
     if header.extent is not None:
         extent = value(site, header.extent, (P, header)).host()
         broken = either((extent < SIZE, extent > LIMIT - AT))  # a sum could wrap

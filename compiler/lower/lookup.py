@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..headers.fields import pieces
-from ..headers.groups import group_pointer
+from ..headers.groups import part_pointer
 from ..headers.stores import Store, placed
 from ..ir.builder import Builder
 from ..ir.expr import (
@@ -233,7 +233,7 @@ def _group(
     """Containers in a group of fields. `bit` says of one that may be absent whether it is there."""
     w = site.writer
     with w.when(NotNull(site.pointer(node))):
-        pointer = group_pointer(site, site.header(node), group, site.pointer(node))
+        pointer = part_pointer(site, node, group, site.pointer(node))
         with w.when(pointer):
             _copy(w, words, pointer, containers)
             if bit is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...lang.contract.base.lists import bytes_of
 from ..headers.clauses import arithmetic, clause
-from ..headers.context import announced
+from ..headers.context import announced, option_of
 from ..headers.fields import SIZES, field_value
-from ..headers.groups import group_pointer, packet_end
+from ..headers.groups import group_pointer, packet_end, part_pointer
 from ..ir.expr import CTX, ZERO, Call, Cast, Member, NotNull, Number, State, as_bytes, load, number
 from ..ir.expr import Expr as Made
 from ..ir.expr_builders import bits_joined, both, choose, first_of, low_bits, to_network, wide
@@ -26,6 +26,7 @@ from ..model import (
     Field,
     First,
     FrameLength,
+    HasOption,
     Hash,
     Header,
     Item,
@@ -66,6 +67,8 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
         case Announced(name, _, width):
             chain = next(c for c in site.graph.chains if c.name == name)
             return Value(announced(chain), bytes_of(width) * 8)
+        case HasOption(node, option):
+            return Value(option_of(site.graph, node, option).is_not(0), 8)
         case Arrival():
             return Value(Call("arrival_port", (CTX,)), 32)
         case FrameLength():
@@ -118,7 +121,7 @@ def _packet_field(site: LoweringContext, node: str, f: Field, sure: bool = True)
     pointer = site.node(node) if sure else site.pointer(node)
     if f.group is None:
         return field_value(pointer, f)
-    group = group_pointer(site, site.header(node), f.group, pointer, sure=node in site.known)
+    group = part_pointer(site, node, f.group, pointer, sure=node in site.known)
     there = field_value(group, f)
     return there.holding(choose(group, there.expr, ZERO))
 
@@ -191,7 +194,7 @@ def _option(site: LoweringContext, option: Packet) -> tuple[Made | None, Made]:
     known = option.node in site.known
     pointer: Made = site.node(option.node) if known else site.pointer(option.node)
     if field.group is not None:
-        pointer = group_pointer(site, header, field.group, pointer, sure=known)
+        pointer = part_pointer(site, option.node, field.group, pointer, sure=known)
     sure = known and field.group is None
     test = pointer if site.card else NotNull(pointer)
     return None if sure else test, field_value(pointer, field).host()

@@ -21,7 +21,7 @@ from .conditions import (
     Present,
 )
 from .graph import Chain, Edge, Graph, Node, Test
-from .headers import TAIL, Derived, Field, Group, Header
+from .headers import TAIL, Derived, Field, Group, Header, Options
 from .pipeline import Event, Hook, Pipeline, Stage
 from .statements import (
     Append,
@@ -82,6 +82,7 @@ from .values import (
     First,
     FrameLength,
     Given,
+    HasOption,
     Hash,
     Item,
     Items,
@@ -141,6 +142,7 @@ __all__ = [
     "Given",
     "Graph",
     "Group",
+    "HasOption",
     "Hash",
     "Header",
     "Hook",
@@ -167,6 +169,7 @@ __all__ = [
     "Not",
     "Now",
     "Operator",
+    "Options",
     "Or",
     "Own",
     "Packet",

@@ -34,9 +34,13 @@ class Edge(Frozen):
 
 
 class Node(Frozen):
+    """`options`: those of the header's options that the pipeline asks for. Where there are none, the
+    parser does not look at them."""
+
     name: str
     header: Header
     span: Span = NOWHERE
+    options: tuple[str, ...] = ()
 
 
 class Chain(Frozen):

@@ -39,16 +39,37 @@ class Group(Frozen):
     """Fields that stand together behind the fixed part. `flags`: present if one of these one-bit
     fields is set; always where there are none. `count`: an array with that number of elements (at
     most `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
-    ends where the header ends."""
+    ends where the header ends. Of an option its name, and `width` from its heading on; `kinds`:
+    the values of its kind, under `mask` if given."""
 
     name: str
     flags: tuple[str, ...]
     width: int
     count: Expr | None = None
     most: int = 1
+    kinds: tuple[tuple[int, int], ...] = ()
+    mask: int | None = None
 
 
 TAIL = "tail of the header"
+
+
+class Options(Frozen):
+    """What `field`, of the header's last `bytes[rest]`, consists of: at most `most` options behind
+    each other, within so many bytes (or all there are). Each begins as `heading` says, which has
+    fields `kind` and `length`, and has `size` bytes; one whose kind, a byte, is `bare` has only
+    that, and behind one of `end` there is none. `groups`: those that can be read, by name; their
+    fields are called `OPTION.FIELD`, and counted from the option's start."""
+
+    field: str
+    heading: Header
+    size: Expr
+    bare: tuple[int, ...]
+    end: tuple[int, ...]
+    within: Expr | None
+    most: int
+    groups: tuple[Group, ...]
+    fields: tuple[Field, ...]
 
 
 class Header(Frozen):
@@ -67,20 +88,30 @@ class Header(Frozen):
     accept: tuple[Condition, ...] = ()
     require: tuple[Condition, ...] = ()
     payload: tuple[Condition, ...] = ()
+    options: Options | None = None
     reach: Expr | None = None  # bytes from the start up to which what stands behind reaches
     protocol: str = ""
     doc: str = ""
     span: Span = NOWHERE
 
     def field(self, name: str) -> Field:
-        return next(f for f in self.fields if f.name == name)
+        options = self.options.fields if self.options else ()
+        return next(f for f in (*self.fields, *options) if f.name == name)
 
     def group(self, name: str) -> Group:
-        return next(g for g in self.groups if g.name == name)
+        options = self.options.groups if self.options else ()
+        return next(g for g in (*self.groups, *options) if g.name == name)
+
+    def option(self, name: str | None) -> Group | None:
+        """The option of that name; None of what is a group or no part of its own."""
+        options = self.options.groups if self.options else ()
+        return next((group for group in options if group.name == name), None)
 
     def optional(self, field: Field) -> bool:
         """Whether a packet that has the header may lack the field."""
-        return field.group is not None and bool(self.group(field.group).flags)
+        if field.group is None:
+            return False
+        return bool(self.group(field.group).flags) or self.option(field.group) is not None
 
     @property
     def arrays(self) -> list[Group]:

@@ -19,6 +19,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"l4.{which}"
         case m.Announced(chain, by):
             return f"{chain}.{by}"
+        case m.HasOption(node, option):
+            return f"{node}.{option}"
         case m.Arrival():
             return "port"
         case m.FrameLength():

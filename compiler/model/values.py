@@ -59,6 +59,14 @@ class Announced(Frozen):
     width: int
 
 
+class HasOption(Frozen):
+    """1 where the header of a node, which is present, has the option; else 0."""
+
+    node: str
+    option: str
+    width: int = 1
+
+
 class Arrival(Frozen):
     """The number of the port that the packet came in by."""
 
@@ -202,5 +210,5 @@ class Hash(Frozen):
 
 Expr = (
     Const | Own | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled | Local
-    | Attribute | Listed | Count | Arithmetic | Hash | First | Now | ClockError | Random
+    | HasOption | Attribute | Listed | Count | Arithmetic | Hash | First | Now | ClockError | Random
 )  # fmt: skip

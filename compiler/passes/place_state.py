@@ -60,7 +60,8 @@ def needs_memory(pipeline: Pipeline, role: str, unit: Unit) -> bool:
     few = len(reachable(pipeline.graph, role)) <= FEW_NODES
     mixed = bool(sometimes_leading(pipeline.graph, role))
     chained = any(reachable(pipeline.graph, role) & {*c.members} for c in pipeline.graph.chains)
-    apart = unit.join == "staged" or chained
+    walked = any(n.options for n in pipeline.graph.nodes)  # by a function of their own
+    apart = unit.join == "staged" or chained or walked
     return unit.target != "nfp" and (apart or many or not few or mixed)
 
 

@@ -46,6 +46,7 @@ _LISTS = {
     "block",
     "matchOn",
     "chain",
+    "tlv",
 }
 _ITEMS = {
     "importLine",
@@ -57,6 +58,7 @@ _ITEMS = {
     "edge",
     "clause",
     "chainMember",
+    "tlvOption",
 }
 _ITEMS |= {"statement", "arm", "file"}
 _LIST_RULES = frozenset(map(HelioParser.ruleNames.index, _LISTS))

@@ -108,6 +108,18 @@ def field(node: Field, width: int = 0) -> str:
     return field_head(node, width) + parts
 
 
+def options_head(node: tree.Options) -> str:
+    """`(kind : u8, length : u8, bare 1, end 0) max 40`."""
+    parts = [field(f) for f in node.heading]
+    parts += (f"{s.word.text} {expr(s.value)}" for s in node.said)
+    within = f" within {expr(node.within)}" if node.within is not None else ""
+    return f"({', '.join(parts)}){within} max {node.most.text}"
+
+
+def option_test(node: tree.Option) -> str:
+    return f"{node.by.text} = {ranges(node.alternatives)}"
+
+
 def fields(nodes: Iterable[Field]) -> str:
     return "  ".join(map(field, nodes))
 
@@ -131,6 +143,8 @@ def guard(node: tree.Edge) -> str:
         parts.append("when " + " and ".join(map(test, node.guard)))
     if node.write:
         parts.append("write " + ", ".join(map(expr, node.write)))
+    if node.fits is not None:
+        parts.append("if " + node.fits.text)
     return " ".join(parts)
 
 

@@ -102,12 +102,35 @@ class _Printer(Statements):
     def field(self, node: tree.Field, depth: int, names: int) -> None:
         self.item(node, depth, node.doc)
         head_end = (node.default or node.type).span.end
-        if node.parts and self.broken(head_end, node.span.end):
+        if node.options is not None:
+            self.options(node, node.options, depth, names)
+        elif node.parts and self.broken(head_end, node.span.end):
             self.write(print_expr.field_head(node, names) + " {", head_end)
             self.fields(node.parts, depth + 1)
             self.close(node, depth)
         else:
             self.write(print_expr.field(node, names), node.span.end)
+
+    def options(self, field: tree.Field, node: tree.Options, depth: int, names: int) -> None:
+        head = print_expr.field_head(field, names) + print_expr.options_head(node)
+        if not node.members and not self.commented(node.most.span.end, node.span.end):
+            self.write(head + " {}", node.span.end)
+            return
+        self.write(head + " {", node.most.span.end)
+        longest = width(m.name.text for m in node.members)
+        kinds = width(map(print_expr.option_test, node.members))
+        for member in node.members:
+            test = print_expr.option_test(member)
+            text = f"{member.name.text:<{longest}} when {test:<{kinds}} {{"
+            self.item(member, depth + 1)
+            if self.broken(member.span.start, member.span.end):
+                self.write(text, member.alternatives[-1].span.end)
+                self.fields(member.fields, depth + 2)
+                self.close(member, depth + 1)
+            else:
+                inside = f" {print_expr.fields(member.fields)} }}" if member.fields else "}"
+                self.write(text + inside, member.span.end)
+        self.close(node, depth)
 
     # ---- pipelines ---------------------------------------------------------------------------
 

@@ -101,14 +101,52 @@ class _Builder(StatementBuilder):
             name = self.name(first)
         elif first.kind != ":":
             name = tree.Name(self.at(first), first.text)
-        default, parts = None, []
+        default, parts, options = None, [], None
         for i, child in enumerate(rest):
+            if type(child) is not Token and is_token(child.children[0], "("):
+                options = self.options(child)
             if is_token(child, "="):
                 default = self.expr(rest[i + 1])
             elif is_token(child, "{"):
                 parts = [self.field(c) for c in rest[i + 1 : -1]]
         kind = self.type(rest[0])
-        return tree.Field(self.span(context), name, kind, default, tuple(parts), doc)
+        return tree.Field(self.span(context), name, kind, default, tuple(parts), doc, options)
+
+    def options(self, context: Context) -> tree.Options:
+        children = context.children
+        close = next(i for i, c in enumerate(children) if is_token(c, ")"))
+        brace = next(i for i, c in enumerate(children) if is_token(c, "{"))
+        heading: list[tree.Field] = []
+        said: list[tree.Said] = []
+        for part in children[1:close:2]:
+            first, *rest = part.children
+            if is_token(first, ":"):
+                heading.append(tree.Field(self.span(part), None, self.type(rest[0])))
+            elif is_token(rest[0], ":"):
+                heading.append(tree.Field(self.span(part), self.name(first), self.type(rest[1])))
+            else:
+                said.append(tree.Said(self.span(part), self.name(first), self.expr(rest[0])))
+        within = self.expr(children[close + 2]) if is_token(children[close + 1], "within") else None
+        members = tuple(self.option(c) for c in children[brace + 1 : -1])
+        return tree.Options(
+            self.span(context),
+            tuple(heading),
+            tuple(said),
+            within,
+            self.number(children[brace - 1]),
+            members,
+        )
+
+    def option(self, context: Context) -> tree.Option:
+        children = context.children
+        brace = next(i for i, c in enumerate(children) if is_token(c, "{"))
+        return tree.Option(
+            self.span(context),
+            self.name(children[0]),
+            self.name(children[2]),
+            tuple(self.range(c) for c in children[4:brace:2]),
+            tuple(self.field(c) for c in children[brace + 1 : -1]),
+        )
 
     def type(self, context: Context) -> tree.Type:
         children = context.children
@@ -165,7 +203,7 @@ class _Builder(StatementBuilder):
         guard: list[tree.Test] = []
         write: list[tree.Expr] = []
         ports: tuple[tree.Name, ...] = ()
-        clause = ""
+        clause, fits = "", list[tree.Name]()
         for child in children[3:]:
             if type(child) is Token and clause == "on":  # `on push`
                 ports = (tree.Name(self.at(child), child.text),)
@@ -173,6 +211,8 @@ class _Builder(StatementBuilder):
                 clause = clause if child.kind in (",", "and") else child.kind
             elif clause == "as":
                 alias = self.name(child)
+            elif clause == "if":
+                fits.append(self.name(child))
             elif clause == "when":
                 guard.append(self.test(child))
             elif clause == "write":
@@ -181,8 +221,11 @@ class _Builder(StatementBuilder):
                 ports = self.names(child.children)
         source, ends = self.name(children[0]), children[2].children
         target, depth = self.name(ends[0]), self.number(ends[2]) if len(ends) > 1 else None
+        words = tree.Name(fits[0].span.to(fits[1].span), " ".join(f.text for f in fits)) if fits else None
+        if words is not None and words.text != "it fits":
+            self.errors.append(_not_it_fits(words.span))
         return tree.Edge(
-            self.span(context), source, target, alias, tuple(guard), tuple(write), ports, depth
+            self.span(context), source, target, alias, tuple(guard), tuple(write), ports, depth, words
         )
 
     def test(self, context: Context) -> tree.Test:
@@ -325,6 +368,15 @@ _CLAUSES: dict[str, Callable[[Span, tree.Expr], tree.Member]] = {
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_it_fits(where: Span) -> Diagnostic:
+    return Diagnostic(
+        "H0334",
+        f"an edge cannot ask `if {where.text}`",
+        (Label(where, "expected `it fits`"),),
+        "write `if it fits`, or a test of a field: `when FIELD = VALUE`",
+    )
 
 
 def _not_next(where: Span) -> Diagnostic:

@@ -31,6 +31,7 @@ _WHOLE = {
     "member": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
     "fieldRest": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
     "graph": ("IDENT", "an edge such as `user -> udp when protocol = 17`, or a `}`"),
+    "tlv": ("IDENT", "an option such as `mss when kind = 2 { value : u16 }`, or a `}`"),
     "chain": ("IDENT", "a header such as `ipv6_fragment when 44`, or a `}`"),
     "rule_": (
         "gives",

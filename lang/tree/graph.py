@@ -40,7 +40,7 @@ class Chain(Node):
 
 class Edge(Node):
     """`ethernet -> ipv4 as user when type = 0x0800 write 0x0800 on lan`. `depth`: the target is a
-    stack, as in `ethernet -> vlan[2]`."""
+    stack, as in `ethernet -> vlan[2]`. `fits`: `if it fits`, the words as they are written."""
 
     source: Name
     target: Name
@@ -49,3 +49,4 @@ class Edge(Node):
     write: tuple[Expr, ...]
     ports: tuple[Name, ...]
     depth: Number | None = None
+    fits: Name | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .expressions import Expr, Name, Node, Number
+from .expressions import Expr, Name, Node, Number, Range
 
 
 class Type(Node):
@@ -14,14 +14,44 @@ class Type(Node):
     maximum: Number | None = None
 
 
+class Option(Node):
+    """`mss when kind = 2 { value : u16 }`: an option's values of the field `by`, and its fields
+    behind kind and length."""
+
+    name: Name
+    by: Name
+    alternatives: tuple[Range, ...]
+    fields: tuple[Field, ...]
+
+
+class Said(Node):
+    """`bare 0 | 1`, `end 0`, `size length + 2`, within the parentheses of a `tlv`."""
+
+    word: Name
+    value: Expr
+
+
+class Options(Node):
+    """`tlv(kind : u8, length : u8, bare 1, end 0) within (data_offset - 5) * 4 max 40 {…}`: options
+    that stand behind each other. `heading`: the fields that each begins with."""
+
+    heading: tuple[Field, ...]
+    said: tuple[Said, ...]
+    within: Expr | None
+    most: Number
+    members: tuple[Option, ...]
+
+
 class Field(Node):
-    """`tos : u8 { dscp : u6  ecn : u2 }`; `name` is None where the bits are reserved."""
+    """`tos : u8 { dscp : u6  ecn : u2 }`; `name` is None where the bits are reserved. `options`: of
+    one of the type `tlv`."""
 
     name: Name | None
     type: Type
     default: Expr | None = None
     parts: tuple[Field, ...] = ()
     doc: str = ""
+    options: Options | None = None
 
 
 class Group(Node):

@@ -1,0 +1,63 @@
+"""Options of a header, one behind the other: docs/semantics.md#options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Expr, Group, Options, Own
+from .evaluate import evaluate
+
+
+class BadOptions(Exception):
+    """An option is shorter than what it begins with, or ends behind the others' end."""
+
+
+def starts_of(options: Options, data: bytes, begin: int, end: int) -> dict[str, int]:
+    """The byte at which the first option of each name starts that has all its fields. They are in
+    `data` from `begin` up to `end`. Raises `BadOptions`."""
+    found: dict[str, int] = {}
+    for at, kind, size in _walk(options, data, begin, end):
+        for group in options.groups:
+            if size * 8 >= group.width and _is_kind(group, kind):
+                found.setdefault(group.name, at)
+    return found
+
+
+def _walk(options: Options, data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The start, kind and size of each that has more than a kind."""
+    heading = options.heading
+    for _ in range(options.most):
+        if at >= end:
+            return
+        if options.bare or options.end:  # the kind is the first byte
+            if data[at] in options.end:
+                return
+            if data[at] in options.bare:
+                at += 1
+                continue
+        if at + heading.minimum > end:
+            raise BadOptions
+        values = _values(options, data[at : at + heading.minimum])
+
+        def read(expr: Expr, values: dict[str, int] = values) -> int:
+            assert isinstance(expr, Own), expr
+            return values[expr.field]
+
+        size = evaluate(options.size, read)
+        if size < heading.minimum or size > end - at:
+            raise BadOptions
+        yield at, values["kind"], size
+        at += size
+
+
+def _values(options: Options, data: bytes) -> dict[str, int]:
+    number, bits = int.from_bytes(data, "big"), len(data) * 8
+    return {
+        f.name: number >> bits - f.offset - f.width & (1 << f.width) - 1
+        for f in options.heading.fields
+    }
+
+
+def _is_kind(group: Group, kind: int) -> bool:
+    masked = kind if group.mask is None else kind & group.mask
+    return any(low <= masked <= high for low, high in group.kinds)

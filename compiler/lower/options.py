@@ -1,0 +1,119 @@
+"""Options of a header: a function that goes from one to the next and keeps where those start that
+the pipeline asks for.
+
+The verifier follows the function once, by itself, and in it no more than one turn of the loop for
+each option of the bound: where it is in the header is a number below the next power of two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..headers import groups
+from ..headers.clauses import clause
+from ..headers.context import option_of
+from ..headers.fields import field_value
+from ..headers.frame import DATA, END, let_edges
+from ..ir.expr import Expr, HelperCall, Name
+from ..ir.expr_builders import both, either, low_bits
+from ..ir.names import c_name
+from ..ir.nodes import Goto, Label, Opaque, StatementStart
+from ..ir.types import BYTES, U32
+from ..model import Group, Node, Options
+from .context import LoweringContext
+
+_OFFSET_BITS = 15
+#: Of the function: where the header starts and the options end; the option that it is at.
+FIRST, LAST = Name("a"), Name("b")
+BEGIN, STOP, HERE, COUNT = Name("begin"), Name("stop"), Name("here"), Name("walked")
+SOUND, BAD = 0, 1
+
+
+def bad_options(site: LoweringContext, node: Node, pointer: Expr, at: Expr, size: Expr) -> Expr:
+    """Walk the options of the header at `pointer`, the frame's byte `at`. Whether they are not
+    sound."""
+    options = node.header.options
+    assert options is not None
+    w, header = site.writer, node.header
+    begin = w.local(U32, "begin", groups.parts(site, header, pointer))
+    stop = w.local(U32, "stop", size - header.tail // 8)
+    bad: list[Expr] = []
+    if options.within is not None:
+        within = w.local(U32, "within", clause(site, options.within, pointer, header).host())
+        bad = [within > stop - begin]
+        stop = begin + within
+    call = site.helper(f"walk_{c_name(node.name)}", lambda inner: _walk(inner, node, options))
+    assert isinstance(call, HelperCall)
+    places = low_bits(at, _OFFSET_BITS) | begin << 16
+    walked = replace(call, a=places, b=stop)
+    if not bad:
+        return walked.is_not(SOUND)
+    found = w.local(U32, "bad", BAD)
+    with w.unless(bad[0]):
+        w.set(found, walked)
+    return found.is_not(SOUND)
+
+
+def _walk(site: LoweringContext, node: Node, options: Options) -> None:
+    w, header = site.writer, node.header
+    bits = header.maximum.bit_length()
+    wanted = [header.group(name) for name in node.options]
+    let_edges(w)
+    w.let(BYTES, "p", DATA + low_bits(FIRST, _OFFSET_BITS))
+    w.let(U32, HERE.name, FIRST >> 16)
+    w.let(U32, STOP.name, LAST)
+    w.let(U32, COUNT.name, 0)
+    for group in wanted:
+        w.set(option_of(site.graph, node.name, group.name), 0)
+    w.put(Label("next_option"), StatementStart())
+    with w.when(HERE >= STOP):
+        w.returns(SOUND)
+    w.put(Opaque(HERE, "bounded as the verifier sees it"))
+    w.set(HERE, low_bits(HERE, bits))
+    with w.block():
+        option = w.local(BYTES, "option", Name("p", BYTES) + HERE)
+        _one(site, node, options, option, wanted)
+    w.put(Label("walked_one"))
+    w.add(COUNT, 1)
+    with w.when(COUNT < options.most):
+        w.put(Goto("next_option", most=options.most))
+    w.returns(SOUND)
+
+
+def _one(
+    site: LoweringContext, node: Node, options: Options, option: Expr, wanted: list[Group]
+) -> None:
+    """The option at `option`: go on behind it."""
+    w, heading = site.writer, options.heading
+    kind = field_value(option, heading.field("kind")).host()
+    if options.bare or options.end:
+        with w.when(option + 1 > END):
+            w.returns(BAD)
+        alone = w.local(U32, "kind", kind)
+        for ending in options.end:
+            with w.when(alone.is_(ending)):
+                w.returns(SOUND)
+        if options.bare:
+            with w.when(either(alone.is_(bare) for bare in options.bare)):
+                w.add(HERE, 1)
+                w.put(Goto("walked_one"))
+    with w.when(either((HERE + heading.minimum > STOP, option + heading.minimum > END))):
+        w.returns(BAD)
+    kind = w.local(U32, "kind", kind)
+    size = w.local(U32, "size", clause(site, options.size, option, heading).host())
+    with w.when(either((size < heading.minimum, size > STOP - HERE))):
+        w.returns(BAD)
+    for i, group in enumerate(wanted):
+        place = option_of(site.graph, node.name, group.name)
+        with w.either(i == 0, _is_kind(group, kind)):
+            with w.when(both((size >= group.width // 8, place.is_(0)))):
+                w.set(place, HERE)
+    w.add(HERE, size)
+
+
+def _is_kind(group: Group, kind: Expr) -> Expr:
+    masked = kind if group.mask is None else kind & group.mask
+    return either(
+        masked.is_(low) if low == high else both((masked >= low, masked <= high))
+        for low, high in group.kinds
+    )
