@@ -66,10 +66,11 @@ def _walk(site: LoweringContext, node: Node, options: Options) -> None:
     for group in wanted:
         w.set(option_of(site.graph, node.name, group.name), 0)
     w.put(Label("next_option"), StatementStart())
+    for each in (STOP, HERE):
+        w.put(Opaque(each, "whatever the verifier knows of it, it knows the same on each way"))
+        w.set(each, low_bits(each, bits))
     with w.when(HERE >= STOP):
         w.returns(SOUND)
-    w.put(Opaque(HERE, "bounded as the verifier sees it"))
-    w.set(HERE, low_bits(HERE, bits))
     with w.block():
         option = w.local(BYTES, "option", Name("p", BYTES) + HERE)
         _one(site, node, options, option, wanted)
