@@ -19,7 +19,7 @@ from ..ir.expr_builders import both, either, low_bits
 from ..ir.names import c_name
 from ..ir.nodes import Goto, Label, Opaque, StatementStart
 from ..ir.types import BYTES, U32
-from ..model import Group, Node, Options
+from ..model import TAIL, Group, Node, Options
 from .context import LoweringContext
 
 _OFFSET_BITS = 15
@@ -35,7 +35,7 @@ def bad_options(site: LoweringContext, node: Node, pointer: Expr, at: Expr, size
     options = node.header.options
     assert options is not None
     w, header = site.writer, node.header
-    begin = w.local(U32, "begin", groups.parts(site, header, pointer))
+    begin = w.local(U32, "begin", groups.parts(site, header, pointer, before=TAIL))
     stop = w.local(U32, "stop", size - header.tail // 8)
     bad: list[Expr] = []
     if options.within is not None:
