@@ -18,6 +18,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model import guards
 from . import chain_errors as said
+from .edge_fits import to_chain
 from .edge_guards import EdgeGuards
 from .headers import CheckedHeader
 
@@ -76,6 +77,8 @@ def _may_lead(
         found.add(said.tested_by_chain(tested[0], led))
     elif led is not None and edge.alias is not None:
         found.add(said.second_name(edge.alias, led.name))
+    elif led is not None and edge.fits is not None:
+        found.add(to_chain(edge.fits, led.name))
     elif led is not None and edge.depth is not None:
         found.add(said.two_bounds(edge.depth.span, led))
     elif left is not None and left is led:

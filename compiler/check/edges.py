@@ -9,6 +9,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .chains import check_chain, without_chains
+from .edge_fits import nodes_that_fit
 from .edge_guards import EdgeGuards
 from .entries import ENTRY, Entries
 from .graph_shape import check_overlaps, check_reach, check_size, cycle_among
@@ -84,8 +85,11 @@ class _GraphChecker:
         self.sound = self.sound and places.sound
         check_overlaps(self.parser, [*edges, *again], self.chained.further, self.found)
         order = self.order(edges)
+        fitting = nodes_that_fit(self.parser, self.found)
         nodes = tuple(
-            model.Node(n, self.headers[n].header, self.spans[n]) for n in order if n in self.headers
+            model.Node(n, self.headers[n].header, self.spans[n], fits=n in fitting)
+            for n in order
+            if n in self.headers
         )
         there = {n.name for n in nodes}
         known = tuple((role, name) for role, name in entries if name in there)

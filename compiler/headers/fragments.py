@@ -33,10 +33,11 @@ def begun_within(graph: Graph, node: Node, role: str) -> list[Edge]:
     """Edges to headers so long that a later fragment may begin within their fixed part."""
     if node.header.protocol not in FRAGMENTED:
         return []
+    edges = [(edge, graph.node(edge.target)) for edge in graph.onward(node.name, role)]
     return [
         edge
-        for edge in graph.onward(node.name, role)
-        if graph.node(edge.target).header.minimum > 8 and not any(t.ahead for t in edge.tests)
+        for edge, target in edges
+        if target.header.minimum > 8 and not target.fits and not any(t.ahead for t in edge.tests)
     ]
 
 

@@ -177,12 +177,14 @@ class PacketParser:
         if layer.header.protocol not in FRAGMENTED:
             return ""
         node = self._next(layer, edges, b"", 0)
-        inside = node and layer.view.number("fragment_offset") * 8 < node.header.minimum
+        inside = node and not node.fits and layer.view.number("fragment_offset") * 8 < node.header.minimum
         return node.name if node and inside else ""
 
 
 def _stopped(layers: Sequence[Layer], node: Node, why: _Malformed, limit: int) -> Parsed:
     """What a header that cannot be read makes of the packet."""
+    if isinstance(why, _Beyond) and node.fits:
+        return Parsed(tuple(layers), "ok", "", limit)
     if isinstance(why, _Beyond) and _in_fragment(layers):
         tiny = node.name if str(why) == "truncated" else ""
         return Parsed(tuple(layers), "ok", "", limit, tiny)
@@ -204,8 +206,10 @@ def _in_fragment(layers: Sequence[Layer]) -> bool:
 def _reach(layer: Layer, said: Expr, limit: int) -> int:
     """The limit of what stands behind the header."""
     reach = evaluate(said, _reader(layer.view))
-    if reach < layer.size or layer.offset + reach > limit:
+    if reach < layer.size:
         raise _Malformed("length")
+    if layer.offset + reach > limit:
+        raise _Beyond("length")
     return layer.offset + reach
 
 

@@ -54,13 +54,12 @@ def read_header(site: LoweringContext, node: Node, bounded: bool, part: bool) ->
         damage(site, bad_options(site, node, P, AT, SIZE), node, "options")
     if header.extent is not None:
         extent = value(site, header.extent, (P, header)).host()
-        broken = either((extent < SIZE, extent > LIMIT - AT))  # a sum could wrap
-        damage(site, broken, node, "length", "partial" if part else "malformed")
+        _within(site, extent, node, "partial" if part else "malformed")
         w.set(LIMIT, AT + extent)
     if header.reach is not None and _reaches(site, node):
         reach = value(site, header.reach, (P, header)).host()
         with w.unless(fragmented(site)):
-            damage(site, either((reach < SIZE, reach > LIMIT - AT)), node, "length")
+            _within(site, reach, node)
             w.set(LIMIT, AT + reach)
     _remember(site, node)
     _announce(site, node)
@@ -86,9 +85,30 @@ def damage(
         site.writer.put(Stop(label, EVENT, site.events("malformed", f"{node.name}: {reason}")))
 
 
+def _within(site: LoweringContext, length: Expr, node: Node, label: str = "malformed") -> None:
+    """What belongs to the header is not less than it is, and ends where what is in front does."""
+    beyond = length > LIMIT - AT  # a sum could wrap
+    if node.fits:
+        damage(site, length < SIZE, node, "length", label)
+        _does_not_fit(site, beyond, node, "length", label)
+    else:
+        damage(site, either((length < SIZE, beyond)), node, "length", label)
+
+
+def _does_not_fit(
+    site: LoweringContext, beyond: Expr, node: Node, reason: str, label: str = "malformed"
+) -> None:
+    """The node is absent then, or the packet malformed."""
+    if not node.fits:
+        damage(site, beyond, node, reason, label)
+        return
+    with site.writer.when(beyond):
+        site.writer.put(Goto("done", leaves=True))
+
+
 def _bound(site: LoweringContext, node: Node, size: Expr, bounded: bool, part: bool) -> None:
     beyond = [P + size > END, *([AT + size > LIMIT] if bounded else [])]
-    damage(site, either(beyond), node, "truncated", "cut" if part else "malformed")
+    _does_not_fit(site, either(beyond), node, "truncated", "cut" if part else "malformed")
 
 
 def _size(site: LoweringContext, node: Node, bounded: bool, part: bool) -> None:
@@ -184,4 +204,4 @@ def frame_begins(
     """A link header behind another header begins a frame that has no length of its own."""
     if target.header.link and not header.link:
         label = "partial" if target.name in parts else "malformed"
-        damage(site, LIMIT.is_not(WHOLE), target, "length", label)
+        _does_not_fit(site, LIMIT.is_not(WHOLE), target, "length", label)

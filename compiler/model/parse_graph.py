@@ -236,6 +236,8 @@ def _parser_dot(pipeline: model.Pipeline) -> list[str]:
         lines += _chain_dot(graph, chain)
     for shown in edges_shown(graph):
         edge, tests = shown.edge, [f"{t.field} = {guards.shown(t)}" for t in shown.tests]
+        if graph.node(edge.target).fits:
+            tests.append("if it fits")
         roles = [r for r in pipeline.roles if r in edge.roles]
         colour = "black"
         if not roles:
