@@ -102,6 +102,21 @@ def does_not_fit(
     )
 
 
+LONGEST_FRAME = 32_767
+"""Bytes: as far as programs see into a frame."""
+
+
+def longer_than_frames(span: Span, says: str) -> Diagnostic:
+    """What would need a frame that no program sees all of."""
+    return error(
+        "H0349",
+        f"a frame is seen up to {LONGEST_FRAME:,} bytes in, and no further",
+        (span, says),
+        help=f"ask for {LONGEST_FRAME:,} bytes at most: the kernel shows an XDP program no more than "
+        "a page of a packet, some 3,500 bytes",
+    )
+
+
 def may_be_left_out(span: Span, field: str, header: str, where: Span, help: str) -> Diagnostic:
     """A field of an optional group, read where it has to be there."""
     return error(

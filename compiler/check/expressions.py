@@ -12,6 +12,7 @@ from ...lang.text.source import Span
 from ...lang.tree.operators import PRECEDENCE
 from .. import model
 from . import errors
+from .errors import LONGEST_FRAME
 from .computed import complement, computed
 from .ranges import Facts, narrowed
 from .sets import prefix
@@ -100,6 +101,9 @@ class Expressions(Frozen):
             self.found.add(errors.unsupported(span, "comparing runs of bytes"))
             return None
         known, other = (left, right) if left.literal else (right, left)
+        if isinstance(other.expr, model.FrameLength) and known.literal and known.low > LONGEST_FRAME:
+            self.found.add(errors.longer_than_frames(known.span, f"compares with {known.low:,}"))
+            return None
         least, most = other.range
         if known.literal and not least <= known.low <= most:
             self.found.add(_never_differs(known.span, known.what, other))

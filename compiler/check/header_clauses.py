@@ -44,6 +44,9 @@ class HeaderClauses:
         if value and value.kind != "uint":
             self.found.add(errors.wrong_kind(value.span, "an address", "a number of bytes"))
             return None
+        if value and clause is not tree.Size and value.low > errors.LONGEST_FRAME:
+            self.found.add(errors.longer_than_frames(value.span, f"at least {value.low:,} bytes"))
+            return None
         return value
 
     def array(self, field: tree.Field) -> tuple[model.Expr, int]:

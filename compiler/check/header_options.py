@@ -37,11 +37,9 @@ class OptionsChecker:
     def check(self, clauses: HeaderClauses) -> model.Options | None:
         before = len(self.found.errors)
         written, found = self.written, self.found
-        if self.field.type.name.text != "tlv":
-            found.add(_no_options(self.field.type.name))
-            return None
         if not 1 <= written.most.value <= MOST_OPTIONS:
-            found.add(_wrong(written.most.span, "a number of options", f"from 1 to {MOST_OPTIONS}"))
+            title = "the number of options that are looked at is bounded"
+            found.add(_wrong(written.most.span, title, f"from 1 to {MOST_OPTIONS}"))
         heading = self.heading()
         within = clauses.expressions.value(written.within) if written.within else None
         if within and within.kind != "uint":
@@ -77,11 +75,11 @@ class OptionsChecker:
         for name, widest in WIDEST.items():
             field = known.get(name)
             if field is None and name not in fields.broken:
-                where = self.field.type.span
-                self.found.add(_wrong(where, f"a field `{name}`", f"add `{name} : u8`"))
+                title = f"each option begins with fields, of which one is `{name}`"
+                self.found.add(_wrong(self.field.type.span, title, f"add `{name} : u8`"))
             elif field and (field.kind != "uint" or field.width > widest):
-                says = f"a number of at most {widest} bits"
-                self.found.add(_wrong(field.span, f"a `{name}` that is {says}", says))
+                title = f"the {name} of an option is a number"
+                self.found.add(_wrong(field.span, title, f"of at most {widest} bits"))
         if not {*WIDEST} <= known.keys() or layout.at % 8:
             return None
         size = layout.at // 8
@@ -96,7 +94,8 @@ class OptionsChecker:
         if field.type.name.text != "bytes" and field.type.count is not None:
             wrong = field.type
         if wrong:
-            self.found.add(_wrong(wrong.span, "fields of fixed size", "no such field"))
+            title = "an option has fields of fixed size, without defaults"
+            self.found.add(_wrong(wrong.span, title, "not such a field"))
         return not wrong
 
     def said(self, heading: model.Header) -> dict[str, object]:
@@ -107,7 +106,8 @@ class OptionsChecker:
             word = said.word.text
             if word not in _WORDS:
                 help = did_you_mean(word, _WORDS) or f"the words are {', '.join(_WORDS)}"
-                self.found.add(_wrong(said.word.span, "a word that is known here", help))
+                title = f"`{word}` says nothing of options"
+                self.found.add(_wrong(said.word.span, title, help))
             elif word in spans:
                 self.found.add(errors.twice_in_pipeline(f"`{word}`", said.span, spans[word]))
             elif word == "size":
@@ -119,7 +119,7 @@ class OptionsChecker:
         both = {*made.get("bare", ())} & {*made.get("end", ())}  # type: ignore[misc]
         if both:
             says = f"{min(both)} cannot be `bare` and `end`"
-            self.found.add(_wrong(spans["end"], "kinds that differ", says))
+            self.found.add(_wrong(spans["end"], "one kind stands for two things", says))
         return made
 
     def size(self, expr: tree.Expr, heading: model.Header) -> Value | None:
@@ -141,8 +141,8 @@ class OptionsChecker:
     def kinds(self, said: tree.Said, kind: model.Field) -> Iterator[int]:
         """The alternatives of `bare 0 | 1`."""
         if kind.offset or kind.width != 8:
-            says = "only where it is the first byte"
-            self.found.add(_wrong(said.span, "a kind that says this by itself", says))
+            title = f"no option is `{said.word.text}` by a kind that is not the first byte"
+            self.found.add(_wrong(said.span, title, f"the kind has {kind.width} bits"))
             return
         left = [said.value]
         while left:
@@ -233,19 +233,19 @@ def with_options_asked(pipeline: model.Pipeline) -> model.Pipeline:
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _no_options(type_: tree.Name) -> Diagnostic:
+def no_options(type_: Span) -> Diagnostic:
     return error(
         "H0230",
         f"there is no type `{type_.text}(…)`",
-        (type_.span, "only `tlv` has options"),
+        (type_, "only `tlv` has options"),
         help="write `tlv(kind : u8, length : u8) max 40 {…}`",
     )
 
 
-def _wrong(where: Span, lacks: str, says: str) -> Diagnostic:
+def _wrong(where: Span, title: str, says: str) -> Diagnostic:
     return error(
         "H0396",
-        f"these options need {lacks}",
+        title,
         (where, says),
         help="write `tlv(kind : u8, length : u8, bare 1, end 0) max 40 { NAME when kind = 2 {…} }`",
     )

@@ -13,7 +13,7 @@ from . import errors
 from .header_clauses import HeaderClauses
 from .header_fields import check_sums
 from .header_layout import Fields, Layout
-from .header_options import OptionsChecker
+from .header_options import OptionsChecker, no_options
 from .resolve import Known
 from .values import Value
 
@@ -48,6 +48,8 @@ class _HeaderChecker(Fields):
         members = self.header.members
         for member in members:
             match member:
+                case tree.Field(options=tree.Options()) if member.type.span.text != "tlv":
+                    self.found.add(no_options(member.type.span))
                 case tree.Field(options=tree.Options()):
                     self.tlv = self.tlv or member
                     self.top_field(replace(member, type=_rest(member.type), options=None))
@@ -73,7 +75,7 @@ class _HeaderChecker(Fields):
             self.found.add(
                 _out_of_place(
                     self.rest.span,
-                    "`bytes[rest]`",
+                    f"`{self.rest.type.span.text}`",
                     "nothing says where it ends",
                     None,
                     "add a line `size …` that gives the header's bytes",
@@ -148,7 +150,7 @@ class _HeaderChecker(Fields):
             self.found.add(
                 _out_of_place(
                     member.span,
-                    "a second `bytes[rest]`",
+                    f"a second `{member.type.span.text}`",
                     "takes what is left",
                     self.rest.span,
                     "a header has one run of bytes without a length of its own",
@@ -262,6 +264,6 @@ def _too_big_header(span: Span, size: int, limit: int) -> Diagnostic:
     return error(
         "H0244",
         f"this header may be {size} bytes long",
-        (span, f"at most {limit}"),
+        (span, f"at most {limit}: a frame is seen no further in"),
         help="narrow the field that gives the size",
     )

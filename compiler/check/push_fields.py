@@ -149,6 +149,10 @@ def _assign(
     state: State,
     scope: Scope,
 ) -> tuple[str, Value] | None:
+    option = node.header.option(assign.target.parts[0].text)
+    if option is not None:
+        program.report(_no_options_pushed(assign.target.span, node, option.name))
+        return None
     if len(assign.target.parts) != 1:
         program.report(
             errors.wrong_kind(
@@ -213,6 +217,16 @@ def own_fields(part: object) -> set[str]:
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_options_pushed(span: Span, node: model.Node, option: str) -> Diagnostic:
+    return error(
+        "H0399",
+        f"a push writes no options: `{node.name}.{option}` cannot be given",
+        (span, "an option"),
+        help="leave it out; an option that a packet came with is changed in place, as in "
+        f"`if {node.name}.{option} {{ {node.name}.{option}.FIELD = 5 }}`",
+    )
 
 
 def _part_of_a_packet(span: Span, node: str, field: str) -> Diagnostic:

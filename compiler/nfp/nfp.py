@@ -56,6 +56,11 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
     laid_out = offloaded(tables(pipeline, reads(pipeline)))
     found = [
         *(not_on_a_card(c.span, "walking a chain of headers") for c in pipeline.graph.chains),
+        *(
+            not_on_a_card(n.span, "walking the options of a header")
+            for n in pipeline.graph.nodes
+            if n.options
+        ),
         *_statements(pipeline),
         *_edits(pipeline),
         *_kinds(pipeline),
