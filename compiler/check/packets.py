@@ -126,7 +126,6 @@ class PacketNames:
             names = [f.name for f in node.header.fields if f.name[0] != "_"]
             options = [g.name for g in node.header.options.groups] if node.header.options else []
             help = f"its fields are {', '.join(names[:8])}"
-            help += f"; its options are {', '.join(options)}" if options else ""
             names += options
             if (ours := foreign_words.FIELDS.get(name.text)) in names:
                 help = f"here it is called `{ours}`"

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 
 from ...lang.text.frozen import kept
 from ..interpret.evaluate import holds
-from ..interpret.header_view import Value
+from ..interpret.header_view import Value, put
 from ..lower.reads import walk
-from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Own, Test
+from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Options, Own, Test
+from .options import kinds, least, option
 from .world import World
 
-_OPTIONS = {
-    "tcp": (b"\x02\x04\x05\xb4", b"\x01\x02\x04\x23\x28", b"\0\x02\x04\x05\xb4", b"\x02\x03\x05"),
-    "ipv4": (b"\x94\x04\0\0", b"\x07\x0b\x04" + bytes(9), b"\x01" * 40),
-}
+#: Of which a walk finds the last one, and more than it needs.
+_OPTIONS = {"ipv4": (b"\x01" * 40,), "tcp": (b"\x01" * 36 + b"\x02\x04\x05\xb4",)}
 
 
 @st.composite
@@ -99,8 +98,11 @@ def _field_value(header: Header, field: Field, world: World) -> st.SearchStrateg
         one = st.sampled_from(world.values(field.kind, field.width))
         return st.lists(one, min_size=1, max_size=array.most).map(tuple)
     if not field.width:
-        options = _OPTIONS.get(header.protocol, ())
-        return st.sampled_from((b"", *options)) | st.binary(max_size=12)
+        known = st.sampled_from((b"", *_OPTIONS.get(header.protocol, ())))
+        if header.options is not None:
+            some = st.lists(_option(header.options, world), min_size=1, max_size=5).map(b"".join)
+            return st.one_of(some, some, known, st.binary(max_size=12))
+        return known | st.binary(max_size=12)
     anything = st.integers(0, (1 << field.width) - 1)
     if field.kind == "bytes":
         return anything
@@ -109,6 +111,30 @@ def _field_value(header: Header, field: Field, world: World) -> st.SearchStrateg
         return st.one_of(st.sampled_from((*known * 4, *near)), st.sampled_from(known), anything)
     choices = [st.sampled_from(known), st.sampled_from(known), anything]
     return st.one_of(*([st.sampled_from(near)] if near else []), *choices)
+
+
+@st.composite
+def _option(draw: st.DrawFn, options: Options, world: World) -> bytes:
+    """Most of them as they should be; the length of some is another one."""
+    most = (1 << options.heading.field("kind").width) - 1
+    kind = draw(st.sampled_from((*kinds(options), *kinds(options), min(most, 77))))
+    group = options.named(kind)
+    size = max(least(options, kind) + draw(st.sampled_from((0, 0, 0, 1, 2, 4, -1))), 0)
+    content = draw(st.binary(min_size=32, max_size=32))
+    for field in options.fields if group else ():
+        if group and field.group == group.name and field.offset >= options.heading.fixed:
+            value = draw(field_value_of(field, world))
+            content = put(content, field.offset - options.heading.fixed, field.width, value)
+    says = size if draw(st.integers(0, 15)) else draw(st.sampled_from((0, 1, size + 4, 255)))
+    return option(options, kind, says, content[: max(size - options.heading.minimum, 0)])
+
+
+def field_value_of(field: Field, world: World) -> st.SearchStrategy[int]:
+    """A value of a field of an option: one that rules or stages name, or any."""
+    anything = st.integers(0, (1 << field.width) - 1)
+    if field.kind == "bytes":
+        return anything
+    return st.sampled_from(world.values(field.kind, field.width)) | anything
 
 
 def _passing(test: Test, field: Field) -> st.SearchStrategy[int]:

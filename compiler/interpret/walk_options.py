@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Expr, Group, Options, Own
+from ..model import Expr, Options, Own
 from .evaluate import evaluate
 
 
@@ -17,9 +17,9 @@ def starts_of(options: Options, data: bytes, begin: int, end: int) -> dict[str, 
     `data` from `begin` up to `end`. Raises `BadOptions`."""
     found: dict[str, int] = {}
     for at, kind, size in _walk(options, data, begin, end):
-        for group in options.groups:
-            if size * 8 >= group.width and _is_kind(group, kind):
-                found.setdefault(group.name, at)
+        group = options.named(kind)
+        if group is not None and size * 8 >= group.width:
+            found.setdefault(group.name, at)
     return found
 
 
@@ -56,8 +56,3 @@ def _values(options: Options, data: bytes) -> dict[str, int]:
         f.name: number >> bits - f.offset - f.width & (1 << f.width) - 1
         for f in options.heading.fields
     }
-
-
-def _is_kind(group: Group, kind: int) -> bool:
-    masked = kind if group.mask is None else kind & group.mask
-    return any(low <= masked <= high for low, high in group.kinds)

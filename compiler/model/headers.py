@@ -50,6 +50,11 @@ class Group(Frozen):
     kinds: tuple[tuple[int, int], ...] = ()
     mask: int | None = None
 
+    def is_kind(self, kind: int) -> bool:
+        """Whether an option of this kind is it."""
+        masked = kind if self.mask is None else kind & self.mask
+        return any(low <= masked <= high for low, high in self.kinds)
+
 
 TAIL = "tail of the header"
 
@@ -70,6 +75,10 @@ class Options(Frozen):
     most: int
     groups: tuple[Group, ...]
     fields: tuple[Field, ...]
+
+    def named(self, kind: int) -> Group | None:
+        """The option that has this kind."""
+        return next((group for group in self.groups if group.is_kind(kind)), None)
 
 
 class Header(Frozen):

@@ -1,0 +1,48 @@
+"""Bytes of options, such as a header's walk takes far, and some that it does not take."""
+
+from __future__ import annotations
+
+from ...lang.text.frozen import kept
+from ..interpret.evaluate import evaluate
+from ..interpret.header_view import put
+from ..model import Expr, Options, Own
+
+
+def kinds(options: Options) -> list[int]:
+    """Kinds of each named option, at the ends of their ranges, and of those that stand alone."""
+    found = {end for group in options.groups for pair in group.kinds for end in pair}
+    return sorted(found | {*options.bare} | {*options.end})
+
+
+def least(options: Options, kind: int) -> int:
+    """Bytes that an option of this kind has with all its fields."""
+    group = options.named(kind)
+    return group.width // 8 if group else options.heading.minimum
+
+
+def option(options: Options, kind: int, size: int, content: bytes) -> bytes:
+    """An option of that kind that says that it has `size` bytes (or whatever it can say), and has
+    these behind its heading."""
+    if kind in options.bare or kind in options.end:
+        return bytes([kind])
+    heading, lengths = options.heading, _lengths(options)
+    data = bytes(heading.minimum)
+    for name, value in ("kind", kind), ("length", lengths.get(size, size)):
+        field = heading.field(name)
+        data = put(data, field.offset, field.width, value)
+    return data + content
+
+
+@kept
+def _lengths(options: Options) -> dict[int, int]:
+    """What `length` says for each size of less than 64 bytes, where nothing else has a part in
+    it."""
+    found: dict[int, int] = {}
+    for length in range(min(64, 1 << options.heading.field("length").width)):
+
+        def read(expr: Expr, length: int = length) -> int:
+            assert isinstance(expr, Own)
+            return length if expr.field == "length" else 0
+
+        found.setdefault(evaluate(options.size, read), length)
+    return found
