@@ -66,6 +66,9 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         if node.name.endswith("]"):
             found.add("stack of headers")
     found |= {"chain of headers"} if graph.chains else set()
+    found |= {"options walked"} if any(n.options for n in graph.nodes) else set()
+    found |= {"options of an own header walked" for n in graph.nodes if n.options and not n.header.protocol}
+    found |= {"node that may not fit"} if any(n.fits for n in graph.nodes) else set()
     if len({name for _, name in graph.entries}) > 1:
         found.add("start by role")
     if len(pipeline.stages) > 1:
@@ -79,7 +82,8 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         if isinstance(part, Assign):
             fields = [f for f, _ in part.fields if isinstance(f, Packet)]
             headers = ((graph.node(f.node).header, f.field) for f in fields)
-            found |= {"field of a group changed" for h, name in headers if h.field(name).group}
+            groups = {h.option(h.field(name).group) is None for h, name in headers if h.field(name).group}
+            found |= {"field of a group changed" if g else "field of an option changed" for g in groups}
             found |= {"element of an array changed"} if len(fields) < len(part.fields) else set()
         if isinstance(part, Push) and part.before in links:
             found.add("push in front of a frame")

@@ -104,6 +104,12 @@ class Facts:
             and (covered or f.name not in ("src", "dst"))
         ]  # fmt: skip
 
+    def changes_options(self, node: str) -> bool:
+        """Whether fields of its options may be changed in place."""
+        ahead = max((t.ahead for e in self.graph.entering(node) for t in e.tests), default=0)
+        odd = any(self._odd_in_front(role, node) for role in self.roles)
+        return not odd and self.header(node).fixed >= ahead
+
     def elements(self, node: str) -> list[tuple[Field, Group]]:
         """Arrays of which elements may be changed in place."""
         header, odd = self.header(node), any(self._odd_in_front(r, node) for r in self.roles)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from chance import Chance
 from helioc.compiler.check.push_fields import own_fields
+from helioc.compiler.fuzzing.options import kinds, least, option
 from helioc.compiler.interpret.build_packet import Heading
 from helioc.compiler.interpret.evaluate import holds
 from helioc.compiler.interpret.header_view import HeaderView, Value, put
@@ -21,6 +22,7 @@ from helioc.compiler.model import (
     Header,
     Node,
     Not,
+    Options,
     Or,
     Own,
     Test,
@@ -138,10 +140,24 @@ class FieldMaker:
             most = chance.one((array.most, min(2, array.most), array.most))
             return tuple(self.plain(node, field, []) for _ in range(chance.number(0, most)))
         if not field.width:
+            if header.options is not None and node.options and chance.maybe(0.8):
+                return self.options(header.options)
             if header.protocol == "tcp":
                 return chance.one(TCP_OPTIONS)
             return chance.random_bytes(chance.one((0, 0, 0, 1, 4, 8, chance.number(0, 30))))
         return self.plain(node, field, hints)
+
+    def options(self, options: Options) -> bytes:
+        """Some; a few have a length that is wrong."""
+        chance, known = self.chance, kinds(options)
+        found = b""
+        for _ in range(chance.one((0, 1, 2, 3, 4))):
+            kind = chance.one((*known, *known, 77))
+            size = least(options, kind) + chance.one((0, 0, 0, 1, 4))
+            says = size if chance.maybe(0.97) else chance.one((0, 1, size + 1, size + 30))
+            content = chance.random_bytes(size - options.heading.minimum)
+            found += option(options, kind, says, content)
+        return found
 
     def plain(self, node: Node, field: Field, hints: list[int]) -> int:
         chance, full = self.chance, (1 << field.width) - 1

@@ -9,6 +9,7 @@ from chance import Chance
 from random_chains import Chained, chain
 from random_guards import Leaving, exact, guard, leaving
 from random_headers import Own, header, row
+from random_options import perhaps_fitting, with_options
 
 LINKS = ("ethernet", "vlan")
 IPS = ("ipv4", "ipv6")
@@ -89,8 +90,8 @@ class GraphMaker:
         if self.chain and self.chain.standard and "std.ipv6" not in imports:
             imports.append("std.ipv6")
         lines, headers = (self.chain.lines, self.chain.headers) if self.chain else ([], [])
-        own = [*(o.text for o in self.own.values()), *headers]
-        return Grown(own, [*self.starts, *self.edges, *lines], imports)
+        own = [*(with_options(o.text) for o in self.own.values()), *headers]
+        return Grown(own, [*self.starts, *perhaps_fitting([*self.edges, *lines], self.starts)], imports)
 
     def declare(self, name: str, link: bool = False) -> None:
         self.own[name] = header(self.chance, name, link)
