@@ -23,6 +23,7 @@ _KINDS = {
     "element": t.CompletionItemKind.Property, "event": t.CompletionItemKind.Event,
     "field": t.CompletionItemKind.Field,
     "header": t.CompletionItemKind.Struct, "node": t.CompletionItemKind.Struct,
+    "option": t.CompletionItemKind.Struct,
     "role": t.CompletionItemKind.Interface, "rule": t.CompletionItemKind.Class,
     "slot": t.CompletionItemKind.Field, "stage": t.CompletionItemKind.Module,
     "state": t.CompletionItemKind.Class, "symbol": t.CompletionItemKind.EnumMember,

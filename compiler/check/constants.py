@@ -125,7 +125,9 @@ def with_constants(program: tree.Program, around: Constants, found: Diagnostics)
 
 def _but_for(known: Constants, header: tree.Header) -> Constants:
     """Those that no field of a header has the name of."""
-    own = {field.name.text for field in fields(header.members) if field.name}
+    within = [f for m in header.members if isinstance(m, tree.Field) and m.options
+              for f in m.options.heading]  # fmt: skip
+    own = {field.name.text for field in (*fields(header.members), *within) if field.name}
     return {name: each for name, each in known.items() if name not in own}
 
 

@@ -23,7 +23,7 @@ WORDS = sorted(
     HARD | {"const", "header", "let", "parser", "ports", "priority", "state", "event", "in"}
 )
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
-_MEMBER = re.compile(r"([A-Za-z_]\w*)(?:\[\d+\])?\.\w*\Z", re.ASCII)
+_MEMBER = re.compile(r"([A-Za-z_]\w*)(?:\[\d+\])?\.(?:([A-Za-z_]\w*)\.)?\w*\Z", re.ASCII)
 
 
 @dataclass
@@ -82,6 +82,8 @@ class Document:
         if member is None:
             return [*self.index.known.values(), *self._values(), *WORDS]
         named = self.index.known.get(member[1]) or self._value(member[1])
+        if named and member[2]:  # of an option
+            named = named.members.get(member[2])
         return list(named.members.values()) if named else []
 
     def _values(self) -> list[Symbol]:

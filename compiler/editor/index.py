@@ -82,6 +82,8 @@ class _Walk:
                 self.use(each.name, made.members)
             self.expression(each.default, inside)
             self.expression(each.type.count, inside)
+            if each.options is not None:
+                self.options(each.options, made, inside)
         for member in header.members:
             match member:
                 case tree.Group(_, flags):
@@ -91,6 +93,25 @@ class _Walk:
                     self.expression(member.value, inside)
                 case tree.Accept() | tree.Require() | tree.Payload():
                     self.expression(member.condition, inside)
+
+    def options(self, options: tree.Options, header: Symbol, inside: Mapping[str, Symbol]) -> None:
+        """What each begins with is one symbol, whichever option it is read of."""
+        heading: Scope = {}
+        for each in options.heading:
+            if each.name is not None:
+                self.declare(Symbol("field", each.name.text, each.name.span, declaration(each)), heading)
+        self.expression(options.within, inside)
+        for said in options.said:
+            self.expression(said.value, self.index.known | heading)
+        for option in options.members:
+            made = self.use(option.name, header.members)
+            self.use(option.by, heading)
+            self.ranges(option.alternatives, self.index.known)
+            if made is not None:
+                made.members.update(heading)
+                for each in fields(option.fields):
+                    if each.name is not None:
+                        self.use(each.name, made.members)
 
     # ---- pipelines ---------------------------------------------------------------------------
 

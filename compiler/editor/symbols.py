@@ -11,7 +11,7 @@ from ...lang.text.source import NOWHERE, Span
 from ..check.constants import fields
 
 Kind = Literal[
-    "action", "constant", "element", "event", "field", "header", "node", "role", "rule", "slot",
+    "action", "constant", "element", "event", "field", "header", "node", "option", "role", "rule", "slot",
     "stage", "state", "symbol", "value",
 ]  # fmt: skip
 
@@ -93,4 +93,17 @@ def header_symbol(header: tree.Header) -> Symbol:
             made.members[each.name.text] = Symbol(
                 "field", each.name.text, each.name.span, declaration(each), each.doc
             )
+        if each.options is not None:
+            options = each.options.members
+            made.members.update({o.name.text: _option(o, each.options) for o in options})
+    return made
+
+
+def _option(option: tree.Option, of: tree.Options) -> Symbol:
+    """An option, behind which stand its fields and those that each begins with."""
+    made = Symbol("option", option.name.text, option.name.span, declaration(option))
+    for each in fields((*of.heading, *option.fields)):
+        if each.name is not None:
+            name = each.name
+            made.members[name.text] = Symbol("field", name.text, name.span, declaration(each))
     return made

@@ -236,6 +236,66 @@ def test_what_stands_in_a_chain() -> None:
     assert fields == ["next_header"]
 
 
+OPTIONS = """import std.ethernet, std.ip
+
+const ALERT = 148
+
+header mark {
+  words   : u8
+  options : tlv(kind : u8, length : u8, bare 0, size length + 2) within words * 4 max 8 {
+    origin when kind = 7 | ALERT { node : u32  port : u16 }
+  }
+}
+
+pipeline p {
+  ports lan
+  parser {
+    ethernet -> ipv4 when type = 0x0800
+    ipv4     -> tcp  when protocol = 6
+    ethernet -> mark when type = 0x88b5 if it fits
+  }
+  rule R [16] { match node exact mark.origin.node }
+  ie node = 1, u32
+  stage first {
+    if mark { if mark.origin and mark.origin.length = 6 { count here } }
+    if tcp.mss { if tcp.mss.value > 1360 { tcp.mss.value = 1360 } }
+    find R else { drop }
+    pass
+  }
+  run parser -> first
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "name", "places"),
+    [
+        ("max 8", "origin", "source", 4),
+        ("148 {", "port", "from_port", 1),
+        ("const ", "ALERT", "LARM", 2),
+        ("148 {", "node", "from_node", 2),
+    ],
+)
+def test_a_new_name_in_options(before: str, word: str, name: str, places: int) -> None:
+    document = opened(OPTIONS)
+    spans = document.renamed(document.text.index(word, document.text.index(before.replace("148", "ALERT"))), name)
+    assert not isinstance(spans, str), spans
+    assert len(spans) == places
+    text = replaced(OPTIONS, spans, name)
+    assert not [d for d in opened(text).diagnostics(True) if d.severity == "error"]
+
+
+def test_what_stands_in_options() -> None:
+    document = opened(OPTIONS)
+    assert at(document, "if tcp.mss", "mss").shown.startswith("mss            when kind = 2")
+    offset = document.text.index("tcp.mss.value") + len("tcp.mss.")
+    fields = [s.name for s in document.completions(offset) if isinstance(s, Symbol)]
+    assert fields == ["kind", "length", "value"]
+    offset = document.text.index("mark.origin.length") + len("mark.")
+    fields = [s.name for s in document.completions(offset) if isinstance(s, Symbol)]
+    assert fields == ["words", "options", "origin"]
+
+
 @pytest.mark.parametrize(
     ("before", "word", "name", "why"),
     [
