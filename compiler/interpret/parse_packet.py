@@ -93,7 +93,11 @@ class _Malformed(Exception):
 
 
 class _Beyond(_Malformed):
-    """The header, or what belongs to it, does not fit: a fragment may end anywhere."""
+    """The header, or what belongs to it, is not whole: a fragment may end anywhere."""
+
+
+class _Longer(_Beyond):
+    """It goes beyond the limit."""
 
 
 class _Cut(Exception):
@@ -146,7 +150,7 @@ class PacketParser:
             except _Cut:
                 return Parsed(tuple(layers), "cut", f"behind {layer.name}", limit)
             if node and node.header.link and not layer.header.link and limit != len(frame):
-                return _stopped(layers, node, _Beyond("length"), limit)
+                return _stopped(layers, node, _Longer("length"), limit)
             chain = self._graph.chain(node.name) if node else None
             chained = chained + 1 if chain is self._graph.chain(layer.name) else 1
             if chain and chained > chain.most:
@@ -183,7 +187,7 @@ class PacketParser:
 
 def _stopped(layers: Sequence[Layer], node: Node, why: _Malformed, limit: int) -> Parsed:
     """What a header that cannot be read makes of the packet."""
-    if isinstance(why, _Beyond) and node.fits:
+    if isinstance(why, _Longer) and node.fits:
         return Parsed(tuple(layers), "ok", "", limit)
     if isinstance(why, _Beyond) and _in_fragment(layers):
         tiny = node.name if str(why) == "truncated" else ""
@@ -209,7 +213,7 @@ def _reach(layer: Layer, said: Expr, limit: int) -> int:
     if reach < layer.size:
         raise _Malformed("length")
     if layer.offset + reach > limit:
-        raise _Beyond("length")
+        raise _Longer("length")
     return layer.offset + reach
 
 
@@ -243,8 +247,10 @@ def _layer(
         _check_options(view)
     if header.extent is not None:
         extent = evaluate(header.extent, _reader(view))
-        if extent < size or offset + extent > limit:
+        if extent < size:
             raise _Beyond("length")
+        if offset + extent > limit:
+            raise _Longer("length")
         limit = offset + extent
     end = limit if header.extent is not None else len(frame)
     return Layer(node, offset, size, end, view), limit
@@ -260,7 +266,7 @@ def _check_options(view: HeaderView) -> None:
 def _check_end(end: int, limit: int, known: int) -> None:
     """Whether a header may end there."""
     if end > limit:
-        raise _Beyond("truncated")
+        raise _Longer("truncated")
     if end > known:
         raise _Cut
 
