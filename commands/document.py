@@ -98,7 +98,7 @@ def _graph(p: m.Pipeline) -> Iterator[Piece]:
         (
             e.source,
             e.target,
-            _when(e.tests, p.graph.node(e.edge.target).fits),
+            _announced(e.tests, p.graph.node(e.edge.target).fits),
             ", ".join(r for r in p.roles if r in e.edge.roles) or "push",
         )
         for e in edges_shown(p.graph)
@@ -107,9 +107,10 @@ def _graph(p: m.Pipeline) -> Iterator[Piece]:
     for node in p.graph.nodes:
         of = node.header.options
         if of is not None and node.options:
-            yield Paragraph(f"Options of `{node.name}`: up to {of.most}; those that a stage or a rule asks for:")
-            groups = (node.header.group(name) for name in node.options)
-            yield Grid(("option", "kind"), tuple((f"{node.name}.{g.name}", _kinds(g)) for g in groups))
+            said = f"of up to {of.most}, those that a stage or a rule asks for"
+            yield Paragraph(f"Options of `{node.name}`: {said}.")
+            groups = [node.header.group(name) for name in node.options]
+            yield Grid(("option", "kind"), tuple((g.name, _kinds(g)) for g in groups))
     for chain in p.graph.chains:
         said = f"up to {chain.most} headers in any order, by `{chain.by}`"
         yield Paragraph(f"Chain `{chain.name}`: {said}.")
@@ -117,7 +118,7 @@ def _graph(p: m.Pipeline) -> Iterator[Piece]:
         yield Grid((chain.name, chain.by), tuple((n, guards.shown(t)) for n, t in tests.items()))
 
 
-def _when(tests: tuple[m.Test, ...], fits: bool) -> str:
+def _announced(tests: tuple[m.Test, ...], fits: bool) -> str:
     said = " and ".join(f"{_tested(t)} = {guards.shown(t)}" for t in tests)
     return " ".join(filter(None, (said, "if it fits" * fits))) or "always"
 

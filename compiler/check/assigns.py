@@ -107,11 +107,11 @@ def _why_not(program: Program, node: model.Node, field: model.Field, state: Stat
 
 def decides_reading(header: model.Header, field: model.Field) -> bool:
     """Whether a field says how long its header is, or whether it is one."""
-    if header.option(field.group) and header.options and field.offset < header.options.heading.fixed:
+    options = header.options
+    if options and header.option(field.group) and field.offset < options.heading.fixed:
         return True
-    counts = (g.count for g in header.groups)
-    within = header.options.within if header.options else None
-    clauses = (*counts, within, header.size, header.extent, header.reach, *header.accept, *header.payload)
+    said = (*(g.count for g in header.groups), options.within if options else None)
+    clauses = (*said, header.size, header.extent, header.reach, *header.accept, *header.payload)
     read = frozenset[str]().union(*(own_fields(c) for c in clauses if c is not None))
     flags = set(header.flags)
     if header.protocol == "ipv4":

@@ -112,8 +112,8 @@ def longer_than_frames(span: Span, says: str) -> Diagnostic:
         "H0349",
         f"a frame is seen up to {LONGEST_FRAME:,} bytes in, and no further",
         (span, says),
-        help=f"ask for {LONGEST_FRAME:,} bytes at most: the kernel shows an XDP program no more than "
-        "a page of a packet, some 3,500 bytes",
+        help=f"ask for {LONGEST_FRAME:,} bytes at most: the kernel shows an XDP program no more "
+        "than a page of a packet, some 3,500 bytes",
     )
 
 

@@ -12,8 +12,8 @@ from ...lang.text.source import Span
 from ...lang.tree.operators import PRECEDENCE
 from .. import model
 from . import errors
-from .errors import LONGEST_FRAME
 from .computed import complement, computed
+from .errors import LONGEST_FRAME
 from .ranges import Facts, narrowed
 from .sets import prefix
 from .values import KINDS, Value, literal, shown
@@ -101,7 +101,11 @@ class Expressions(Frozen):
             self.found.add(errors.unsupported(span, "comparing runs of bytes"))
             return None
         known, other = (left, right) if left.literal else (right, left)
-        if isinstance(other.expr, model.FrameLength) and known.literal and known.low > LONGEST_FRAME:
+        if (
+            isinstance(other.expr, model.FrameLength)
+            and known.literal
+            and known.low > LONGEST_FRAME
+        ):
             self.found.add(errors.longer_than_frames(known.span, f"compares with {known.low:,}"))
             return None
         least, most = other.range

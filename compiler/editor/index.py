@@ -99,19 +99,21 @@ class _Walk:
         heading: Scope = {}
         for each in options.heading:
             if each.name is not None:
-                self.declare(Symbol("field", each.name.text, each.name.span, declaration(each)), heading)
+                name = each.name
+                made = Symbol("field", name.text, name.span, declaration(each))
+                self.declare(made, heading)
         self.expression(options.within, inside)
         for said in options.said:
             self.expression(said.value, self.index.known | heading)
         for option in options.members:
-            made = self.use(option.name, header.members)
+            found = self.use(option.name, header.members)
             self.use(option.by, heading)
             self.ranges(option.alternatives, self.index.known)
-            if made is not None:
-                made.members.update(heading)
+            if found is not None:
+                found.members.update(heading)
                 for each in fields(option.fields):
                     if each.name is not None:
-                        self.use(each.name, made.members)
+                        self.use(each.name, found.members)
 
     # ---- pipelines ---------------------------------------------------------------------------
 

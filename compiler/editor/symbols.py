@@ -11,8 +11,8 @@ from ...lang.text.source import NOWHERE, Span
 from ..check.constants import fields
 
 Kind = Literal[
-    "action", "constant", "element", "event", "field", "header", "node", "option", "role", "rule", "slot",
-    "stage", "state", "symbol", "value",
+    "action", "constant", "element", "event", "field", "header", "node", "option", "role", "rule",
+    "slot", "stage", "state", "symbol", "value",
 ]  # fmt: skip
 
 

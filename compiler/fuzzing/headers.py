@@ -98,11 +98,11 @@ def _field_value(header: Header, field: Field, world: World) -> st.SearchStrateg
         one = st.sampled_from(world.values(field.kind, field.width))
         return st.lists(one, min_size=1, max_size=array.most).map(tuple)
     if not field.width:
-        known = st.sampled_from((b"", *_OPTIONS.get(header.protocol, ())))
+        samples = st.sampled_from((b"", *_OPTIONS.get(header.protocol, ())))
         if header.options is not None:
             some = st.lists(_option(header.options, world), min_size=1, max_size=5).map(b"".join)
-            return st.one_of(some, some, known, st.binary(max_size=12))
-        return known | st.binary(max_size=12)
+            return st.one_of(some, some, samples, st.binary(max_size=12))
+        return samples | st.binary(max_size=12)
     anything = st.integers(0, (1 << field.width) - 1)
     if field.kind == "bytes":
         return anything

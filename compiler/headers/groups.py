@@ -56,9 +56,7 @@ def packet_end() -> Expr:
     return Call("limit_of", (CTX,), BYTES)
 
 
-def part_pointer(
-    context: Context, node: str, name: str, base: Expr, sure: bool = True
-) -> Name:
+def part_pointer(context: Context, node: str, name: str, base: Expr, sure: bool = True) -> Name:
     """A pointer to a group or an option of a node's header; null where it is absent, as
     `group_pointer` has it."""
     header = context.header(node)

@@ -181,7 +181,11 @@ class PacketParser:
         if layer.header.protocol not in FRAGMENTED:
             return ""
         node = self._next(layer, edges, b"", 0)
-        inside = node and not node.fits and layer.view.number("fragment_offset") * 8 < node.header.minimum
+        inside = (
+            node
+            and not node.fits
+            and layer.view.number("fragment_offset") * 8 < node.header.minimum
+        )
         return node.name if node and inside else ""
 
 

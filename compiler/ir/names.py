@@ -10,7 +10,8 @@ LONGEST_NAME = 100
 
 
 def c_name(node: str) -> str:
-    """The name of a node or a field in C: `vlan[1]` is `vlan__1`, which no other node may be called."""
+    """The name of a node or a field in C: `vlan[1]` is `vlan__1`, which no other node may be
+    called."""
     return node.replace("[", "__").replace("]", "").replace(".", "_")
 
 

@@ -29,7 +29,8 @@ def events_of(pipeline: Pipeline) -> Events:
     names += [
         ("malformed", f"{node.name}: {what}") for node in pipeline.graph.nodes for what in MALFORMED
     ]
-    names += [("malformed", f"{node.name}: options") for node in pipeline.graph.nodes if node.options]
+    walked = [node.name for node in pipeline.graph.nodes if node.options]
+    names += [("malformed", f"{name}: options") for name in walked]
     reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
     names += [("count", reason) for reason in dict.fromkeys(reasons)]
     names += [(what, e.name) for e in pipeline.emits for what in EMITTING]

@@ -37,20 +37,15 @@ def bad_options(site: LoweringContext, node: Node, pointer: Expr, at: Expr, size
     w, header = site.writer, node.header
     begin = w.local(U32, "begin", groups.parts(site, header, pointer, before=TAIL))
     stop = w.local(U32, "stop", size - header.tail // 8)
-    bad: list[Expr] = []
-    if options.within is not None:
-        within = w.local(U32, "within", clause(site, options.within, pointer, header).host())
-        bad = [within > stop - begin]
-        stop = begin + within
     call = site.helper(f"walk_{c_name(node.name)}", lambda inner: _walk(inner, node, options))
     assert isinstance(call, HelperCall)
     places = low_bits(at, _OFFSET_BITS) | begin << 16
-    walked = replace(call, a=places, b=stop)
-    if not bad:
-        return walked.is_not(SOUND)
-    found = w.local(U32, "bad", BAD)
-    with w.unless(bad[0]):
-        w.set(found, walked)
+    if options.within is None:
+        return replace(call, a=places, b=stop).is_not(SOUND)
+    within = w.local(U32, "within", clause(site, options.within, pointer, header).host())
+    found = w.local(U32, "found", BAD)
+    with w.when(within <= stop - begin):
+        w.set(found, replace(call, a=places, b=begin + within))
     return found.is_not(SOUND)
 
 
@@ -76,7 +71,7 @@ def _walk(site: LoweringContext, node: Node, options: Options) -> None:
         _one(site, node, options, option, wanted)
     w.put(Label("walked_one"))
     w.add(COUNT, 1)
-    with w.when(COUNT < options.most):
+    with w.when(options.most > COUNT):
         w.put(Goto("next_option", most=options.most))
     w.returns(SOUND)
 
@@ -106,9 +101,9 @@ def _one(
         w.returns(BAD)
     for i, group in enumerate(wanted):
         place = option_of(site.graph, node.name, group.name)
-        with w.either(i == 0, _is_kind(group, kind)):
-            with w.when(both((size >= group.width // 8, place.is_(0)))):
-                w.set(place, HERE)
+        first = both((size >= group.width // 8, place.is_(0)))
+        with w.either(i == 0, _is_kind(group, kind)), w.when(first):
+            w.set(place, HERE)
     w.add(HERE, size)
 
 

@@ -34,9 +34,9 @@ class Edge(Frozen):
 
 
 class Node(Frozen):
-    """`options`: those of the header's options that the pipeline asks for. Where there are none, the
-    parser does not look at them. `fits`: where it does not fit into what is in front of it the node is
-    absent, and the packet not malformed."""
+    """`options`: those of the header's options that the pipeline asks for. Where there are none,
+    the parser does not look at them. `fits`: where it does not fit into what is in front of it
+    the node is absent, and the packet not malformed."""
 
     name: str
     header: Header

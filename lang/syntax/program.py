@@ -221,12 +221,26 @@ class _Builder(StatementBuilder):
                 ports = self.names(child.children)
         source, ends = self.name(children[0]), children[2].children
         target, depth = self.name(ends[0]), self.number(ends[2]) if len(ends) > 1 else None
-        words = tree.Name(fits[0].span.to(fits[1].span), " ".join(f.text for f in fits)) if fits else None
-        if words is not None and words.text != "it fits":
-            self.errors.append(_not_it_fits(words.span))
         return tree.Edge(
-            self.span(context), source, target, alias, tuple(guard), tuple(write), ports, depth, words
+            self.span(context),
+            source,
+            target,
+            alias,
+            tuple(guard),
+            tuple(write),
+            ports,
+            depth,
+            self.fits(fits),
         )
+
+    def fits(self, words: list[tree.Name]) -> tree.Name | None:
+        """Behind `if`."""
+        if not words:
+            return None
+        said = tree.Name(words[0].span.to(words[-1].span), " ".join(w.text for w in words))
+        if said.text != "it fits":
+            self.errors.append(_not_it_fits(said.span))
+        return said
 
     def test(self, context: Context) -> tree.Test:
         children = context.children

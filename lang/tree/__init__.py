@@ -103,14 +103,14 @@ from .tables import (
 )
 
 __all__ = [
-    "Accept", "Action", "Address", "Ages", "Append", "Apply", "Arm", "Asked", "Assign",
-    "Binary", "Block", "Bridge", "Call", "Chain", "ChainMember", "Choose", "Clamp", "Comment",
-    "Constant", "Count", "Counts", "Declaration", "Default", "Edge", "Emit", "Event",
-    "Exchange", "Expr", "Extent", "Field", "Find", "Forget", "Forward", "Gives", "GivesList",
-    "Group", "Header", "Hook", "If", "Import", "In", "InformationElement", "Is", "Let", "Limit",
-    "Match", "MatchOn", "Member", "Metered", "Meters", "Name", "Node", "Number", "Option", "Options", "Parser", "Path",
+    "Accept", "Action", "Address", "Ages", "Append", "Apply", "Arm", "Asked", "Assign", "Binary",
+    "Block", "Bridge", "Call", "Chain", "ChainMember", "Choose", "Clamp", "Comment", "Constant",
+    "Count", "Counts", "Declaration", "Default", "Edge", "Emit", "Event", "Exchange", "Expr",
+    "Extent", "Field", "Find", "Forget", "Forward", "Gives", "GivesList", "Group", "Header",
+    "Hook", "If", "Import", "In", "InformationElement", "Is", "Let", "Limit", "Match", "MatchOn",
+    "Member", "Metered", "Meters", "Name", "Node", "Number", "Option", "Options", "Parser", "Path",
     "Payload", "Pipeline", "Pop", "PopLink", "Ports", "Priority", "Program", "Push", "PushElement",
-    "Queue", "Range", "Reach", "Recall", "Remember", "Require", "Rule", "RuleClause", "Run", "Said",
-    "Size", "Slot", "Slots", "Spread", "Stage", "State", "Statement", "Swap", "Symbol", "Test",
-    "Type", "Unary", "Update", "Verdict",
+    "Queue", "Range", "Reach", "Recall", "Remember", "Require", "Rule", "RuleClause", "Run",
+    "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State", "Statement", "Swap", "Symbol",
+    "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

@@ -66,8 +66,8 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         if node.name.endswith("]"):
             found.add("stack of headers")
     found |= {"chain of headers"} if graph.chains else set()
-    found |= {"options walked"} if any(n.options for n in graph.nodes) else set()
-    found |= {"options of an own header walked" for n in graph.nodes if n.options and not n.header.protocol}
+    walked = [n.header.protocol for n in graph.nodes if n.options]
+    found |= {"options walked" if p else "options of an own header walked" for p in walked}
     found |= {"node that may not fit"} if any(n.fits for n in graph.nodes) else set()
     if len({name for _, name in graph.entries}) > 1:
         found.add("start by role")
@@ -82,8 +82,9 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         if isinstance(part, Assign):
             fields = [f for f, _ in part.fields if isinstance(f, Packet)]
             headers = ((graph.node(f.node).header, f.field) for f in fields)
-            groups = {h.option(h.field(name).group) is None for h, name in headers if h.field(name).group}
-            found |= {"field of a group changed" if g else "field of an option changed" for g in groups}
+            groups = {(h, h.field(name).group) for h, name in headers}
+            options = {h.option(group) is not None for h, group in groups if group}
+            found |= {f"field of {'an option' if o else 'a group'} changed" for o in options}
             found |= {"element of an array changed"} if len(fields) < len(part.fields) else set()
         if isinstance(part, Push) and part.before in links:
             found.add("push in front of a frame")

@@ -91,7 +91,9 @@ class GraphMaker:
             imports.append("std.ipv6")
         lines, headers = (self.chain.lines, self.chain.headers) if self.chain else ([], [])
         own = [*(with_options(o.text) for o in self.own.values()), *headers]
-        return Grown(own, [*self.starts, *perhaps_fitting([*self.edges, *lines], self.starts)], imports)
+        return Grown(
+            own, [*self.starts, *perhaps_fitting([*self.edges, *lines], self.starts)], imports
+        )
 
     def declare(self, name: str, link: bool = False) -> None:
         self.own[name] = header(self.chance, name, link)

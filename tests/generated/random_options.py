@@ -9,7 +9,7 @@ from places import Lines, Place
 from random_facts import Facts
 
 REST = "  tail : bytes[rest]"
-#: What options begin with, and how long they are; a zero behind them ends the list or is one by itself.
+#: What options begin with, and how long they are; a zero behind them ends the list, or is one.
 _HEADS = (
     "kind : u8, length : u8, bare 1, end 0",
     "kind : u8, length : u8, bare 0 | 1, size length + 2",
@@ -80,17 +80,18 @@ class OptionMaker:
         read = chance.one([f for f in own if f.kind == "uint"])
         most = (1 << min(read.width, 10)) - 1
         whole = f"{node}.{group.name}"
-        tested = f"{node}.{read.name} {chance.one(('=', '!=', '<', '>='))} {chance.number(1, most - 1)}"
+        value = f"{node}.{read.name}"
+        test = f"{chance.one(('=', '!=', '<', '>='))} {chance.number(1, most - 1)}"
         match chance.number(0, 7) if node in place.sure else chance.number(0, 1):
             case 0:
                 return [f"if {whole} {{ count {group.name} }}"]
             case 1:
-                return [f"if {whole} and {tested} {{ count {group.name} }}"]
+                return [f"if {whole} and {value} {test} {{ count {group.name} }}"]
             case 2:
-                text = tested.replace(f"{node}.{read.name}", f"first({node}.{read.name})")
-                return [f"if {text} {{ count none }}"]
+                return [f"if first({value}) {test} {{ count none }}"]
             case 3:
-                return [f"if not {whole} {{ count lacks }} else if {tested} {{ count more }}"]
+                more = f"if {value} {test} {{ count more }}"
+                return [f"if not {whole} {{ count lacks }} else {more}"]
         return self._changed(node, options, own)
 
     def _changed(self, node: str, options: Options, own: list[Field]) -> Lines:

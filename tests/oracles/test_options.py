@@ -1,20 +1,22 @@
-"""TCP options as scapy builds and takes them apart, whole and hostile: what the pipeline reads of them,
-on the interpreter and in the kernel."""
+"""TCP options as scapy builds and takes them apart, whole and hostile: what the pipeline reads of
+them, on the interpreter and in the kernel."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import check_file
 from helioc.compiler.interpret.packet import Interpreter
+from helioc.lang.contract.rules.rules import Rule
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
@@ -37,7 +39,9 @@ KNOWN = st.one_of(
 HOSTILE = st.one_of(
     st.tuples(st.sampled_from((2, 3, 4, 5, 8, 77)), u8).map(bytes),
     st.tuples(st.sampled_from((2, 3, 4, 5, 8, 77)), st.integers(0, 3)).map(bytes),
-    st.sampled_from((b"\0", b"\1", b"\2\4\5\xb4", b"\2\4\5", b"\2", b"\3\3\7", b"\x08\x0a" + bytes(8))),
+    st.sampled_from(
+        (b"\0", b"\1", b"\2\4\5\xb4", b"\2\4\5", b"\2", b"\3\3\7", b"\x08\x0a" + bytes(8))
+    ),
     st.binary(max_size=6),
 )
 
@@ -71,11 +75,11 @@ def read(data: bytes, kernel: PrivateRun) -> tuple[int, ...] | str:
 
 
 class Nothing:
-    def rules(self, kind: str) -> list[object]:
+    def rules(self, kind: str) -> list[Rule]:
         return []
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None)
 @given(st.lists(KNOWN, max_size=8))
 def test_what_scapy_built_is_read(kernel: PrivateRun, options: list[tuple[object, object]]) -> None:
     whole = TCP(options=options)
@@ -83,19 +87,19 @@ def test_what_scapy_built_is_read(kernel: PrivateRun, options: list[tuple[object
         options = options[:-1]
         whole = TCP(options=options)
     data = frame(options)
-    first: dict[object, object] = {}
+    first: dict[object, Any] = {}
     for name, value in Ether(data)[TCP].options:
         first.setdefault(name, value)
-    value, echo = first.get("Timestamp", (0, 0))  # type: ignore[misc]
+    value, echo = first.get("Timestamp", (0, 0))
     sack = first.get("SAck", (0,))
     expected = (
         first.get("MSS", 0), first.get("WScale", 0), 2 if "SAckOK" in first else 0,
-        sack[0], value, echo,  # type: ignore[index]
+        sack[0], value, echo,
     )  # fmt: skip
     assert read(data, kernel) == expected
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, deadline=None)
 @given(st.lists(HOSTILE, max_size=12).map(b"".join), st.integers(5, 15))
 def test_what_nobody_should_send(kernel: PrivateRun, options: bytes, size: int) -> None:
     room = size * 4 - 20

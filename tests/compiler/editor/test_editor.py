@@ -278,7 +278,9 @@ pipeline p {
 )
 def test_a_new_name_in_options(before: str, word: str, name: str, places: int) -> None:
     document = opened(OPTIONS)
-    spans = document.renamed(document.text.index(word, document.text.index(before.replace("148", "ALERT"))), name)
+    spans = document.renamed(
+        document.text.index(word, document.text.index(before.replace("148", "ALERT"))), name
+    )
     assert not isinstance(spans, str), spans
     assert len(spans) == places
     text = replaced(OPTIONS, spans, name)
