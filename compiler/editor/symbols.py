@@ -101,7 +101,7 @@ def header_symbol(header: tree.Header) -> Symbol:
 
 def _option(option: tree.Option, of: tree.Options) -> Symbol:
     """An option, behind which stand its fields and those that each begins with."""
-    made = Symbol("option", option.name.text, option.name.span, declaration(option))
+    made = Symbol("option", option.name.text, option.name.span, declaration(option), option.doc)
     for each in fields((*of.heading, *option.fields)):
         if each.name is not None:
             name = each.name

@@ -122,7 +122,7 @@ class _Printer(Statements):
         for member in node.members:
             test = print_expr.option_test(member)
             text = f"{member.name.text:<{longest}} when {test:<{kinds}} {{"
-            self.item(member, depth + 1)
+            self.item(member, depth + 1, member.doc)
             if self.broken(member.span.start, member.span.end):
                 self.write(text, member.alternatives[-1].span.end)
                 self.fields(member.fields, depth + 2)

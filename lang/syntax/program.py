@@ -138,7 +138,7 @@ class _Builder(StatementBuilder):
         )
 
     def option(self, context: Context) -> tree.Option:
-        children = context.children
+        doc, children = self.doc(context), context.children
         brace = next(i for i, c in enumerate(children) if is_token(c, "{"))
         return tree.Option(
             self.span(context),
@@ -146,6 +146,7 @@ class _Builder(StatementBuilder):
             self.name(children[2]),
             tuple(self.range(c) for c in children[4:brace:2]),
             tuple(self.field(c) for c in children[brace + 1 : -1]),
+            doc,
         )
 
     def type(self, context: Context) -> tree.Type:

@@ -22,6 +22,7 @@ class Option(Node):
     by: Name
     alternatives: tuple[Range, ...]
     fields: tuple[Field, ...]
+    doc: str = ""
 
 
 class Said(Node):

@@ -153,9 +153,9 @@ class FieldMaker:
         found = b""
         for _ in range(chance.one((0, 1, 2, 3, 4))):
             kind = chance.one((*known, *known, 77))
-            size = least(options, kind) + chance.one((0, 0, 0, 1, 4))
+            size = max(least(options, kind) + chance.one((0, 0, 0, 1, 4, -1)), 0)
             says = size if chance.maybe(0.97) else chance.one((0, 1, size + 1, size + 30))
-            content = chance.random_bytes(size - options.heading.minimum)
+            content = chance.random_bytes(max(size - options.heading.minimum, 0))
             found += option(options, kind, says, content)
         return found
 

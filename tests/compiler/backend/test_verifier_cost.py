@@ -85,6 +85,23 @@ def test_a_chain_costs_the_verifier_the_same_for_each_header(tmp_path: Path) -> 
     assert verified[9] - verified[6] <= 3 * 250
 
 
+@pytest.mark.usefixtures("kernel")
+def test_options_cost_the_verifier_the_same_for_each_of_the_bound(tmp_path: Path) -> None:
+    text = (ROOT / "tests/compiler/lower/cases/parses/options_of_others.hp").read_text()
+    verified = {}
+    for most in (20, 40, 60):
+        path = tmp_path / f"{most}.hp"
+        path.write_text(text.replace("max 63", f"max {most}"))
+        pipeline = check_file(path)
+        unit = lower_pipeline(pipeline, "fused")
+        measured = measure_object(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
+        (program,) = measured.programs.values()
+        assert program.verified
+        verified[most] = program.verified
+    assert verified[60] - verified[40] <= 20 * 300
+    assert verified[40] - verified[20] <= 20 * 300
+
+
 def test_what_is_long_leaves_no_pointers_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few ways through the parser, but more lines than the verifier can follow on each."""
     pipeline = check_file(ROOT / "pipelines/srv6_edge.hp")

@@ -162,6 +162,17 @@ def test_changes_of_packets(edges: str, stage: str, what: str, tmp_path: Path) -
     assert found.span is not None and found.span.text in stage
 
 
+def test_options_of_a_header(tmp_path: Path) -> None:
+    edges = """ethernet -> ipv4 as user when type = 0x0800
+    user -> tcp when protocol = 6"""
+    path = tmp_path / "p.hp"
+    path.write_text(CHANGES.replace("EDGES", edges).replace("STAGE", "if tcp.mss { drop }"))
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(path))
+    assert [d.code for d in refused.value.diagnostics] == ["H0360"]
+    assert "walking the options of a header" in refused.value.diagnostics[0].title
+
+
 def test_a_chain_of_headers(tmp_path: Path) -> None:
     chain = """header short {
       type : u8
