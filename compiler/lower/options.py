@@ -7,14 +7,15 @@ each option of the bound: where it is in the header is a number below the next p
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 from ..headers import groups
 from ..headers.clauses import clause
-from ..headers.context import option_of
+from ..headers.context import option_of, place_of
 from ..headers.fields import field_value
 from ..headers.frame import DATA, END, let_edges
-from ..ir.expr import Expr, HelperCall, Name
+from ..ir.expr import Expr, HelperCall, Name, Symbol
 from ..ir.expr_builders import both, either, low_bits
 from ..ir.names import c_name
 from ..ir.nodes import Goto, Label, Opaque, StatementStart
@@ -58,8 +59,10 @@ def _walk(site: LoweringContext, node: Node, options: Options) -> None:
     w.let(U32, HERE.name, FIRST >> 16)
     w.let(U32, STOP.name, LAST)
     w.let(U32, COUNT.name, 0)
-    for group in wanted:
-        w.set(option_of(site.graph, node.name, group.name), 0)
+    comes_first = _comes_first(site, node)
+    with w.when(comes_first) if comes_first else nullcontext():
+        for group in wanted:
+            w.set(option_of(site.graph, node.name, group.name), 0)
     w.put(Label("next_option"), StatementStart())
     for each in (STOP, HERE):
         w.put(Opaque(each, "whatever the verifier knows of it, it knows the same on each way"))
@@ -101,10 +104,18 @@ def _one(
         w.returns(BAD)
     for i, group in enumerate(wanted):
         place = option_of(site.graph, node.name, group.name)
-        first = both((size >= group.width // 8, place.is_(0)))
+        there = _comes_first(site, node)
+        first = both((size >= group.width // 8, place.is_(0), *([there] if there else [])))
         with w.either(i == 0, _is_kind(group, kind)), w.when(first):
             w.set(place, HERE)
     w.add(HERE, size)
+
+
+def _comes_first(site: LoweringContext, node: Node) -> Expr | None:
+    """Of a node of a chain, whether this is its first header: that one is read. None of others."""
+    if site.graph.chain(node.name) is None:
+        return None
+    return place_of(node.name).is_(Symbol("ABSENT"))
 
 
 def _is_kind(group: Group, kind: Expr) -> Expr:
