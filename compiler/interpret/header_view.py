@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..model import TAIL, Expr, Field, Group, Header, Own
+from ...lang.contract.base.domain_names import bytes_of_name
+from ..model import TAIL, Expr, Field, Group, Header, NameBytes, Own
 from .evaluate import evaluate
 
 #: Of a field: a number, bytes (`bytes[rest]`), or the elements of an array.
@@ -40,9 +41,12 @@ class HeaderView:
         """Elements of an array; 1 of any other group."""
         if group.count is None:
             return 1
-        return evaluate(group.count, self._own)
+        return evaluate(group.count, self.own)
 
-    def _own(self, expr: Expr) -> int:
+    def own(self, expr: Expr) -> int:
+        """What a clause of the header reads."""
+        if isinstance(expr, NameBytes):
+            return bytes_of_name(self.data[expr.at :])
         assert isinstance(expr, Own), expr
         return self.number(expr.field)
 
