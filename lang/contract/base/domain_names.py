@@ -60,14 +60,24 @@ def compared(name: bytes, size: int) -> int:
     return int.from_bytes(text, "big")
 
 
+def compared_text(number: int) -> str:
+    """What rules are compared with, as text: `…` stands for what was longer."""
+    text = number.to_bytes(-(-number.bit_length() // 8), "big")
+    if text and not text.strip(b"\xff"):
+        return "a name that no rule has"
+    longer = text[:1] == bytes([_LONGER])
+    return ("…" + _printed(text[1:]) if longer else _printed(text)) or "."
+
+
 def shown(name: bytes) -> str:
     """A name of a packet as text; other bytes than letters, digits and marks as `\\DDD` (RFC 1035
     section 5.1)."""
-    return ".".join(map(_shown_label, labels_of(name))) or "."
+    labels = (_printed(label).replace(".", "\\046") for label in labels_of(name))
+    return ".".join(labels) or "."
 
 
-def _shown_label(label: bytes) -> str:
-    return "".join(chr(b) if 0x21 <= b <= 0x7E and b not in b'.\\"' else f"\\{b:03}" for b in label)
+def _printed(text: bytes) -> str:
+    return "".join(chr(b) if 0x21 <= b <= 0x7E and b not in b'\\"' else f"\\{b:03}" for b in text)
 
 
 def wire(text: str) -> bytes | None:
