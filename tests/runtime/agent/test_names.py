@@ -1,5 +1,4 @@
-"""Rules about domain names: from a request to packets, shown, kept over a restart, a reboot that is
-played and an upgrade."""
+"""Rules about domain names: asked for, shown, kept over a restart, a reboot and upgrades."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ from helioc.compiler.bundle import compile_pipeline, write_bundle
 from helioc.compiler.check.program import check
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.source import Source
+from helioc.runtime.loading.releases import remove_pinned
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -48,17 +48,20 @@ def test_names_are_kept(here: World) -> None:
     with here.agent():
         here.ctl("load", bundle(TEXT, here.directory / "names"), "--config", "names.yaml")
         here.ctl("create", 'BLOCK 1 [(qname, "Ads.Example.org.")]')
-        here.ctl("create", 'BLOCK 2 [(qname, *.tracker.example), (qtype, AAAA)]', status=1)
+        here.ctl("create", "BLOCK 2 [(qname, *.tracker.example), (qtype, AAAA)]", status=1)
         here.ctl("create", 'BLOCK 2 [(qname, "*.tracker.example"), (qtype, AAAA)]')
         here.ctl("push", "rules.yaml")
         assert "H0468" in here.ctl("create", 'BLOCK [(qname, "a..b")]', status=1)
         assert "H0469" in here.ctl("create", f'BLOCK [(qname, "{"a." * 40}b")]', status=1)
-        same = here.ctl("create", 'BLOCK [(qname, ADS.example.org)]', status=1)
+        same = here.ctl("create", "BLOCK [(qname, ADS.example.org)]", status=1)
         assert "H0452" in same and "BLOCK 1" in same
         assert "H0470" in here.ctl("push", "rules.csv", "--kind", "BLOCK", status=1)
         assert shown(here) == RULES
         listed = here.ctl("show", "BLOCK")
         assert '(qname, "*.tracker.example")' in listed
+    with here.agent():
+        assert shown(here) == RULES
+    remove_pinned(here.name)  # which is what a reboot takes
     with here.agent():
         assert shown(here) == RULES
         here.ctl("create", 'BLOCK 9 [(qname, "*.example.net")]')
