@@ -184,7 +184,8 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
         elif not site.may_have(node):
             continue
         elif group is not None and site.header(node).domain_name(group):
-            _name(site, key, words, node, group, containers[0], absent.get((node, group)))
+            for c in containers:
+                _name(site, key, words, c, absent.get((node, group)))
         elif group is not None:
             _group(site, key, words, node, group, containers, absent.get((node, group)))
         elif (node, None) in absent:
@@ -252,13 +253,12 @@ def _name(
     site: LoweringContext,
     key: Key,
     words: Name,
-    node: str,
-    group: str,
     container: Container,
     bit: int | None,
 ) -> None:
     """What rules are compared with of a domain name, by way of the scratch record."""
-    w, place, count = site.writer, site.header(node).domain_name(group), container.size // 8
+    w, node, count = site.writer, container.node, container.size // 8
+    place = site.header(node).domain_name(container.group or "")
     assert place is not None
     kept = State("name", Array(U64, WORDS_OF_NAME), scratch=True)
     with w.when(NotNull(site.pointer(node))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from helioc.lang.contract.base.domain_names import (
     shown,
     wire,
 )
-from hypothesis import given
+from helioc.testing import Scenario, Tested
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scapy.layers.dns import DNS, DNSQR
 from scapy.layers.inet import IP, UDP
@@ -94,3 +96,61 @@ def test_what_no_rule_can_say_is_all_ones(odd: str) -> None:
 def test_a_name_is_written_by_its_labels(text: str) -> None:
     data = wire(text)
     assert (data is not None) == (text in ("ab.", "."))
+
+
+# ---- interpreter, representation and kernel -----------------------------------------------------
+
+RULES = (
+    'create BLOCK 1 [(whole, "ads.example.org")], BLOCK 2 [(end, "*.as.org")], '
+    'BLOCK 3 [(end, "1.x.org"), (whole, "1.x.org")], BLOCK 4 [(whole, ".")]'
+)
+KNOWN = ("ads.example.org", "ADS.Example.ORG", "x.ads.example.org", "a.as.org", "as.org",
+         "xas.org", "1.x.org", "0.1.x.org", "")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tested() -> Iterator[Tested]:
+    with Tested(Path(__file__).with_name("names_twice.hp")) as made:
+        yield made
+
+
+@st.composite
+def names(draw: st.DrawFn) -> bytes:
+    """Known names below any labels, cut short, compressed, too long, or any bytes."""
+    label = st.binary(min_size=1, max_size=63) | st.sampled_from([b"a", b"ads", b".", b"q" * 63])
+    labels = draw(st.lists(label, max_size=6))
+    data = b"".join(bytes([len(each)]) + each for each in labels)
+    data += wire(draw(st.sampled_from(KNOWN))) or b""
+    how = draw(st.sampled_from(["whole", "whole", "whole", "cut", "pointer", "length", "bytes"]))
+    if how == "cut":
+        return data[: draw(st.integers(0, len(data)))]
+    if how == "pointer":
+        return data[:-1] + b"\xc0\x0c"
+    if how == "length":
+        at = draw(st.integers(0, len(data) - 1))
+        return data[:at] + draw(st.binary(min_size=1, max_size=1)) + data[at + 1 :]
+    return draw(st.binary(max_size=300)) if how == "bytes" else data
+
+
+@pytest.mark.usefixtures("kernel")
+@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@given(st.lists(names(), min_size=1, max_size=8), st.sampled_from([b"", b"\0\1\0\1", bytes(300)]))
+def test_the_kernel_reads_names_as_the_interpreter_does(
+    tested: Tested, names: list[bytes], behind: bytes
+) -> None:
+    front = Ether(src="02:00:00:00:00:02", dst="02:00:00:00:00:01") / IP(dst="10.0.0.53")
+    packets = []
+    for name in names:
+        dns = bytes(DNS(rd=1))[:4] + b"\0\1" + bytes(6)
+        frame = bytes(front / UDP(sport=4000, dport=53) / (dns + name + behind))
+        packets.append(tested.packet(frame))
+    tested.agree(Scenario((tested.request(RULES), *packets)))
+
+
+@pytest.mark.usefixtures("kernel")
+def test_questions_of_scapy_meet_their_rules(tested: Tested) -> None:
+    asked = ("Ads.example.ORG", "x.ads.example.org", "b.a.as.org", "xas.org", "1.x.org", ".")
+    packets = [tested.packet(question(name)) for name in asked]
+    found = tested.agree(Scenario((tested.request(RULES), *packets)))
+    counted = [[sequence for _, sequence in outcome.counted] for outcome in found]
+    assert counted == [[1], [], [2], [], [3], [4]]

@@ -217,7 +217,7 @@ def test_names_become_longer_or_shorter(size: int) -> None:
 
 def test_a_name_that_is_too_long_by_then_is_refused() -> None:
     new = manifest(NAMED.replace("name[32]", "name[8]"))
-    found, texts = moved(manifest(NAMED), new, f"create {OF_NAMES}")
+    found, _ = moved(manifest(NAMED), new, f"create {OF_NAMES}")
     assert said(found) == [
         '"*.example.org" is too long for `qname`',
         '"ads.example.org" is too long for `qname`',
