@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from ...lang.contract.base.lists import LONGEST_RUN
 from ...lang.contract.manifest.manifest import (
     FLOWS,
     ICMP_BURST,
@@ -25,13 +26,22 @@ from ...lang.contract.manifest.manifest import (
 )
 from ...lang.contract.trace import schema as trace
 from ...lang.contract.world.meters import BYTE, DEEPEST
-from ..ir.expr import COLOUR_BITS, Event, TableCall
+from ..ir.expr import COLOUR_BITS, Call, Event, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Emit, Function
 from ..ir.unit import Member, Program, Unit
-from ..ir.walk import counted_in, ends, expressions, looked_up_in, may_end, statements, tables_of
+from ..ir.walk import (
+    NAMES,
+    counted_in,
+    ends,
+    expressions,
+    looked_up_in,
+    may_end,
+    statements,
+    tables_of,
+)
 from ..lower.events import EMITTING
-from ..lower.lookup import ARGUMENTS_MOST
+from ..lower.lookup import ARGUMENTS_MOST, WORDS_OF_NAME
 from ..tables.event_records import first_bucket, source_words
 from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import flow_size, member_name, meters_of, row_of_counts
@@ -106,11 +116,20 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             icmp=(ICMP_RATE, ICMP_BURST),
             place=place_in_key,
             word_under=word_under,
+            names=_names(unit),
+            name_words=WORDS_OF_NAME,
+            compared_words=LONGEST_RUN // 8,
             words=max([t.key.words for t in unit.tables if t.key] or [1]),
             stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
         )
     )
     return _numbered(text, unit.name)
+
+
+def _names(unit: Unit) -> bool:
+    """Whether the C has to do with domain names."""
+    every = (x for f in unit.functions for x in expressions(f.body))
+    return any(isinstance(x, Call) and x.function in NAMES for x in every)
 
 
 #: Events that templates count.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
+from ...lang.contract.base.lists import LONGEST_RUN
 from ...lang.contract.manifest.manifest_check import MOST_LISTED
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
@@ -12,7 +13,9 @@ from .. import model
 from . import errors
 from .header_fields import scalar
 
-_TYPES = ["u8", "u16", "u32", "u64", "mac", "ip4", "ip6", "port"]
+_TYPES = ["u8", "u16", "u32", "u64", "mac", "ip4", "ip6", "bytes", "name", "port"]
+#: A name takes whole words of a key.
+WORD = 8
 
 
 class Elements:
@@ -66,11 +69,13 @@ class Elements:
             )
 
     def element(self, ie: tree.InformationElement) -> model.Element | None:
+        if ie.types[0].text in ("bytes", "name") and len(ie.types) == 1:
+            return self.run(ie)
         plain = [t for t in ie.types if scalar(t.text)]
         references = [t for t in ie.types if t.text == "port" or t.text in self.kinds]
         strange = [t for t in ie.types if t not in plain and t not in references]
         for name in strange:
-            allowed = "u1 … u64, mac, ip4, ip6, a rule kind, port"
+            allowed = "u1 … u64, mac, ip4, ip6, bytes[n], name[n], a rule kind, port"
             self.found.add(errors.no_such_type(name, allowed, [*_TYPES, *self.kinds]))
         if strange:
             return None
@@ -102,6 +107,20 @@ class Elements:
                 for s in symbols
                 if s.reserved
             ),
+        )
+
+    def run(self, ie: tree.InformationElement) -> model.Element | None:
+        """An element that is a run of bytes, or a name."""
+        kind: model.Kind = "bytes" if ie.types[0].text == "bytes" else "name"
+        size, step = ie.most.value if ie.most else 0, 1 if kind == "bytes" else WORD
+        if not 1 <= size <= LONGEST_RUN or size % step:
+            self.found.add(_size_of_run(ie, kind, step))
+            return None
+        written = f"{kind}[{size}]"
+        if ie.symbols:
+            self.found.add(_symbols_of(ie.symbols[0].span.to(ie.symbols[-1].span), written))
+        return model.Element(
+            ie.name.text, ie.number.value, written, size * 8, kind, doc=ie.doc, span=ie.name.span
         )
 
     def most(self, ie: tree.InformationElement, plain: bool) -> int:
@@ -171,6 +190,18 @@ def _number_taken(again: tree.Number, first: Span, name: str) -> Diagnostic:
         (again.span, "used again"),
         (first, f"the number of `{name}`"),
         help="every information element has a number of its own on the wire",
+    )
+
+
+def _size_of_run(ie: tree.InformationElement, kind: str, step: int) -> Diagnostic:
+    sizes = f"from {step} to {LONGEST_RUN}" + (f", in steps of {step}" if step > 1 else "")
+    where = ie.most.span if ie.most else ie.types[0].span
+    what = "bytes" if kind == "bytes" else "characters of a name"
+    return error(
+        "H0473",
+        f"`{ie.name.text}` does not say how many {what} are compared",
+        (where, sizes),
+        help=f"write for example `{kind}[{16 if kind == 'bytes' else 64}]`",
     )
 
 

@@ -128,7 +128,7 @@ def may_be_left_out(span: Span, field: str, header: str, where: Span, help: str)
     )
 
 
-TYPES = "u1 … u64, mac, ip4, ip6, bytes[n], bytes[rest]"
+TYPES = "u1 … u64, mac, ip4, ip6, bytes[n], bytes[rest], name"
 _WRITTEN = {
     "a number": "write a number, such as `17` or `0x11`",
     "an IPv4 address": "write an address, such as `10.0.0.1`",

@@ -37,8 +37,10 @@ def type_of(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | 
     name = type_.name.text
     if name == "bytes":
         return bytes_type(found, type_)
+    if name == "name":
+        return name_type(found, member)
     if (known := scalar(name)) is None:
-        candidates = ["mac", "ip4", "ip6", "bytes", "u8", "u16", "u32", "u64"]
+        candidates = ["mac", "ip4", "ip6", "bytes", "name", "u8", "u16", "u32", "u64"]
         found.add(errors.no_such_type(type_.name, errors.TYPES, candidates))
         return None
     if type_.count is not None and (member.parts or member.default):
@@ -51,6 +53,21 @@ def type_of(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | 
         )
         return None
     return known
+
+
+def name_type(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | None:
+    """A name's bytes, one by one."""
+    wrong = member.type.count or member.default or (member.parts[0] if member.parts else None)
+    if wrong is not None:
+        found.add(
+            errors.unsupported(
+                wrong.span,
+                "a size, a default or parts of a name",
+                "write `name` alone: its labels say how long it is",
+            )
+        )
+        return None
+    return "name", 8
 
 
 def bytes_type(found: Diagnostics, type_: tree.Type) -> tuple[model.Kind, int] | None:

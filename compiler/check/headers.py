@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...lang import tree
+from ...lang.contract.base.domain_names import LONGEST
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
@@ -43,6 +44,7 @@ class _HeaderChecker(Fields):
         self.layouts = [Layout()]
         self.groups: list[tree.Group] = []
         self.tlv: tree.Field | None = None
+        self.name: tree.Field | None = None
 
     def check(self, name: str) -> model.Header:
         members = self.header.members
@@ -85,6 +87,7 @@ class _HeaderChecker(Fields):
         self.lengths(fields, fixed // 8)
         check_sums(self.found, fields, groups)
         least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
+        least += self.name is not None  # the root's, which has no labels
         most = (fixed + sum(g.width * g.most for g in groups)) // 8
         most = max(size.high, least) if size else most
         if most > LARGEST:
@@ -137,12 +140,22 @@ class _HeaderChecker(Fields):
         assert layout.group is not None
         if layout.array is None:
             return model.Group(layout.group, layout.flags, layout.at)
+        if layout.array is self.name:
+            name = model.NameBytes(self.layouts[0].at // 8)
+            clauses.bounds.append(model.Compare("<=", name, model.Const(LONGEST, 8)))
+            return model.Group(layout.group, (), 8, name, LONGEST)
         count, most = clauses.array(layout.array)
         return model.Group(layout.group, (), layout.at, count, most)
 
     # ---- fields ------------------------------------------------------------------------------
 
     def top_field(self, member: tree.Field) -> None:
+        if self.name is not None:
+            self.behind_name(member.span)
+            return
+        if member.type.name.text == "name":
+            self.domain_name(member)
+            return
         if member.type.name.text != "bytes" and member.type.count is not None:
             self.array(member)
             return
@@ -176,6 +189,42 @@ class _HeaderChecker(Fields):
         self.place(member, layout)
         self.whole_bytes(layout, member.type.span, "an element of this array")
 
+    def domain_name(self, member: tree.Field) -> None:
+        """An array of bytes, of which the last is 0."""
+        before = self.layouts[-1]
+        if self.behind_rest(member.span, "a name"):
+            return
+        if len(self.layouts) > 1:
+            where = before.array.span if before.array else self.groups[-1].flags[0].span
+            self.found.add(
+                _out_of_place(
+                    member.span,
+                    "a name",
+                    "it is not known where it begins",
+                    where,
+                    "make it a header of its own, which an edge leads to",
+                )
+            )
+            return
+        self.whole_bytes(before, member.span, "what stands in front of a name")
+        self.name = member
+        self.place(
+            member,
+            self.begin(Layout(f"name {member.name.text if member.name else ''}", array=member)),
+        )
+
+    def behind_name(self, span: Span) -> None:
+        assert self.name is not None
+        self.found.add(
+            _out_of_place(
+                span,
+                "what stands behind a name",
+                "behind a name",
+                self.name.span,
+                "make it a header of its own, which an edge leads to",
+            )
+        )
+
     def behind_rest(self, span: Span, what: str) -> bool:
         if self.rest is None:
             return False
@@ -191,6 +240,9 @@ class _HeaderChecker(Fields):
         return True
 
     def group(self, member: tree.Group) -> None:
+        if self.name is not None:
+            self.behind_name(member.flags[0].span)
+            return
         self.behind_rest(member.flags[0].span, "an optional group")
         flags = tuple(flag.text for flag in member.flags)
         for flag in member.flags:

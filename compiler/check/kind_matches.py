@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 from ...lang import tree
@@ -56,12 +57,15 @@ class Matches:
         if word in ("port", "given"):
             if element is None:
                 return None
+            if element.kind in ("bytes", "name"):
+                self.differs(clause, element, "a value", "a number or an address")
+                return None
             by_port = element.references == ("port",)
             if by_port if word == "port" else by_port or not element.references:
                 return model.Arrival() if word == "port" else model.Given(element.width)
             self.differs(clause, element, "a port" if word == "port" else "a value", "port")
             return None
-        value = PacketNames(self.checked, self.found).field(clause.operand, groups=True)
+        value = PacketNames(self.checked, self.found).matched(clause.operand)
         if value is None or element is None:
             return None
         if element.references:
@@ -73,8 +77,11 @@ class Matches:
             return None
         assert isinstance(expr, model.Packet | model.Layer4)
         field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
+        if field_kind == element.kind == "name":
+            assert isinstance(expr, model.Packet)
+            return replace(expr, width=element.width)
         if (element.kind, element.width) != (field_kind, expr.width):
-            type_ = f"u{expr.width}" if field_kind == "uint" else field_kind
+            type_ = _type_of(field_kind, expr.width)
             self.differs(clause, element, type_, type_)
             return None
         return expr
@@ -96,10 +103,26 @@ class Matches:
         return written.types[0].span.to(written.types[-1].span)
 
 
+def _type_of(kind: model.Kind, width: int) -> str:
+    """A type as it is declared."""
+    match kind:
+        case "uint":
+            return f"u{width}"
+        case "bytes":
+            return f"bytes[{width // 8}]"
+        case "name":
+            return "name[64]"
+    return kind
+
+
 def _allowed(element: model.Element) -> tuple[Kind, ...]:
     """The match kinds that go with the element's type."""
     if element.references:
         return ("exact", "optional")
+    if element.kind == "name":
+        return ("exact", "optional", "ternary")
+    if element.kind == "bytes":
+        return ("exact", "optional", "lpm", "ternary")
     if element.kind == "mac":
         return ("exact", "optional", "ternary")
     if element.width > WIDEST:

@@ -69,9 +69,25 @@ class PacketNames:
         if field.kind == "bytes":
             self.found.add(errors.unsupported(path.span, "reading a run of bytes"))
             return None
+        if field.kind == "name":
+            self.found.add(_name_read(path, field))
+            return None
         if node.header.array(field):
             self.found.add(errors.whole_array(path.span, path.text, field.span))
             return None
+        expr = model.Packet(node.name, field.name, field.width, field.kind)
+        return of_width(expr, field.width, field.kind, path.span, f"`{path.text}`", field.span)
+
+    def matched(self, path: tree.Path) -> Value | None:
+        """What a rule may match: also a run of bytes, and a domain name."""
+        if len(path.parts) != 2 or path.parts[0].text == "l4" or path.parts[0].text in self.chains:
+            return self.field(path, groups=True)
+        found = self.node_and_field(path)
+        if found is None:
+            return None
+        node, field = found
+        if field.kind not in ("bytes", "name") or not field.width:
+            return self.field(path, groups=True)
         expr = model.Packet(node.name, field.name, field.width, field.kind)
         return of_width(expr, field.width, field.kind, path.span, f"`{path.text}`", field.span)
 
@@ -82,6 +98,9 @@ class PacketNames:
             return None
         node, field = found
         array = node.header.array(field)
+        if field.kind == "name":
+            self.found.add(_name_read(path, field))
+            return None
         if array is None:
             self.found.add(errors.no_element(path.span, "is no array", field.span))
         elif index.kind != "uint":
@@ -228,4 +247,15 @@ def _no_header(name: tree.Name, chain: model.Chain) -> Diagnostic:
         (chain.span, "the chain"),
         help=f"name one of its headers, such as `{first}`; `{chain.name}.{by}` says what stands "
         "behind the last",
+    )
+
+
+def _name_read(path: tree.Path, field: model.Field) -> Diagnostic:
+    return error(
+        "H0474",
+        f"`{path.text}` is a domain name, which no stage reads",
+        (path.span, "read here"),
+        (field.span, "declared here"),
+        help=f"match it in a rule, with an element `ie NAME = NUMBER, name[64]`: "
+        f"`match NAME exact {'.'.join(part.text for part in path.parts)}`",
     )

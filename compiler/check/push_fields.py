@@ -72,8 +72,7 @@ def element_of(
             values[name] = of_width(expr, field.width, field.kind, span, f"`{name}`", None)
             given[name] = span
     exprs = {name: value.expr for name, value in values.items()}
-    _check_arrays(program, element, node)
-    if edges or target is None:
+    if _arrays_known(program, element, node) and (edges or target is None):
         there = groups_written(node.header, exprs, set(given), writes)
         check_complete(program, element, node, set(given) | writes.keys(), there)
     if not computed and zero_checksum(node.header, [n.header for n in outer]):
@@ -82,9 +81,14 @@ def element_of(
     return Written(made_of, node.header, element.node.span, values, spans, writes, asked)
 
 
-def _check_arrays(program: Program, element: tree.PushElement, node: model.Node) -> None:
-    """Of a header with an array all values are known, by the one that it has."""
+def _arrays_known(program: Program, element: tree.PushElement, node: model.Node) -> bool:
+    """Whether of a header with an array all values are known, by the one that it has; not of a
+    domain name."""
     arrays = [field for field in node.header.fields if node.header.array(field)]
+    if any(field.kind == "name" for field in arrays):
+        span = element.node.span
+        program.report(errors.unsupported(span, "writing a header with a domain name"))
+        return False
     if len(arrays) > 1:
         second = arrays[1].span, "a second one"
         program.report(_unwritten_array(element.node.span, node.name, "it has two arrays", second))
@@ -93,6 +97,7 @@ def _check_arrays(program: Program, element: tree.PushElement, node: model.Node)
         program.report(
             _unwritten_array(element.node.span, node.name, "its array has no name", where)
         )
+    return True
 
 
 def _note(program: Program, name: tree.Name, given: dict[str, Span]) -> None:

@@ -47,6 +47,9 @@ HOMES = {
     "gtpu_extension": "std.gtpu",
     "pdu_session": "std.gtpu",
     "mpls": "std.mpls",
+    "dns": "std.dns",
+    "dns_question": "std.dns",
+    "dns_type": "std.dns",
 }
 
 

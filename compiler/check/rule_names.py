@@ -16,7 +16,7 @@ from . import errors
 from .flow import Bound, Scope, State
 from .stage_lists import Held, no_list
 from .stage_program import Program
-from .values import Value, of_width
+from .values import KINDS, Value, of_width
 
 #: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
 #: all the values that an element holds, as what the packet or a rule may lack.
@@ -109,7 +109,12 @@ class RuleNames(Frozen):
             return None
         return self.made(path, bound, match.element, match.kind == "optional")
 
-    def made(self, path: tree.Path, bound: Bound, element: model.Element, optional: bool) -> Value:
+    def made(
+        self, path: tree.Path, bound: Bound, element: model.Element, optional: bool
+    ) -> Value | None:
+        if element.kind in ("bytes", "name"):
+            self.program.report(_only_matched(path, element))
+            return None
         expr = model.Attribute(
             bound.name, bound.kind, element.name, element.width, element.kind, optional
         )
@@ -178,4 +183,14 @@ def _no_single_value(span: Span, what: str, kind: str, where: Span) -> Diagnosti
         (span, "read as a value"),
         (where, f"matched by `{kind}`"),
         help="match it `exact`, or give the rule another element for the value",
+    )
+
+
+def _only_matched(path: tree.Path, element: model.Element) -> Diagnostic:
+    return error(
+        "H0474",
+        f"`{path.text}` is {KINDS[element.kind]}, which no stage reads",
+        (path.span, "read here"),
+        (element.span, f"declared as {element.type}"),
+        help="match it in the rule, and give a number that stands for it",
     )

@@ -19,6 +19,7 @@ KINDS = {
     "ip4": "an IPv4 address",
     "ip6": "an IPv6 address",
     "bytes": "a run of bytes",
+    "name": "a domain name",
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
+from ...lang.contract.base import domain_names
 from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret.header_view import Value
@@ -97,6 +98,8 @@ def json_value(field: Field, value: Value | Sequence[int]) -> JsonValue:
     """A field's value as JSON has it."""
     if isinstance(value, bytes):
         return value.hex()
+    if field.kind == "name" and not isinstance(value, int):
+        return domain_names.shown(bytes(value))
     if not isinstance(value, int):
         return [one for item in value if not isinstance(one := json_value(field, item), list)]
     match field.kind:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from ...lang.contract.base import domain_names
 from ...lang.text.frozen import kept
 from ..interpret.evaluate import holds
 from ..interpret.header_view import Value, put
 from ..lower.reads import walk
 from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Options, Own, Test
 from .options import kinds, least, option
-from .world import World
+from .world import NAMES, World
 
 #: Of which a walk finds the last one, and more than it needs.
 _OPTIONS = {"ipv4": (b"\x01" * 40,), "tcp": (b"\x01" * 36 + b"\x02\x04\x05\xb4",)}
@@ -93,6 +94,8 @@ def field_value(header: Header, field: Field, world: World) -> st.SearchStrategy
 
 
 def _field_value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
+    if field.kind == "name":
+        return _names()
     array = header.array(field)
     if array is not None:
         one = st.sampled_from(world.values(field.kind, field.width))
@@ -135,6 +138,21 @@ def field_value_of(field: Field, world: World) -> st.SearchStrategy[int]:
     if field.kind == "bytes":
         return anything
     return st.sampled_from(world.values(field.kind, field.width)) | anything
+
+
+def _names() -> st.SearchStrategy[Value]:
+    """Names as packets have them: known ones, in any case, longer ones, and what is none."""
+    known = st.sampled_from(NAMES)
+    label = st.sampled_from((b"a", b"ADS", b"x.y", b"\0", b"-" * 45 + b".", b"q" * 63))
+    more = st.lists(label, max_size=4).map(lambda each: b"".join(map(_label, each)))
+    text = st.one_of(known, known.map(str.upper)).map(lambda name: domain_names.wire(name) or b"")
+    ends = st.sampled_from((b"", b"", b"", b"\x40", b"\xc0\x0c", b"\x3fa"))
+    made = st.tuples(more, ends, text).map(b"".join)
+    return made.map(tuple)
+
+
+def _label(content: bytes) -> bytes:
+    return bytes([len(content)]) + content
 
 
 def _passing(test: Test, field: Field) -> st.SearchStrategy[int]:

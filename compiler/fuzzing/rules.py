@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from ...lang.contract.base.lists import packed
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.request.request import IE, RuleItem
+from ...lang.contract.request.request import IE, RuleItem, unquoted
+from ...lang.contract.rules.byte_values import NameCodec
 from ...lang.contract.rules.ie_values import Codec, Fault
 from ...lang.contract.rules.rulekinds import Kind
 from ..lower.reads import reads
 from ..model import Element, Given, Match, Pipeline, RuleKind
 from .sample import Sample
-from .world import FEW, World
+from .world import FEW, NAMES, World
 
 There = Mapping[str, list[int]]  # ids by kind
 
@@ -126,6 +127,8 @@ class RuleMaker:
             return None
         if seen is None or not draw(st.integers(0, 7)):
             seen = draw(st.sampled_from(self._known(match.element)))
+        if isinstance(codec, NameCodec):
+            return _name(draw, codec, match, seen)
         full, width = codec.full, codec.width
         other: int = 0
         match match.kind:
@@ -210,6 +213,18 @@ _METERED = (0, 1, 64, 200, 3_000, 8_000, 1_000_000, 10**10, (1 << 32) - 1, (1 <<
 
 def _ie(codec: Codec, value: int) -> IE:
     return IE(codec.name, codec.lengths[0], "value", codec.format(value))
+
+
+def _name(draw: st.DrawFn, codec: NameCodec, match: Match, seen: int) -> IE:
+    """A name, or all names below one."""
+    text = unquoted(codec.format(seen)).removesuffix(".")
+    if match.kind == "ternary" and draw(st.booleans()):
+        text = draw(st.sampled_from(["*." + ".".join(text.split(".")[1:]), f"*.{text}"]))
+    try:
+        codec.matching(match.kind, "value")(f'"{text}"', "")
+    except Fault:  # no rule can say what the packet has
+        text = draw(st.sampled_from([t for t in NAMES if len(t) <= codec.size]))
+    return IE(codec.name, codec.lengths[0], "value", f'"{text or "."}"')
 
 
 def _by_need(pipeline: Pipeline) -> tuple[RuleKind, ...]:

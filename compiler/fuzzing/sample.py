@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...lang.contract.base.domain_names import compared
 from ..interpret.header_view import Value
 from ..interpret.parse_packet import PacketParser
 from ..model import Layer4, Match, Packet, Pipeline
@@ -39,6 +40,8 @@ class Sample:
             return asked
         if isinstance(operand, Packet):
             found = self._fields.get((operand.node, operand.field))
+            if match.element.kind == "name" and isinstance(found, tuple):
+                return compared(bytes(found), match.element.width // 8)
             return found if isinstance(found, int) else None
         if isinstance(operand, Layer4):
             return self._layer4[-1].view.number(operand.which) if self._layer4 else 0

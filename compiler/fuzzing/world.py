@@ -20,6 +20,10 @@ _HOSTS6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
 _ODD6 = ["ff02::1", "::", "fe80::1", "::1"]
 _MACS = ["020000000a0a", "020000000b0b", "ffffffffffff", "01005e000005", "333300000001"]
 
+#: Names that rules and packets have in common: some below others, some of which the last bytes are
+#: those of others.
+NAMES = ("ads.example.org", "example.org", "a.ads.example.org", "xads.example.org", "org", "")
+
 
 @dataclass(frozen=True)
 class World:
@@ -34,6 +38,9 @@ class World:
 
     def values(self, kind: str, width: int) -> tuple[int, ...]:
         """Values of that kind that are met often; of numbers also the ends of their range."""
+        if kind == "name":
+            texts = (text.encode() for text in NAMES)
+            return tuple(int.from_bytes(t, "big") for t in texts if len(t) * 8 <= width)
         if kind in self.pool:
             return self.pool[kind]
         most = (1 << width) - 1

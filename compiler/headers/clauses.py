@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..ir.expr import Call, Cast, binary, number
+from ..ir.expr import CTX, Call, Cast, binary, number
 from ..ir.expr import Expr as Made
 from ..ir.expr_builders import choose
 from ..ir.types import U64, Int
 from ..ir.values import Value, constant
-from ..model import Arithmetic, Const, Expr, Header, Own
+from ..model import Arithmetic, Const, Expr, Header, NameBytes, Own
 from .context import Context
 from .fields import field_value
 
@@ -19,6 +19,8 @@ def clause(context: Context, expr: Expr, pointer: Made, header: Header) -> Value
             return constant(known, max(width, 1))
         case Own(name):
             return field_value(pointer, header.field(name))
+        case NameBytes(at):
+            return Value(Call("name_bytes", (CTX, pointer + at)), 32)
         case Arithmetic(_, left, right):
             values = [clause(context, each, pointer, header) for each in (left, right)]
             return arithmetic(context, expr, *values)

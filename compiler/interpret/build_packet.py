@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..model import TAIL, Derived, Expr, Field, Group, Header, Own
+from ..model import TAIL, Derived, Expr, Field, Group, Header, NameBytes, Own
 from ..model.checksums import UPPER_LAYER
 from ..model.header_sizes import first_field
 from .evaluate import evaluate
@@ -243,6 +243,8 @@ def _solved(
 
 def _evaluated(expr: Expr, values: Mapping[str, int]) -> int:
     def own(leaf: Expr) -> int:
+        if isinstance(leaf, NameBytes):
+            return 1  # the root's
         assert isinstance(leaf, Own)
         return values.get(leaf.field, 0)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..model import TAIL, Expr, Field, Group, Header, Own
+from ...lang.contract.base.domain_names import bytes_of_name
+from ..model import TAIL, Expr, Field, Group, Header, NameBytes, Own
 from .evaluate import evaluate
 from .walk_options import BadOptions, starts_of
 
@@ -47,7 +48,7 @@ class HeaderView:
             if options is not None:
                 end = len(self.data) - self.header.tail // 8
                 if options.within is not None:
-                    within = evaluate(options.within, self._own)
+                    within = evaluate(options.within, self.own)
                     if within > end - begin:
                         raise BadOptions
                     end = begin + within
@@ -59,9 +60,12 @@ class HeaderView:
         """Elements of an array; 1 of any other group."""
         if group.count is None:
             return 1
-        return evaluate(group.count, self._own)
+        return evaluate(group.count, self.own)
 
-    def _own(self, expr: Expr) -> int:
+    def own(self, expr: Expr) -> int:
+        """What a clause of the header reads."""
+        if isinstance(expr, NameBytes):
+            return bytes_of_name(self.data[expr.at :])
         assert isinstance(expr, Own), expr
         return self.number(expr.field)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from ..model import Condition, Edge, Expr, Graph, Header, Node, Own, Test
+from ..model import Condition, Edge, Expr, Graph, Header, Node, Test
 from ..model.checksums import FRAGMENTED, NETWORK
 from ..model.parse_graph import tunnels
 from .evaluate import evaluate, holds
@@ -213,7 +213,7 @@ def _in_fragment(layers: Sequence[Layer]) -> bool:
 
 def _reach(layer: Layer, said: Expr, limit: int) -> int:
     """The limit of what stands behind the header."""
-    reach = evaluate(said, _reader(layer.view))
+    reach = evaluate(said, layer.view.own)
     if reach < layer.size:
         raise _Malformed("length")
     if layer.offset + reach > limit:
@@ -235,12 +235,15 @@ def _layer(
     """The header at `offset` and the limit behind it; None if the node does not accept it."""
     header = node.header
     _check_end(offset + header.minimum, limit, known)
-    view = HeaderView(header, frame[offset : offset + header.minimum])
+    read = (
+        header.maximum if any(header.domain_name(g.name) for g in header.groups) else header.minimum
+    )
+    view = HeaderView(header, frame[offset : offset + read])
     if not all(_holds(c, view) for c in header.accept):
         return None, limit
     size = view.sum_of_parts
     if header.size is not None:
-        size, least = evaluate(header.size, _reader(view)), size
+        size, least = evaluate(header.size, view.own), size
         if size < least:
             raise _Malformed("length")
     _check_end(offset + size, limit, known)
@@ -250,7 +253,7 @@ def _layer(
     if node.options:
         _check_options(view)
     if header.extent is not None:
-        extent = evaluate(header.extent, _reader(view))
+        extent = evaluate(header.extent, view.own)
         if extent < size:
             raise _Beyond("length")
         if offset + extent > limit:
@@ -275,16 +278,8 @@ def _check_end(end: int, limit: int, known: int) -> None:
         raise _Cut
 
 
-def _reader(view: HeaderView) -> Callable[[Expr], int]:
-    def read(expr: Expr) -> int:
-        assert isinstance(expr, Own), expr
-        return view.number(expr.field)
-
-    return read
-
-
 def _holds(condition: Condition, view: HeaderView) -> bool:
-    return holds(condition, _reader(view), _no_question)
+    return holds(condition, view.own, _no_question)
 
 
 def _no_question(condition: Condition) -> bool:

@@ -152,11 +152,14 @@ def _of_state(x: StateCall, words: Mapping[str, int]) -> int:
     return 150 + 14 * words[x.state]
 
 
+#: Those that have to do with domain names.
+NAMES = {"name_bytes", "name_key"}
+
 #: Functions of the runtime header that change nothing.
 PURE = {
     "arrival_port", "clock_error", "epoch_now", "fold", "folded", "forgotten", "frame_length",
-    "header_at", "jhash_words", "leading", "limit_of", "moved", "ntp_time", "opaque", "packet_at",
-    "packet_time", "ptp_time", "random_below", "times", "utc_time",
+    "header_at", "jhash_words", "leading", "limit_of", "moved", "name_bytes", "ntp_time", "opaque",
+    "packet_at", "packet_time", "ptp_time", "random_below", "times", "utc_time",
 }  # fmt: skip
 
 

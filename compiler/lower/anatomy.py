@@ -73,6 +73,8 @@ def _readings(pipeline: Pipeline) -> list[m.Reading]:
 
 
 def _read(match: Match, given: dict[str, Expr], chains: dict[str, Chain]) -> _Fields | None:
+    if match.element.kind == "name":
+        return None
     match given.get(match.element.name, match.operand):
         case Packet(node, field):
             return ((node, field),)

@@ -9,7 +9,9 @@ from ..headers.groups import part_pointer
 from ..headers.stores import Store, placed
 from ..ir.builder import Builder
 from ..ir.expr import (
+    CTX,
     ZERO,
+    Call,
     Cast,
     Expr,
     Member,
@@ -23,6 +25,7 @@ from ..ir.expr import (
     load,
     named,
     not_,
+    number,
 )
 from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
@@ -33,11 +36,14 @@ from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
-from .values import value
+from .values import SCRATCH, value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
 #: record. A BPF function has five arguments, and one is the epoch.
 ARGUMENTS_MOST = 4
+
+#: Of the text of the longest name in a packet.
+WORDS_OF_NAME = 32
 
 Fill = Callable[[LoweringContext], None]
 
@@ -177,6 +183,9 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
             _copy_number(w, words, port, containers)
         elif not site.may_have(node):
             continue
+        elif group is not None and site.header(node).domain_name(group):
+            for c in containers:
+                _name(site, key, words, c, absent.get((node, group)))
         elif group is not None:
             _group(site, key, words, node, group, containers, absent.get((node, group)))
         elif (node, None) in absent:
@@ -238,6 +247,28 @@ def _group(
             _copy(w, words, pointer, containers)
             if bit is not None:
                 _present(w, key, words, bit)
+
+
+def _name(
+    site: LoweringContext,
+    key: Key,
+    words: Name,
+    container: Container,
+    bit: int | None,
+) -> None:
+    """What rules are compared with of a domain name, by way of the scratch record."""
+    w, node, count = site.writer, container.node, container.size // 8
+    place = site.header(node).domain_name(container.group or "")
+    assert place is not None
+    kept = State("name", Array(U64, WORDS_OF_NAME), scratch=True)
+    with w.when(NotNull(site.pointer(node))):
+        where = site.pointer(node) + place.at
+        w.put(Do(Call("name_key", (CTX, SCRATCH, where, number(container.size)))))
+        for i in range(count):
+            word = element(kept, WORDS_OF_NAME - count + i)
+            w.set(element(words, container.at // 8 + i), word)
+        if bit is not None:
+            _present(w, key, words, bit)
 
 
 # ---- references -----------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from ..model import (
     Layer4,
     Listed,
     Local,
+    NameBytes,
     Now,
     Own,
     Packet,
@@ -52,7 +53,7 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
     match expr:
         case Const(known, width):
             return constant(known, max(width, 1))
-        case Own():
+        case Own() | NameBytes():
             assert own is not None
             return clause(site, expr, *own)
         case Packet(node, name, maybe_absent=True):

@@ -7,7 +7,7 @@ from typing import Literal
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .conditions import Condition
-from .values import Expr, Kind
+from .values import Expr, Kind, NameBytes
 
 
 class Derived(Frozen):
@@ -130,6 +130,11 @@ class Header(Frozen):
         """The group that the field fills, if it is an array."""
         group = self.group(field.group) if field.group is not None else None
         return group if group and group.count is not None else None
+
+    def domain_name(self, group: str) -> NameBytes | None:
+        """Where the domain name begins that the group is, if it is one."""
+        count = self.group(group).count
+        return count if isinstance(count, NameBytes) else None
 
     def opposite(self, field: Field) -> Field:
         """`dst` of `src` and the other way round, where there are both and alike; else the field

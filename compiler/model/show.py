@@ -9,6 +9,8 @@ def expression(expr: m.Expr | m.Given) -> str:
     match expr:
         case m.Const(value):
             return str(value)
+        case m.NameBytes():
+            return "bytes of the name"
         case m.Own(name):
             return name
         case m.Packet(node, name):

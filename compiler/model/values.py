@@ -6,7 +6,8 @@ from typing import Literal
 
 from ...lang.text.frozen import Frozen
 
-Kind = Literal["uint", "mac", "ip4", "ip6", "bytes"]
+#: `name`: a domain name (RFC 1035), which a packet has as labels.
+Kind = Literal["uint", "mac", "ip4", "ip6", "bytes", "name"]
 
 
 class Const(Frozen):
@@ -18,6 +19,14 @@ class Own(Frozen):
     """A field of the header whose clause this is (in `size`, `accept`, `require` …)."""
 
     field: str
+
+
+class NameBytes(Frozen):
+    """Bytes of the domain name at byte `at` of the header whose clause this is; more than names
+    have where it is none (lang/contract/base/domain_names.py)."""
+
+    at: int
+    width: int = 16
 
 
 class Packet(Frozen):
@@ -209,6 +218,7 @@ class Hash(Frozen):
 
 
 Expr = (
-    Const | Own | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled | Local
-    | HasOption | Attribute | Listed | Count | Arithmetic | Hash | First | Now | ClockError | Random
+    Const | Own | NameBytes | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled
+    | Local | HasOption | Attribute | Listed | Count | Arithmetic | Hash | First | Now | ClockError
+    | Random
 )  # fmt: skip

@@ -61,6 +61,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
             for n in pipeline.graph.nodes
             if n.options
         ),
+        *(not_on_a_card(span, "reading a domain name") for span in _names(pipeline)),
         *_statements(pipeline),
         *_edits(pipeline),
         *_kinds(pipeline),
@@ -68,6 +69,12 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
         *_reach(pipeline),
     ]
     return sorted(found, key=lambda d: d.span.start if d.span else 0)
+
+
+def _names(pipeline: Pipeline) -> list[Span]:
+    """Where headers have them."""
+    headers = dict.fromkeys(node.header for node in pipeline.graph.nodes)
+    return [f.span for header in headers for f in header.fields if f.kind == "name"]
 
 
 def without_sizes(pipeline: Pipeline) -> Pipeline:

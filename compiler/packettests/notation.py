@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from ...lang.contract.base import domain_names
 from ...lang.contract.rules.yaml_text import Yaml, bad_value, wrong_shape
 from ...lang.text import literals
 from ...lang.text.diagnostics import Diagnostic, Label
@@ -160,10 +161,24 @@ class Notation:
         for key, entry in self._yaml.mapping(node, f"`{name}`", fields).items():
             field, value = fields[key], entry.value
             array = header.array(field)
-            read = self._list(field, value) if array else self._value(field, value)
+            if field.kind == "name":
+                read: Value | None = self._name(value)
+            else:
+                read = self._list(field, value) if array else self._value(field, value)
             if read is not None:
                 found[key] = read
         return found
+
+    def _name(self, node: yaml.Node) -> tuple[int, ...] | None:
+        """A domain name's bytes: `www.example.org`, or hex."""
+        text = self._yaml.text(node)
+        if text is None:
+            return None
+        data = self._hex(node) if text.startswith("0x") else domain_names.wire(text)
+        if data is None and not text.startswith("0x"):
+            hint = "labels of 1 to 63 characters; another byte is \\046, of three decimal digits"
+            self._yaml.found.add(bad_value(self._yaml.span(node), text, "a domain name", hint))
+        return None if data is None else tuple(data)
 
     def _list(self, field: Field, node: yaml.Node) -> tuple[int, ...] | None:
         """The elements of an array, `[1, 2]`."""

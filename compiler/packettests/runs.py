@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Protocol
 
+from ...lang.contract.base import domain_names
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.world.environment import Environment, Outcome
@@ -240,6 +241,8 @@ def _shown(value: Value | None, kind: str) -> str:
         return "nothing"
     if isinstance(value, bytes):
         return value.hex() or "nothing"
+    if kind == "name" and isinstance(value, tuple):
+        return domain_names.shown(bytes(value))
     if isinstance(value, tuple):
         return f"[{', '.join(_shown(v, kind) for v in value)}]"
     if kind == "ip4":

@@ -144,6 +144,8 @@ def span_of(pipeline: Pipeline, matched: Match) -> tuple[str, str | None, int, i
             return f"given {matched.element.name}", None, 0, (width + 7) // 8
     header = pipeline.graph.node(operand.node).header
     field = header.field(operand.field)
+    if matched.element.kind == "name":
+        return operand.node, field.group, 0, matched.element.width // 8
     first, last = field.offset // 8, (field.offset + field.width - 1) // 8
     return operand.node, field.group, first, last - first + 1
 
@@ -183,6 +185,8 @@ def _match(pipeline: Pipeline, key: Key, match: Match) -> m.Match:
         shift, width = 0, match.operand.width
     else:
         field = pipeline.graph.node(node).header.field(match.operand.field)
+        if match.element.kind == "name":
+            field = replace(field, width=match.element.width)
         shift, width = (offset + size) * 8 - (field.offset + field.width), field.width
     presence = None
     if match.maybe_absent:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...lang.contract.request.request import IE
+from ...lang.contract.rules.byte_values import codec_of
 from ...lang.contract.rules.fault_places import complete
-from ...lang.contract.rules.ie_values import Codec, Fault, codec_of, fold
+from ...lang.contract.rules.ie_values import NO_LENGTH, Codec, Fault, fold
 from ...lang.contract.rules.kind_fields import Field
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Form, Matcher, Member, Reference, Rule
@@ -226,6 +227,8 @@ def _fault(title: str) -> Fault:
 
 def _number(old: Codec, new: Codec, value: int) -> int:
     """A value, by its symbol where it has one, since numbers of symbols change. Raises `Fault`."""
+    if {old.kind, new.kind} & {*NO_LENGTH}:
+        return new.number(_as_bytes(Matcher("value", value), old, new)[1])
     if new.element.most or old.element.most:
         return new.number(old.format(value))
     named = next((name for name, known in old.element.symbols.items() if known == value), "")
@@ -237,10 +240,14 @@ def _number(old: Codec, new: Codec, value: int) -> int:
     return new.number(value)
 
 
-def _as_kind(matcher: Matcher, old: Codec, new: Codec, kind: str) -> tuple[Form, int, int]:
+def _as_kind(
+    matcher: Matcher, old: Codec, new: Codec, kind: str
+) -> tuple[Form, int | str, int | str]:
     """A matcher in a form that the new kind of match takes, if there is one. In a wider element the
     upper bits are zero; those that a narrower one lacks are dropped, if they are zero."""
     form, value, other = matcher
+    if {old.kind, new.kind} & {*NO_LENGTH}:
+        return _as_bytes(matcher, old, new)
     if form == "value" and (old.element.symbols or new.element.symbols):
         value = _number(old, new, value)
     if form == "range":
@@ -259,6 +266,16 @@ def _as_kind(matcher: Matcher, old: Codec, new: Codec, kind: str) -> tuple[Form,
     if kind in ("lpm", "ternary"):
         return "mask", value, mask
     return form, value, other
+
+
+def _as_bytes(matcher: Matcher, old: Codec, new: Codec) -> tuple[Form, int | str, int | str]:
+    """A run of bytes stays one of that size; a name may become longer or shorter."""
+    if old.kind != new.kind or (old.kind == "bytes" and old.width != new.width):
+        what = f"`{old.name}` was {old.element.type}, and is {new.element.type} now"
+        raise _fault(f"{what}: its values are not comparable")
+    if old.kind == "name":
+        return old.spellings(*matcher)
+    return matcher
 
 
 def _as_mask(low: int, high: int, new: Codec) -> tuple[Form, int, int]:

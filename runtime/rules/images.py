@@ -82,7 +82,7 @@ class ImageCodec:
         self.matched: dict[str, Matched] = {}
         for match in kind.match:
             size = bytes_of(match.width)
-            form = struct.Struct("<B" + 2 * _LETTERS[size])
+            form = struct.Struct("<B" + 2 * _LETTERS.get(size, f"{size}s"))
             self.matched[match.element] = Matched(at, form, size)
             at += form.size
         self.match_end = at

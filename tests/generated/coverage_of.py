@@ -167,6 +167,8 @@ def _of_declaration(part: RuleKind | Match | Element | State) -> Iterator[str]:
         case Element():
             if part.most:
                 yield "element that is a list"
+            if part.kind in ("bytes", "name"):
+                yield f"element {part.kind}"
             if part.kind == "ip6":
                 yield "element of 128 bits"
         case State():

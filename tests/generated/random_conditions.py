@@ -27,8 +27,8 @@ class Conditions:
         if here.perhaps and chance.maybe(0.6):
             return self.found(here)
         leaves = [self.compare, self.compare, self.among, self.address, *[self.local] * 3,
-                  self.role, *[self.present] * 2, self.multicast, *[self.fragment] * 6,
-                  self.limited]  # fmt: skip
+                  self.role, *[self.present] * 2, *[self.multicast] * 2, *[self.fragment] * 6,
+                  *[self.limited] * 2]  # fmt: skip
         for leaf in chance.shuffled(leaves):
             made = leaf(here)
             if made is not None:

@@ -85,7 +85,7 @@ class Facts:
     def arrays(self, node: str) -> list[tuple[Field, Group]]:
         header = self.header(node)
         found = ((f, header.array(f)) for f in header.fields)
-        return [(f, group) for f, group in found if group is not None]
+        return [(f, group) for f, group in found if group is not None and f.kind != "name"]
 
     def assignable(self, node: str, behind: Worlds) -> list[Field]:
         """Fields that may be changed in place of packets that have the node; `behind`: those that

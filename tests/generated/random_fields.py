@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import random_names
 from chance import Chance
 from helioc.compiler.check.push_fields import own_fields
 from helioc.compiler.fuzzing.options import kinds, least, option
@@ -17,14 +18,12 @@ from helioc.compiler.model import (
     Const,
     Derived,
     Edge,
-    Expr,
     Field,
     Header,
     Node,
     Not,
     Options,
     Or,
-    Own,
     Test,
 )
 from helioc.compiler.model.header_sizes import worked_out
@@ -135,6 +134,8 @@ class FieldMaker:
 
     def value(self, node: Node, field: Field, hints: list[int]) -> Value:
         chance, header = self.chance, node.header
+        if field.kind == "name":
+            return random_names.host(chance)
         array = header.array(field)
         if array is not None:
             most = chance.one((array.most, min(2, array.most), array.most))
@@ -209,15 +210,11 @@ def _usual(header: Header, field: Field, chance: Chance) -> int | None:
 def _meets(header: Header, made: Heading, edge: Edge | None) -> bool:
     view = HeaderView(header, made.plain)
 
-    def read(expr: Expr) -> int:
-        assert isinstance(expr, Own)
-        return view.number(expr.field)
-
     def ask(condition: Condition) -> bool:
         raise AssertionError(condition)
 
     clauses = [*header.accept, *header.require, *(header.payload if edge else ())]
-    if not all(holds(c, read, ask) for c in clauses):
+    if not all(holds(c, view.own, ask) for c in clauses):
         return False
     tests = [t for t in edge.tests if not t.ahead] if edge is not None else []
     return all(_passes(t, view.get(t.field)) for t in tests)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import random_names
 from chance import Chance
 from random_chains import Chained, chain
 from random_guards import Leaving, exact, guard, leaving
@@ -83,6 +84,7 @@ class GraphMaker:
                 self.reach(name, head, self.before(head))
         self.pushable("more", Chance(" ".join(self.edges)))
         self.chained(Chance("chain " + " ".join(self.edges)))
+        self.labelled(Chance("label " + " ".join(self.edges)))
         used = {s.header for s in self.spots} | (
             {"vlan"} if "as more" in "".join(self.edges) else set()
         )
@@ -91,6 +93,8 @@ class GraphMaker:
             imports.append("std.ipv6")
         lines, headers = (self.chain.lines, self.chain.headers) if self.chain else ([], [])
         own = [*(with_options(o.text) for o in self.own.values()), *headers]
+        if any(s.header == random_names.NODE for s in self.spots):
+            own.append(random_names.HEADER)
         return Grown(
             own, [*self.starts, *perhaps_fitting([*self.edges, *lines], self.starts)], imports
         )
@@ -170,6 +174,22 @@ class GraphMaker:
             self.chain = chain(chance, spot.name, spot.leaving, sorted(spot.roles), behind)
             if self.chain is not None:
                 return
+
+    def labelled(self, chance: Chance) -> None:
+        """Perhaps a header with a domain name, behind nodes that have room for an edge."""
+        if chance.maybe(0.65):
+            return
+        roles: set[str] = set()
+        for spot in chance.some([s for s in self.spots if s.open and not s.link], 1, 2):
+            own = sorted(spot.open)
+            said = exact(chance, spot.leaving, random_names.NODE, own)
+            if said is not None:
+                on = f" on {', '.join(own)}" if len(own) < len(self.roles) else ""
+                self.edges.append(f"{spot.name} -> {random_names.NODE}{said}{on}")
+                roles |= set(own)
+        if roles:
+            known = leaving(chance, random_names.NODE, [("kind", 8)])
+            self.spots.append(Spot(random_names.NODE, random_names.NODE, False, known, roles))
 
     # ---- tunnels -----------------------------------------------------------------------------
 

@@ -77,6 +77,7 @@ class Lookups:
         nodes = [m.operand.split(".")[0] for m in kind.matches]
         for m in kind.matches:
             alone = nodes.count(m.operand.split(".")[0]) == 1 and "." in m.operand
+            alone = alone and m.element.kind not in ("bytes", "name")
             if m.operand == "given" or (alone and self.chance.maybe(0.15)):
                 element = m.element
                 said[element.name] = self.values.fitting(place, element.kind, element.width)

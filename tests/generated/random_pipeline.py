@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import random_names
 from chance import Chance
 from helioc.compiler.check.program import check
 from helioc.compiler.model import Pipeline
@@ -81,11 +82,12 @@ def _anchor(chance: Chance, facts: Facts) -> str:
     """A node that the stages are about: an inner one, IP if there is one."""
     if "carried" in facts.names and chance.maybe(0.7):
         return "carried"
-    variable = [n for n in facts.names if facts.header(n).groups]
+    known = [n for n in facts.names if n != random_names.NODE]
+    variable = [n for n in known if facts.header(n).groups]
     variable += [n for n in variable if facts.arrays(n)]
     if variable and chance.maybe(0.4):
         return chance.one(variable)
-    names = [n for n in facts.names if not facts.link(n)] or facts.names
+    names = [n for n in known if not facts.link(n)] or known
     inner = [n for n in names if facts.protocol(n) in NETWORK]
     if "inner" in inner and chance.maybe(0.8):
         return "inner"

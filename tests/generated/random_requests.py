@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
 
+import random_names
 from chance import Chance
 from compare import ADDRESSES, ADDRESSES6
 from helioc.compiler.model import Arrival, Element, Given, Match, Packet, Pipeline, RuleKind
@@ -155,6 +156,11 @@ class RequestMaker:
         chance, element, width = self.chance, match.element, match.element.width
         if isinstance(match.operand, Arrival):
             return self.ie(element, self.port())
+        if element.kind == "name":
+            return f"({element.name}, {random_names.said(chance, match.kind, width // 8)})"
+        if element.kind == "bytes":
+            self.liked[random_names.NODE, "id"] = [*random_names.RUNS]
+            return f"({element.name}, {random_names.run(chance, match.kind)})"
         value = self.pooled(kind, match)
         spelling = spelt(element, value)
         match match.kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import random_names
 from chance import Chance
 from random_facts import Facts
 
@@ -68,7 +69,8 @@ class Kind:
     def readable(self) -> list[tuple[Element, bool]]:
         """Elements that a stage may read as values, and whether a rule may leave them out."""
         matched = [(m.element, m.how == "optional") for m in self.matches
-                   if m.how in ("exact", "optional") and not m.element.references]  # fmt: skip
+                   if m.how in ("exact", "optional") and not m.element.references
+                   and m.element.kind not in ("bytes", "name")]  # fmt: skip
         given = [(e, False) for e in self.gives if not e.references and not e.most]
         return matched + given
 
@@ -233,6 +235,7 @@ class RuleMaker:
         if chance.maybe(0.35):
             which = chance.one(("priority", "precedence"))
             kind.extra.append(f"{which} {self.element('u16', 'uint', 16).name}")
+        self.named(kind)
         self.kinds[name] = kind
 
     # ---- matches -----------------------------------------------------------------------------
@@ -248,6 +251,22 @@ class RuleMaker:
             port = self.port()
             out.append(Match(port, chance.one(("exact", "optional", "optional")), "port"))
         return out
+
+    def named(self, kind: Kind) -> None:
+        """Perhaps a domain name, and a run of bytes, where the graph has them."""
+        own = Chance(f"names {kind.text}")
+        room = LONGEST_KEY - sum(m.element.width // 8 + 2 for m in kind.matches)
+        if random_names.NODE not in self.facts.names:
+            return
+        size = own.one(random_names.SIZES)
+        if size + 2 <= room and own.maybe(0.9):
+            how = own.one(("optional", "ternary", "ternary"))
+            made = self.element(f"name[{size}]", "name", 8 * size)
+            kind.matches.append(Match(made, how, f"{random_names.NODE}.host"))
+        if size + 12 <= room and own.maybe(0.7):
+            how = own.one(("optional", "lpm", "ternary"))
+            made = self.element("bytes[5]", "bytes", 40)
+            kind.matches.append(Match(made, how, f"{random_names.NODE}.id"))
 
     def matches(self, least: int, most: int, exact: bool = False) -> list[Match]:
         """Of operands all over the graph; most of them where the anchor is."""

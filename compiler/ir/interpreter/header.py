@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from ....lang.contract.base.domain_names import LONGEST, bytes_of_name, compared
 from ....lang.contract.world.environment import Environment, Port
 from ....lang.contract.world.moment import Moment
 from .expressions import CONSTANTS, Packet
@@ -69,6 +70,21 @@ def header_at(host: Host, _: int, at: int, size: int) -> Value:
 @known
 def limit_of(host: Host, _: int) -> Value:
     return host.frame.end
+
+
+@known
+def name_bytes(host: Host, _: int, name: Pointer) -> Value:
+    at = name.at - host.frame.data.at
+    return bytes_of_name(host.frame.content[at : at + LONGEST])
+
+
+@known
+def name_key(host: Host, _: int, scratch: Value, name: Pointer, size: int) -> Value:
+    length = name_bytes(host, _, name)
+    assert isinstance(length, int)
+    number = compared(name.read(length), size)
+    host.room("name", 256).put(number.to_bytes(256, "big"))
+    return 0
 
 
 @known

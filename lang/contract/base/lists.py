@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _TAIL = 8
+#: Bytes of a run of bytes, or of a name.
+LONGEST_RUN = 64
 
 
 def bytes_of(width: int, most: int = 0) -> int:
     """Bytes of a value of `width` bits (of up to `most` such values, if not 0) in a record or an
     image."""
-    size = next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
+    size = next(size for size in (1, 2, 4, 8, 16, width // 8) if size * 8 >= width)
     return size * most + _TAIL if most else size
 
 

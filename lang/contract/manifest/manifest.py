@@ -74,7 +74,8 @@ class Reserved(Frozen):
 
 
 class Element(Frozen):
-    """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
+    """An information element. `width` in bits; `kind` is uint, mac, ip4, ip6, bytes or
+    name (`base/domain_names.py`). `references`:
     rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to `most`
     values (`base/lists.py`); 0: it holds one. `reserved`: values with a name that are
     none of `symbols`."""

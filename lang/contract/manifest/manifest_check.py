@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..base.lists import bytes_of
+from ..base.lists import LONGEST_RUN, bytes_of
 from .manifest import (
     EVENT_FORMAT,
     EVENT_HEAD,
@@ -35,7 +35,9 @@ MOST_LISTED = 8
 MOST_MEMBERS = 255
 _SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": NEXT_HOP_SIZE,
           "slots": 4 * SPREAD_SLOTS}  # fmt: skip
-_WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129)}
+_WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129),
+           "bytes": range(8, 8 * LONGEST_RUN + 1, 8),
+           "name": range(64, 8 * LONGEST_RUN + 1, 64)}  # fmt: skip
 
 
 def inconsistencies(manifest: Manifest) -> Iterator[str]:

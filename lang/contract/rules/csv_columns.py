@@ -9,6 +9,7 @@ import numpy as np
 
 from ...text.diagnostics import FEW, Diagnostic, Label, Refused, did_you_mean
 from ...text.source import Source
+from .byte_values import NameCodec, RunCodec
 from .columns import Array, Column, Columns, cell
 from .csv_cells import Cells, decimals, one_by_one, prefixes, split
 from .ie_values import Codec, Fault, ListCodec, fold
@@ -75,9 +76,9 @@ def _reader(kind: Kind, name: str, seen: set[str]) -> _Reader:
         title = f"{kind.name} has no `{name}`"
         help_ = did_you_mean(name, takes) or f"the columns may be {', '.join(takes)}"
         raise Fault("H0470", title, "", "no such column", help_)
-    if field.codec.width > 64 or isinstance(field.codec, ListCodec):
+    if field.codec.width > 64 or isinstance(field.codec, ListCodec | RunCodec | NameCodec):
         title = f"`{name}` is too wide for packed columns"
-        raise Fault("H0470", title, "", "more than 64 bits", "use a request")
+        raise Fault("H0470", title, "", "more than 64 bits, or no number", "use a request")
     if field.role == REFERENCE:
         return _Words(field.codec.name)
     return _Matchers(field) if field.role == MATCH else _Values(field)

@@ -8,7 +8,7 @@ from functools import partial
 from ...text.diagnostics import Diagnostic, Label, Severity, listed
 from ..request.places import printed
 from ..request.request import IE, Item, Place, Request
-from .ie_values import Fault
+from .ie_values import Codec, Fault
 from .kind_fields import Field
 from .nest_rules import Arranger
 from .rule_node import Node
@@ -143,7 +143,12 @@ def _incomplete(kind: Kind, lacking: Mapping[str, str], code: str = "H0430",
     codecs = [codec for group, _ in groups for codec in group]
     return Fault(code, f"this {kind.name} lacks {what}", "rule",
                  ", ".join(f"no `{codec.name}`" for codec in codecs),
-                 f"add {', '.join(f'({c.name}, {c.lengths[0]}, …)' for c in codecs)}")  # fmt: skip
+                 f"add {', '.join(map(_example, codecs))}")  # fmt: skip
+
+
+def _example(codec: Codec) -> str:
+    """An IE of the element, but for its value."""
+    return f"({', '.join(filter(None, (codec.name, codec.lengths[0], '…')))})"
 
 
 def has_keys(kind: Kind, parts: Parts) -> None:

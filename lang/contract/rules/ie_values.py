@@ -21,6 +21,8 @@ from .rules import Matcher
 
 _BETWEEN = re.compile(r"\s*,\s*|\s+")
 LENGTHS = {"u8": 8, "u16": 16, "u32": 32, "u48": 48, "u64": 64, "u128": 128}
+#: Kinds of elements whose values say by themselves how long they are.
+NO_LENGTH = ("bytes", "name")
 
 #: A plain ToS or traffic class value leaves ECN alone, which is not the sender's to set
 #: (RFC 3168 section 5); who means all eight bits says `184 & 0xff`.
@@ -96,9 +98,7 @@ class Codec:
         self.reserved: dict[str | int, Reserved] = {}  # by folded name, and by value
         for each in element.reserved:
             self.reserved[fold(each.name)] = self.reserved[each.value] = each
-        fitting = next(name for name, width in LENGTHS.items() if width >= element.width)
-        # Schema 1 has MAC addresses travel as u64.
-        self.lengths = (fitting, "u64") if element.kind == "mac" else (fitting,)
+        self.lengths = _lengths(element)
         implied = IMPLIED_MASKS.get(fold(element.name)) if element.width == 8 else None
         self.implied_mask = implied
         self._prefixes = _prefixes_of(self.width)
@@ -113,6 +113,9 @@ class Codec:
             return
         if length.lower() in self.lengths:
             return
+        if self.kind in NO_LENGTH:
+            title = f"`{self.name}` has no length to write"
+            raise Fault("H0414", title, "length", "leave it out", f"write ({self.name}, …)")
         expected = " or ".join(f"`{name}`" for name in self.lengths)
         title = f"`{self.name}` has length {expected}, not `{length}`"
         help_ = f"write ({self.name}, {self.lengths[0]}, …)"
@@ -124,7 +127,7 @@ class Codec:
         """The value of a literal: decimal, 0x, an address of the element's kind, or a symbol."""
         value = literal if isinstance(literal, int) else self._parse(literal, part)
         if not 0 <= value <= self.full:
-            title = f"{_short(literal)} does not fit `{self.name}`, which has {self.width} bits"
+            title = f"{short(literal)} does not fit `{self.name}`, which has {self.width} bits"
             raise Fault("H0416", title, part, "too large", f"the largest is {self.full}")
         if enumerated and self.values and value not in self.values:
             if value in self.reserved:
@@ -152,7 +155,7 @@ class Codec:
         is_name = not (text[:1].isdigit() or ":" in text)
         if is_name and fold(unquoted(text)) in self.reserved:
             return self._refused(self.reserved[fold(unquoted(text))], part)
-        text = _short(text)
+        text = short(text)
         if is_name and self.symbols:
             names = ", ".join(self.element.symbols)
             help_ = did_you_mean(unquoted(text), self.element.symbols) or f"it takes {names}"
@@ -282,7 +285,7 @@ class Codec:
         length = other if isinstance(other, int) else literal_number(other, "uint")
         if length is None or not 0 <= length <= self.width:
             help_ = f"a prefix of `{self.name}` has 0 to {self.width} bits"
-            title = f"/{_short(other)} is no prefix length"
+            title = f"/{short(other)} is no prefix length"
             raise Fault("H0420", title, "other", "out of range", help_)
         return length
 
@@ -348,13 +351,18 @@ class ListCodec(Codec):
         return ", ".join(super(ListCodec, self).format(v) for v in self.values_of(value))
 
 
-def codec_of(element: Element) -> Codec:
-    return ListCodec(element) if element.most else Codec(element)
-
-
-def _short(literal: str | int) -> str:
+def short(literal: str | int) -> str:
     text = str(literal) if isinstance(literal, str) or literal.bit_length() < 256 else "this"
     return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _lengths(element: Element) -> tuple[str, ...]:
+    """The IE lengths that fit an element; a run of bytes and a name have none but their own."""
+    if element.kind in NO_LENGTH:
+        return ("",)
+    fitting = next(name for name, width in LENGTHS.items() if width >= element.width)
+    # Schema 1 has MAC addresses travel as u64.
+    return (fitting, "u64") if element.kind == "mac" else (fitting,)
 
 
 def _masked(value: int, mask: int, full: int) -> Matcher | None:

@@ -150,7 +150,8 @@ def _matched(codec: Codec, kind: str, matcher: Matcher) -> IE:
 
 def element_of(codec: Codec, text: str) -> IE:
     """The IE of a value's text, as rules show it: `10.1.0.0/16`."""
-    if text[:1] == '"':
+    end = text.rfind('"') + 1
+    if end == len(text):
         return _ie(codec, text)
     if " & " in text:
         value, other = text.split(" & ")

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from ...text.diagnostics import did_you_mean
 from ..manifest.manifest import Manifest, RuleKind
 from ..request.request import IE
-from .ie_values import Codec, Fault, codec_of, fold
+from .byte_values import codec_of
+from .ie_values import Codec, Fault, fold
 from .kind_fields import (
     ANY,
     MATCH,

@@ -6,13 +6,15 @@ All numbers are in network order.
     change    operation u8 (1 create, 2 update, 3 delete, 4 replace), items u16, then the items
     item      u8: 1 an IE, 2 a rule; IEs come first
     IE        type u16, form u8, length u8 of the value, value, then for form
-              0 value, nothing; 1 prefix, its length u8; 2 mask, the mask; 3 range, the upper end
-              (as long as the value); 4 name: the value is a UTF-8 name, of a rule or a port
+              0 value, nothing; 1 prefix, its length u8 (of `bytes[n]` u16); 2 mask, the mask;
+              3 range, the upper end (as long as the value); 4 name: the value is a UTF-8 name,
+              of a rule or a port
     rule      kind u16 (its number in the manifest), flags u8 (1 id, 2 name, 4 brackets, even
               empty ones), [id u32], [length u8, UTF-8 name], items u16, then the items
 
 A value's length is that of its element: 1, 2, 4, 6, 8 or 16; of an element that holds several
-values, so much for each. An absent IE means any.
+values, so much for each; of `bytes[n]`, n. A domain name is its text, `ads.example.org` or
+`*.example.org`. An absent IE means any.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from ...text.source import REQUEST, Source
 from ..base.lists import packed
 from ..manifest.manifest import Manifest
 from ..request.request import IE, Change, Form, Operation, Request, RuleItem, is_name, unquoted
+from .byte_values import ByteCodec, NameCodec, RunCodec, codec_of
 from .fault_places import diagnostics
 from .ie_values import LENGTHS, Fault, ListCodec, fold
 from .kind_fields import REFERENCE, Field
@@ -63,6 +66,8 @@ class Codecs:
         self.numbers = {e.name: e.number for e in manifest.elements}
         self.references = {e.number for e in manifest.elements if e.references}
         self.lists = {e.number: ListCodec(e) for e in manifest.elements if e.most}
+        made_of = {e.number: codec_of(e) for e in manifest.elements}
+        self.runs = {n: c for n, c in made_of.items() if isinstance(c, RunCodec | NameCodec)}
         self.plain: dict[bytes, _Plain] = {}
 
 
@@ -125,6 +130,11 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
         name = unquoted(str(ie.value)).encode()[:255]
         out += _IE.pack(1, number, _NAME, len(name)) + name
         return
+    if isinstance(codec, RunCodec | NameCodec):
+        way = field.match.kind if field.match else "exact"
+        codec.matcher(way, ie.form, ie.value, ie.other)  # which says what is wrong
+        _put_run(out, ie, codec, number)
+        return
     size = LENGTHS[ie.length.lower() or codec.lengths[0]] // 8
     value = codec.number(ie.value, enumerated=ie.form == "value")
     if isinstance(codec, ListCodec):
@@ -137,6 +147,16 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
         out += _U8.pack(length)
     elif ie.form != "value":
         out += codec.number(ie.other, "other", enumerated=False).to_bytes(size, "big")
+
+
+def _put_run(out: bytearray, ie: IE, codec: ByteCodec, number: int) -> None:
+    """Bytes, or a name."""
+    data = codec.wire_value(ie)
+    out += _IE.pack(1, number, _FORMS.index(ie.form), len(data)) + data
+    if ie.form == "prefix":
+        out += _U16.pack(codec.prefix_length(ie.other))
+    elif ie.form != "value":
+        out += codec.number(ie.other, "other").to_bytes(len(data), "big")
 
 
 # ---- from bytes ----------------------------------------------------------------------------
@@ -293,6 +313,9 @@ class _Reader:
             if number not in self.codecs.references:
                 raise _Bad(at + 3, f"`{name}` has no names")
             return IE(name, "u32", "value", f'"{self.text(size, "a name")}"')
+        run = self.codecs.runs.get(number)
+        if run is not None:
+            return self.run(run, form, size)
         codec = self.codecs.lists.get(number)
         if codec is not None:
             return self.listed(codec, form, size)
@@ -316,6 +339,29 @@ class _Reader:
         values = [_number(self.data[i : i + each]) for i in range(at, end, each)]
         number = packed(values, codec.width, codec.most)
         return IE(codec.name, _LENGTH_NAMES[each], "value", codec.format(number))
+
+    def run(self, codec: ByteCodec, form: int, size: int) -> IE:
+        """Bytes, or a name."""
+        if isinstance(codec, NameCodec):
+            if form or not size:
+                raise _Bad(self.at - 2, f"`{codec.name}` takes a name")
+            return IE(codec.name, "", "value", f'"{self.text(size, "a name")}"')
+        if size != codec.size:
+            raise _Bad(self.at - 1, f"`{codec.name}` has {codec.size} bytes")
+        first, other = f"0x{self.bytes(size).hex()}", ""
+        if _FORMS[form] == "prefix":
+            (length,) = self.numbers(_U16, "a prefix")
+            other = str(length)
+        elif _FORMS[form] != "value":
+            other = f"0x{self.bytes(size).hex()}"
+        return IE(codec.name, "", _FORMS[form], first, other)
+
+    def bytes(self, size: int) -> bytes:
+        at = self.at
+        self.at = end = at + size
+        if end > self.end:
+            raise self.short("a value")
+        return self.data[at:end]
 
 
 def _plain(element: str, form: int, size: int) -> _Plain:

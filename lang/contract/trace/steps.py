@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal, NamedTuple
 
+from ..base.domain_names import compared_text
+
 What = Literal[
     "stage",  # a stage begins
     "look",  # a rule kind is looked up: what of the packet its rules are compared with
@@ -109,4 +111,8 @@ def plain(traced: TracedValue) -> int | str | None:
             return str(IPv6Address(traced.value))
         case "mac":
             return traced.value.to_bytes(6, "big").hex(":")
+        case "bytes":
+            return f"{traced.value:#x}"
+        case "name":
+            return compared_text(traced.value)
     return traced.value

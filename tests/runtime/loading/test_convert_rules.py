@@ -178,6 +178,61 @@ def test_what_refers_to_what_is_given_up_is_refused() -> None:
     assert said(found) == ["it refers to LBR 9, which is given up"]
 
 
+NAMED = """
+import std.ethernet
+header label {
+  id    : bytes[8]
+  qname : name
+}
+pipeline named {
+  ports lan
+  parser { ethernet -> label when type = 0x88b5 }
+  ie qname = 1, name[32]
+  ie id    = 2, bytes[8]
+  rule R [64] {
+    match qname ternary label.qname
+          id    lpm     label.id
+  }
+  stage s {
+    if not label { pass }
+    if find R { drop }
+    pass
+  }
+  run parser -> s
+}
+"""
+OF_NAMES = (
+    'R 1 [(qname, "*.example.org"), (id, "ab"/16)], R 2 [(qname, "ads.example.org")], '
+    'R 3 [(qname, ".")], R 4 [(id, "abcdefgh")]'
+)
+
+
+@pytest.mark.parametrize("size", [16, 64])
+def test_names_become_longer_or_shorter(size: int) -> None:
+    new = manifest(NAMED.replace("name[32]", f"name[{size}]"))
+    found, texts = moved(manifest(NAMED), new, f"create {OF_NAMES}")
+    assert not found.faults
+    assert ", ".join(texts) == OF_NAMES.replace('"ab"/16', "0x6162/16")
+
+
+def test_a_name_that_is_too_long_by_then_is_refused() -> None:
+    new = manifest(NAMED.replace("name[32]", "name[8]"))
+    found, _ = moved(manifest(NAMED), new, f"create {OF_NAMES}")
+    assert said(found) == [
+        '"*.example.org" is too long for `qname`',
+        '"ads.example.org" is too long for `qname`',
+    ]
+
+
+def test_bytes_that_become_more_are_refused() -> None:
+    new = manifest(NAMED.replace("bytes[8]", "bytes[16]"))
+    found, _ = moved(manifest(NAMED), new, f"create {OF_NAMES}")
+    assert (
+        said(found)
+        == ["`id` was bytes[8], and is bytes[16] now: its values are not comparable"] * 2
+    )
+
+
 def test_not_more_faults_are_told_than_one_reads() -> None:
     many = ", ".join(f"R {i} [(tos, u8, {i} & 0xff), {GO}]" for i in range(1, 21))
     found, _ = moved(one(), one("exact"), f"create {many}")

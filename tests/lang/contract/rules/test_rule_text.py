@@ -16,8 +16,9 @@ from helioc.lang.contract.base.lists import packed
 from helioc.lang.contract.manifest.manifest import Element, Manifest, Match
 from helioc.lang.contract.request.request import IE, Change, Request, RuleItem, value_text
 from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.byte_values import codec_of
 from helioc.lang.contract.rules.csv_columns import read_csv
-from helioc.lang.contract.rules.ie_values import Codec, codec_of
+from helioc.lang.contract.rules.ie_values import Codec
 from helioc.lang.contract.rules.rule_text import format_rule
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.rules.rules import Matcher, Rule
