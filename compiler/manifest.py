@@ -6,7 +6,7 @@ from ..lang.contract.manifest import manifest as m
 from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
 from .lower.reads import answers, walk
-from .model import Bridge, Forward, Pipeline
+from .model import Bridge, Forward, Pipeline, RuleCount
 from .tables.layout import MAX_PORTS, flow_size, meters_of, row_of_counts
 
 
@@ -51,5 +51,6 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         events=unit.ring,
         counts=row_of_counts(t.manifest for t in unit.tables),
         meters=meters_of(t.manifest for t in unit.tables),
+        sums=any(isinstance(part, RuleCount) for part in walk(pipeline.stages)),
         flows=flow_size(t.manifest for t in unit.tables) if unit.target != "nfp" else 0,
     )

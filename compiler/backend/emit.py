@@ -14,6 +14,7 @@ from ...lang.contract.manifest.manifest import (
     ICMP_RATE,
     LOCAL_ADDRESSES,
     MOST_BUCKETS,
+    MOST_CPUS,
     QUEUES,
     SEEN,
     SOURCES,
@@ -97,6 +98,8 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             fixed=fixed_tuples,
             asked=asked_of(unit),
             counted={name for f in unit.functions for name in counted_in(f)},
+            summed=_sums(unit),
+            most_cpus=MOST_CPUS,
             counts_row=row_of_counts(t.manifest for t in unit.tables),
             meters=meters_of(t.manifest for t in unit.tables),
             metered=_metered(unit),
@@ -265,6 +268,11 @@ def _metered(unit: Unit) -> list[RuleKind]:
     """Kinds of which a meter is asked."""
     asked = asked_of(unit)
     return [t.manifest for t in unit.tables if (t.manifest.prefix, "meter") in asked]
+
+
+def _sums(unit: Unit) -> bool:
+    """Whether what rules counted is read."""
+    return bool({"packets", "bytes"} & {what for _, what in asked_of(unit)})
 
 
 def _has_bits(pair: tuple[int, int], key: str) -> str:

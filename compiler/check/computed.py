@@ -121,7 +121,8 @@ def _of_numbers(
     above = surely_above(tested, left.expr, right.expr) if expr.operator == "-" else None
     low = low if above is None else max(low, above)
     least, most = _outcome(expr.operator, left.range, right.range, ones)
-    if not _fits(expr, low, high, found):
+    counted = isinstance(left.expr, model.RuleCount)
+    if not _fits(expr, low, high, found, f"let count = {left.span.text}" if counted else ""):
         return None
     at_all = max(0, min(least, low)), max(high, min(most, _MOST))
     width = max(1, at_all[1].bit_length(), _width(expr.operator, left, bits))
@@ -171,8 +172,13 @@ def _all(ones: int) -> model.Const:
     return model.Const(ones, ones.bit_length())
 
 
-def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics) -> bool:
-    if low < 0:
+def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics, named: str) -> bool:
+    """`named`: how to keep what is another number each time that it is read."""
+    if low < 0 and named:
+        says = f"as low as {low}: it is read again here, and a test is of what was read there"
+        help = f"name it once, `{named}`, and test that; or write `-|`, which stops at 0"
+        found.add(errors.overflow(expr.span, "this may become negative", says, help))
+    elif low < 0:
         found.add(
             errors.overflow(
                 expr.span,

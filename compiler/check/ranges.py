@@ -127,8 +127,8 @@ def _const(value: int) -> model.Const:
 def _is_lasting(comparison: model.Compare) -> bool:
     """Whether only an assignment, or another rule or entry, can change what is compared."""
     kinds = model.Compare | model.Packet | model.HasOption | model.Const | model.Arithmetic
-    rules = model.Attribute | model.Count | model.Local | model.FrameLength | model.Recalled
-    moment = model.Now | model.ClockError | model.Random
+    rules = model.Attribute | model.RuleId | model.Count | model.Local | model.FrameLength
+    moment = model.Recalled | model.Now | model.ClockError | model.Random
     return all(isinstance(part, kinds | rules | moment) for part in walk(comparison))
 
 
@@ -136,7 +136,7 @@ def _names(fact: model.Compare) -> frozenset[str]:
     """Fields and bindings that are compared."""
     parts = list(walk(fact))
     fields = frozenset(f"{p.node}.{p.field}" for p in parts if isinstance(p, model.Packet))
-    rules = {p.binding for p in parts if isinstance(p, model.Attribute)}
+    rules = {p.binding for p in parts if isinstance(p, model.Attribute | model.RuleId)}
     return fields | rules | {p.state for p in parts if isinstance(p, model.Recalled)}
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...lang import tree
 from ...lang.syntax.planned import planned
-from ...lang.text.diagnostics import Diagnostic, did_you_mean, error
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
@@ -21,6 +21,8 @@ from .values import KINDS, Value, of_width
 #: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
 #: all the values that an element holds, as what the packet or a rule may lack.
 Use = Literal["value", "group", "match", "port", "hash", "list", "option", "target"]
+
+_COUNTS: dict[str, Literal["packets", "bytes"]] = {"packets": "packets", "bytes": "bytes"}
 
 
 class RuleNames(Frozen):
@@ -81,8 +83,7 @@ class RuleNames(Frozen):
                 return self.matched(path, bound, match)
         element = next((e for e in kind.gives if e.name == name.text), None)
         if element is None:
-            self.no_element(name, kind)
-            return None
+            return self.own(path, bound, kind)
         if element.references and self.use in ("value", "group", "option"):
             self.program.report(_reference_read(path.span, element))
             return None
@@ -94,10 +95,33 @@ class RuleNames(Frozen):
             self.require(bound, element)
         return self.made(path, bound, element, optional)
 
+    def own(self, path: tree.Path, bound: Bound, kind: model.RuleKind) -> Value | None:
+        """What a rule has of itself: `PDR.id`, `PDR.packets`, `PDR.bytes`."""
+        name = path.parts[1]
+        expr: model.RuleId | model.RuleCount
+        if name.text == "id":
+            expr = model.RuleId(bound.name, kind.name)
+        elif (what := _COUNTS.get(name.text)) is not None:
+            if what not in kind.counts:
+                self.program.report(_not_counted(name, kind))
+                return None
+            expr = model.RuleCount(bound.name, kind.name, what)
+        elif name.text == "sizes":
+            self.program.report(_by_size(name, bound.name))
+            return None
+        else:
+            self.no_element(name, kind)
+            return None
+        if self.use == "list":
+            self.program.report(no_list(path.span, "holds one value", kind.span))
+            return None
+        return of_width(expr, expr.width, "uint", path.span, f"`{path.text}`", kind.span)
+
     def no_element(self, name: tree.Name, kind: model.RuleKind) -> None:
         if name.text in self.program.elements.broken:
             return
         names = [e.name for e in kind.gives] + [m.element.name for m in kind.match]
+        names += ["id", *(what for what in kind.counts if what != "sizes")]
         declared = name.text in self.program.elements.known
         self.program.report(_not_given(name, kind.name, kind.span, names, declared))
 
@@ -171,8 +195,29 @@ def _not_given(
         "H0272",
         f"a rule of kind `{kind}` has no `{name.text}`",
         (name.span, "not an element of the rule"),
-        (where, f"has {', '.join(elements) or 'no elements'}"),
+        (where, f"has {', '.join(elements)}"),
         help=near or hint,
+    )
+
+
+def _not_counted(name: tree.Name, kind: model.RuleKind) -> Diagnostic:
+    counts = f"counts {listed(kind.counts)}" if kind.counts else "declared without `counts`"
+    wanted = ", ".join(w for w in ("packets", "bytes", "sizes") if w in (*kind.counts, name.text))
+    return error(
+        "H0378",
+        f"rules of kind `{kind.name}` do not count {name.text}",
+        (name.span, "read here"),
+        (kind.span, counts),
+        help=f"let the kind count them: `counts {wanted}`",
+    )
+
+
+def _by_size(name: tree.Name, rule: str) -> Diagnostic:
+    return error(
+        "H0378",
+        "a stage does not read packets by size",
+        (name.span, "counted for `helioctl stats`"),
+        help=f"`{rule}.packets` is their sum; what a stage counts itself is in a state",
     )
 
 

@@ -136,7 +136,9 @@ def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> mode
     value = StageNames(program, state, scope, "port").attribute(path)
     if value is None:
         return None
-    assert isinstance(value.expr, model.Attribute)
+    if not isinstance(value.expr, model.Attribute):
+        program.report(_not_a_port(path.span, KINDS[value.kind]))
+        return None
     element = program.elements.known[value.expr.element]
     if "port" not in element.references:
         what = listed(element.references) if element.references else KINDS[element.kind]

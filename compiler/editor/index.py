@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 
 from ...lang import tree
 from ..check.constants import fields
-from .symbols import Index, Scope, Symbol, Use, base, built_in, declaration, header_symbol
+from .symbols import (
+    Index,
+    Scope,
+    Symbol,
+    Use,
+    base,
+    built_in,
+    declaration,
+    header_symbol,
+    of_every_rule,
+)
 
 
 def index(
@@ -174,7 +184,11 @@ class _Walk:
         named = [c.element for c in rule.clauses if isinstance(c, tree.Match | tree.Priority)]
         named += [n for c in rule.clauses if isinstance(c, tree.GivesList) for n in c.names]
         named += [n for c in rule.clauses if isinstance(c, tree.Meters) for n in c.elements]
+        counted = {n.text for c in rule.clauses if isinstance(c, tree.Counts) for n in c.what}
         made.members.update({n.text: every[n.text] for n in named if n.text in every})
+        for name, symbol in of_every_rule().items():
+            if name in counted | {"id"}:
+                made.members.setdefault(name, symbol)
 
     def element(self, each: tree.InformationElement) -> None:
         name = each.name

@@ -73,6 +73,16 @@ def built_in() -> Scope:
     }
 
 
+def of_every_rule() -> Scope:
+    """What stands behind a rule's name without a declaration of its own."""
+    shown = {
+        "id": "The id that requests name the rule by.",
+        "packets": "Packets that the rule has counted so far.",
+        "bytes": "Bytes of the packets that the rule has counted so far.",
+    }
+    return {n: Symbol("field", n, NOWHERE, n, doc) for n, doc in shown.items()}
+
+
 def base(name: tree.Name) -> tree.Name:
     """`vlan` of `vlan[1]`."""
     plain = name.text.partition("[")[0]

@@ -50,6 +50,8 @@ from ..model import (
     PushElement,
     Random,
     Recalled,
+    RuleCount,
+    RuleId,
 )
 from ..model.checksums import LAYER4
 from .evaluate import evaluate, holds
@@ -158,6 +160,7 @@ class Scope:
         self.matched(name, rule)
         if self.pipeline.rule(rule.kind).counts:
             self.counted.append((rule.kind, rule.sequence))
+            self.states.count(rule.kind, rule.sequence, self.length)
 
     def matched(self, name: str, rule: Rule) -> None:
         priority = rule.priority if self.pipeline.rule(rule.kind).priority else None
@@ -247,6 +250,11 @@ class Scope:
                 return self.recalled[expr.state][expr.slot]
             case Attribute():
                 return self._attribute(expr) or 0
+            case RuleId(binding):
+                return self.bound[binding].id
+            case RuleCount(binding, _, what):
+                rule = self.bound[binding]
+                return self.states.counted(rule.kind, rule.sequence)[what == "bytes"]
             case Listed():
                 values, at = self._list(expr.source, expr.most), self.value(expr.index)
                 return values[at] if at < len(values) else 0

@@ -296,12 +296,16 @@ class TableCall(Expr):
     epoch and a key; on a card, the entry for a key. `slot_of`, `at`: slot and record of a cell for
     an epoch. `fetch`: nothing but that the rule of a cell is in the CPU's cache soon, if it has the
     number of another cell, that of the rule which refers to it. `sequence_of`, `id_of`: of the rule
-    that is in a slot. `cell_of`: the cell of a slot. `meter`: what the meter of a cell says of a
+    of a cell, for an epoch. `cell_of`: the cell of a slot. `packets`, `bytes`: what the rule of a
+    cell counted on all CPUs so far. `meter`: what the meter of a cell says of a
     packet, by its length and the values of the meter's elements: one of COLOUR_BITS; the same as
     before, if that cell was the last of the kind that was asked."""
 
     table: str
-    what: Literal["find", "slot_of", "at", "fetch", "sequence_of", "id_of", "cell_of", "meter"]
+    what: Literal[
+        "find", "slot_of", "at", "fetch", "sequence_of", "id_of", "cell_of", "packets", "bytes",
+        "meter",
+    ]  # fmt: skip
     arguments: tuple[Expr, ...]
     type: Type
 

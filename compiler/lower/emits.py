@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ...lang.contract.manifest.manifest import EventField, EventKind
 from ..headers.stores import placed
-from ..ir.expr import Cast, Expr, Name, State, TableCall, element
+from ..ir.expr import Cast, Name, element
 from ..ir.nodes import Emit
-from ..ir.types import U32, U64, Array
+from ..ir.types import U64, Array
 from ..model import Emit as Statement
 from ..model import Identity
 from .context import LoweringContext
+from .rule_facts import id_of, sequence_of
 from .values import value
 
 
@@ -27,16 +28,9 @@ def emit(site: LoweringContext, statement: Statement) -> None:
 
 
 def _identity(site: LoweringContext, record: Name, field: EventField, rule: Identity) -> None:
-    w, bound = site.writer, site.bindings[rule.binding]
-    prefix, epoch = site.tables[rule.rule].manifest.prefix, site.state("epoch")
-    slot: Expr
-    if isinstance(bound.record, State):
-        slot = site.state(f"{prefix}_slot")
-    else:
-        slot = w.local(U32, "slot", TableCall(prefix, "slot_of", (bound.cell, epoch), U32))
-    at = field.offset // 8
-    w.set(element(record, at), TableCall(prefix, "sequence_of", (slot, epoch), U64))
-    w.set(element(record, at + 1), Cast(U64, TableCall(prefix, "id_of", (slot, epoch), U32)))
+    w, at = site.writer, field.offset // 8
+    w.set(element(record, at), sequence_of(site, rule.binding))
+    w.set(element(record, at + 1), Cast(U64, id_of(site, rule.binding)))
 
 
 def laid_out(kinds: tuple[EventKind, ...]) -> dict[str, EventKind]:

@@ -39,9 +39,12 @@ from ..model import (
     Packet,
     Random,
     Recalled,
+    RuleCount,
+    RuleId,
 )
 from ..tables.layout import member_name
 from .context import LoweringContext
+from .rule_facts import counted, id_of
 
 SCRATCH = State("scratch", BYTES)
 #: What the functions are called that read a clock; for one packet each returns the same.
@@ -80,6 +83,10 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return Value(local_state(expr), bytes_of(expr.width) * 8)
         case Attribute():
             return attribute(site, expr)
+        case RuleId(binding):
+            return Value(id_of(site, binding), 32)
+        case RuleCount(binding, _, what):
+            return Value(counted(site, binding, what), 64)
         case Listed(source, index, most):
             return _listed(site, source, value(site, index), most)
         case Count(source, most):

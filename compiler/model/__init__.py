@@ -98,6 +98,8 @@ from .values import (
     PortOf,
     Random,
     Recalled,
+    RuleCount,
+    RuleId,
 )
 
 __all__ = [
@@ -191,6 +193,8 @@ __all__ = [
     "Remember",
     "Requirement",
     "Reserved",
+    "RuleCount",
+    "RuleId",
     "RuleKind",
     "Slot",
     "Spread",

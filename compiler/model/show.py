@@ -35,6 +35,10 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"{state}.{slot}"
         case m.Attribute(binding, _, element):
             return f"{binding}.{element}" + ("?" if expr.optional else "")
+        case m.RuleId(binding):
+            return f"{binding}.id"
+        case m.RuleCount(binding, _, what):
+            return f"{binding}.{what}"
         case m.Listed(source, index):
             return f"{expression(source)}[{expression(index)}]"
         case m.Count(source):

@@ -151,6 +151,24 @@ class Attribute(Frozen):
     optional: bool = False
 
 
+class RuleId(Frozen):
+    """The id of a bound rule: of a group, that of all its rules."""
+
+    binding: str
+    rule: str
+    width: int = 32
+
+
+class RuleCount(Frozen):
+    """What a bound rule has counted so far, on all CPUs, with this packet where it was counted:
+    another one each time that it is read."""
+
+    binding: str
+    rule: str
+    what: Literal["packets", "bytes"]
+    width: int = 64
+
+
 class Listed(Frozen):
     """One of the values of an element that holds up to `most`; 0 beyond the last."""
 
@@ -219,6 +237,6 @@ class Hash(Frozen):
 
 Expr = (
     Const | Own | NameBytes | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled
-    | Local | HasOption | Attribute | Listed | Count | Arithmetic | Hash | First | Now | ClockError
-    | Random
+    | Local | HasOption | Attribute | RuleId | RuleCount | Listed | Count | Arithmetic | Hash | First
+    | Now | ClockError | Random
 )  # fmt: skip

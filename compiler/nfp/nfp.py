@@ -37,6 +37,8 @@ from ..model import (
     Random,
     Recall,
     Remember,
+    RuleCount,
+    RuleId,
     RuleKind,
 )
 from ..model.checksums import is_checksum
@@ -49,6 +51,8 @@ from . import limits
 #: Additional options of clang: no tables of its own, which would be global data; the card's
 #: instructions, whatever is asked for elsewhere.
 FLAGS = ("-fno-jump-tables", "-mcpu=v3")
+
+_NOT_ON_A_CARD = Now | ClockError | Random | RuleId | RuleCount
 
 
 def refusals(pipeline: Pipeline) -> list[Diagnostic]:
@@ -94,7 +98,7 @@ def _statements(pipeline: Pipeline) -> Iterator[Diagnostic]:
     for part in walk(pipeline.stages):
         where = getattr(part, "span", where)
         found = _statement(part)
-        if isinstance(part, Now | ClockError | Random):  # of the statement that reads it
+        if isinstance(part, _NOT_ON_A_CARD):  # reported at the statement that reads it
             found = not_on_a_card(where, f"`{expression(part)}`")
         if found is not None and found.span not in seen:
             seen.add(found.span)

@@ -198,6 +198,14 @@ def too_many_counters(pipeline: str, count: int) -> Diagnostic:
     )  # fmt: skip
 
 
+def too_many_cpus(pipeline: str, count: int, most: int) -> Diagnostic:
+    return Diagnostic(
+        "H0330", f"`{pipeline}` adds up what the CPUs counted, of {most:,} CPUs at most, and this "
+        f"machine may have {count:,}", (),
+        "let no stage read the packets or bytes of a rule",
+    )  # fmt: skip
+
+
 def mebibytes(size: int) -> str:
     """A number of bytes as people read it."""
     return f"{size / (1 << 20):,.1f} MiB"

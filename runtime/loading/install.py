@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import BUCKET_SIZE, COUNTS_SIZE, FLOWS, METER_SIZE, Manifest
+from ...lang.contract.manifest.manifest import (
+    BUCKET_SIZE,
+    COUNTS_SIZE,
+    FLOWS,
+    METER_SIZE,
+    MOST_CPUS,
+    Manifest,
+)
 from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.grace import cpu_numbers
@@ -60,6 +67,8 @@ def prepare_object(manifest: Manifest, found: Object) -> None:
         counts = (1 + cpu_numbers()) * manifest.counts
         if counts >= 1 << 32:
             raise errors.refused(errors.too_many_counters(manifest.pipeline, counts))
+        if manifest.sums and cpu_numbers() > MOST_CPUS:
+            raise errors.refused(errors.too_many_cpus(manifest.pipeline, cpu_numbers(), MOST_CPUS))
         found.set_max_entries("counts", counts)
     if manifest.flows:
         found.set_max_entries("flows", FLOWS * cpu_numbers())

@@ -169,12 +169,16 @@ class PrivateRun:
         self.apply(Changes(created=tuple(desired)))
 
     def forget(self) -> None:
-        """Empty the state tables that packets write, and fill the buckets of meters."""
+        """Empty the state tables that packets write, fill the buckets of meters, and let rules
+        count from 0."""
         for state in self.manifest.states:
             remove_entries(self.maps[f"{state.prefix}_state"], state)
         for table in self.writer.tables.values():
+            cells = np.arange(table.free_cells.top)
             if table.meters is not None:
-                table.meters.clear(np.arange(table.free_cells.top))
+                table.meters.clear(cells)
+            if table.counters is not None:
+                table.counters.clear(cells)
 
     def apply(self, plan: Plan) -> None:
         """A rule book's plan. Raises `Refused`."""

@@ -34,7 +34,7 @@ class Conditions:
             if made is not None:
                 text, yes, no = made
                 if yes == no == here.worlds:
-                    text = self.metered(here, text)
+                    text = self.told(here, self.metered(here, text))
                     made = text, yes, no
                 if deep and chance.maybe(0.2):
                     return f"not ({text})", no, yes
@@ -149,6 +149,17 @@ class Conditions:
         known = ["green", "yellow", "red"] if len(here.bound[name].meters) > 2 else ["green", "red"]
         word, colours = own.one(("and", "or")), own.some(known, 1, 2)
         return f"{text} {word} meter {name} is {' | '.join(colours)}"
+
+    def told(self, here: Place, text: str) -> str:
+        """And which rule was found, or what it counted. By a chance of its own, too."""
+        own = Chance(f"told {text}")
+        if not here.bound or own.maybe(0.1):
+            return text
+        name = own.one(list(here.bound))
+        what = own.one(here.bound[name].told + here.bound[name].told[1:] * 2)
+        word, most = own.one(("and", "or")), 2000 if what == "bytes" else 4
+        test = f"{own.one(('<', '>='))} {own.number(1, most)}"
+        return f"{text} {word} {name}.{what} {own.one((test, '& 1 = 0'))}"
 
     def found(self, here: Place) -> Said:
         """Whether a rule was."""

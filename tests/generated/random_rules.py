@@ -66,6 +66,12 @@ class Kind:
     meters: list[Element] = field(default_factory=list)
 
     @property
+    def told(self) -> list[str]:
+        """What a stage may read of a rule beside its elements."""
+        counts = [line for line in self.extra if line.startswith("counts")]
+        return ["id", *(what for what in ("packets", "bytes") if what in "".join(counts))]
+
+    @property
     def readable(self) -> list[tuple[Element, bool]]:
         """Elements that a stage may read as values, and whether a rule may leave them out."""
         matched = [(m.element, m.how == "optional") for m in self.matches

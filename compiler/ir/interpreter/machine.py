@@ -153,6 +153,7 @@ class _Packet:
         if length != self._length:
             self._events.append(("bytes", rule.kind))
         self._counted.append((rule.kind, rule.sequence))
+        self._machine.states.count(rule.kind, rule.sequence, length)
 
     def emit(self, event: str, record: Pointer) -> None:
         kind = self._machine.emits[event]
@@ -230,9 +231,17 @@ class _Packet:
         if what in ("sequence_of", "id_of"):
             rule = self._tables.rule(table, numbers[0])
             return 0 if rule is None else rule.sequence if what == "sequence_of" else rule.id
+        if what in ("packets", "bytes"):
+            return self._so_far(table, numbers[0])[what == "bytes"]
         if what == "at":
             return self.record(table, numbers[0])
         return numbers[0] if self._tables.rule(table, numbers[0]) else 0
+
+    def _so_far(self, table: str, cell: int) -> tuple[int, int]:
+        rule = self._tables.rule(table, cell)
+        if rule is None:
+            raise Fault(f"{table}: no rule counts, of cell {cell}")
+        return self._machine.states.counted(rule.kind, rule.sequence)
 
     def _meter(self, table: str, cell: int, length: int, *values: int) -> int:
         rule = self._tables.rule(table, cell)

@@ -28,6 +28,8 @@ STATE_LINES, STATE_HEAD, TAGS_AT = 8, 64, 8
 GENERATION = 8
 #: Bytes of an element of the map `counts`: packets, bytes.
 COUNTS_SIZE = 16
+#: Of so many CPUs at most a program adds up what they counted.
+MOST_CPUS = 1024
 #: Bytes of an element of the map `meters`.
 METER_SIZE = 32
 #: Lines that the flow cache has for each CPU.
@@ -464,7 +466,8 @@ class Manifest(Frozen):
 
     `counts`, if it is not 0, is the length of a row of the ARRAY `counts`, mmapable, of u64
     packets, u64 bytes. Row 0 has what builds before this one counted; CPU n adds to row n + 1. As
-    the object has it, the map has one row. `layout`: of LAYOUTS.
+    the object has it, the map has one row. `sums`: programs add up its rows, of MOST_CPUS CPUs at
+    most. `layout`: of LAYOUTS.
 
     `meters`, if it is not 0, is how many elements the ARRAY `meters` has, METER_SIZE bytes each: a
     bpf_spin_lock, u32 0, u64[2] what the rule's buckets lack in bits times ns a second, u64 when
@@ -499,6 +502,7 @@ class Manifest(Frozen):
     flows: int = 0
     events: EventRing | None = None
     meters: int = 0
+    sums: bool = False
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

@@ -24,9 +24,9 @@ Lasts = Callable[[tuple[int, ...]], int]
 
 
 class States:
-    """What packets left behind: entries of the state tables by key, what rules' meters lack, and
-    how far ICMP errors are ahead of their limit. `moment` is the clock. Here nothing gives way to
-    new entries: when a table is full is the kernel's to know."""
+    """What packets left behind: entries of the state tables by key, what rules' meters lack and
+    what rules counted, and how far ICMP errors are ahead of their limit. `moment` is the clock.
+    Here nothing gives way to new entries: when a table is full is the kernel's to know."""
 
     def __init__(self) -> None:
         self.moment = Moment()
@@ -36,6 +36,8 @@ class States:
         self._due_before = 0
         self._meters: dict[tuple[str, int], Metered] = {}  # by rule kind and sequence
         self._meters_before: list[tuple[tuple[str, int], Metered]] = []
+        self._counts: dict[tuple[str, int], tuple[int, int]] = {}  # packets and bytes, likewise
+        self._counts_before: list[tuple[tuple[str, int], tuple[int, int]]] = []
         self._marks = 0
         #: By event, and source: when its bucket of tokens will be full, in ns.
         self._full: dict[tuple[object, ...], int] = {}
@@ -54,6 +56,7 @@ class States:
         """A packet begins: `undo` leads back here."""
         self._before.clear()
         self._meters_before.clear()
+        self._counts_before.clear()
         self._due_before = self._due
         self._full_before = dict(self._full)
 
@@ -63,6 +66,8 @@ class States:
         self._full = self._full_before
         for rule, meter in reversed(self._meters_before):
             self._meters[rule] = meter
+        for rule, counts in reversed(self._counts_before):
+            self._counts[rule] = counts
         for state, key, entry in reversed(self._before):
             self._entries[state].pop(key, None)
             if entry is not None:
@@ -116,6 +121,16 @@ class States:
         self._before.append((state, key, entries.pop(key, None)))
         if entry is not None:
             entries[key] = entry
+
+    def count(self, kind: str, sequence: int, length: int) -> None:
+        """A rule counts a packet."""
+        packets, octets = before = self.counted(kind, sequence)
+        self._counts_before.append(((kind, sequence), before))
+        self._counts[kind, sequence] = packets + 1, octets + length
+
+    def counted(self, kind: str, sequence: int) -> tuple[int, int]:
+        """The packets and bytes that a rule counted so far."""
+        return self._counts.get((kind, sequence), (0, 0))
 
     def colour(self, kind: str, sequence: int, values: Sequence[int], length: int) -> Colour:
         """What a rule's meter says of a packet of `length` bytes now: see `Metered`."""

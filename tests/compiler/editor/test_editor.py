@@ -148,7 +148,7 @@ def test_members_behind_a_dot() -> None:
     document.change(TEXT.replace("SEEN.many > 3", "SEEN.many > 3 and PDR."))
     offset = document.text.index("PDR. ") + 4
     assert [s.name for s in document.completions(offset) if isinstance(s, Symbol)] == [
-        "src", "action",
+        "src", "action", "id",
     ]  # fmt: skip
     offset = document.text.index("user.ttl") + 5
     fields = {s.name for s in document.completions(offset) if isinstance(s, Symbol)}
