@@ -77,7 +77,7 @@ clause
     | 'gives' name ((',' name)+ | ('|' name)+)?
     | 'spread' name '[' number '..' number ']' ('by' name)? 'over' call
     | 'counts' names
-    | 'meters' names
+    | 'meters' names ('in' name)?
     | ('priority' | 'precedence') name
     ;
 
@@ -85,7 +85,12 @@ matchLine : matchName name path ;
 
 state : 'state' name '[' number ']' '{' stateClause* '}' ;
 
-stateClause : ('match' | 'gives') slot (',' slot)* | 'ages' number 'idle'? ;
+stateClause
+    : ('match' | 'gives') slot (',' slot)*
+    | 'counts' names
+    | 'meters' names ('in' name)?
+    | 'ages' number 'idle'?
+    ;
 
 slot : name ':' name ;
 
@@ -172,7 +177,7 @@ conjunction : negation ('and' negation)* ;
 negation : 'not'* comparison ;
 
 comparison
-    : 'meter' name 'is' name ('|' name)*
+    : 'meter' name ('from' name)? 'is' name ('|' name)*
     | sum (('=' | '!=' | '<' | '<=' | '>' | '>=') sum | 'in' set | 'is' name | 'gives' name)*
     ;
 

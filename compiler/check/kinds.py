@@ -8,7 +8,7 @@ from typing import Literal
 from ...lang import tree
 from ...lang.contract.manifest.manifest_check import MOST_MEMBERS
 from ...lang.syntax.planned import planned
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
 from .. import model
 from . import errors
@@ -23,6 +23,7 @@ from .names import RESERVED
 from .packets import PacketNames
 
 MOST_RULES = 4 << 20
+_COUNTED = ("packets", "bytes", "sizes")
 
 
 class Rules:
@@ -143,8 +144,8 @@ class Rules:
         words: dict[str, Span] = {}
         for clause in rule.clauses:
             for word in clause.what if isinstance(clause, tree.Counts) else ():
-                if word.text not in ("packets", "bytes", "sizes"):
-                    self.found.add(_counts_nothing(word))
+                if word.text not in _COUNTED:
+                    self.found.add(counts_nothing(word, "a rule", _COUNTED))
                 elif word.text in words:
                     self.found.add(element_twice(word, words[word.text], rule.name.text))
                 else:
@@ -246,14 +247,14 @@ def _bad_weight(weight: tree.Name, type_: str, where: Span) -> Diagnostic:
     )
 
 
-def _counts_nothing(word: tree.Name) -> Diagnostic:
+def counts_nothing(word: tree.Name, who: str, known: Sequence[str]) -> Diagnostic:
     return planned(word.span) or error(
         "H0265",
-        f"a rule cannot count `{word.text}`",
+        f"{who} cannot count `{word.text}`",
         (word.span, "not something to count"),
         help="did you mean `bytes`?"
         if word.text == "octets"
-        else "count `packets`, `bytes` and `sizes`, or some of these",
+        else f"count {listed(known)}, or some of these",
     )
 
 

@@ -45,7 +45,7 @@ def remember(
     if table is None:
         program.unsure = True
         return Changed(None, after)
-    values = _values(program, written, (*table.match, *table.gives), state, scope)
+    values = _values(program, written, (*table.match, *table.given), state, scope)
     if values is None:
         return Changed(None, after)
     if_absent = otherwise is not None
@@ -130,9 +130,14 @@ def _slot(
     if value is None:
         return None
     assert isinstance(value.expr, model.Recalled)
+    table = program.states[value.expr.state]
+    if value.expr.slot in table.counts:
+        help = f"declare a slot of your own: `{value.expr.slot}_… : u64`"
+        program.report(_counted(path, table, help))
+        return None
     if value.expr.port or value.width > WIDEST or (number and value.kind != "uint"):
         held = "a port" if value.expr.port else KINDS[value.kind]
-        program.report(_not_in_place(path, held, number, program.states[value.expr.state].span))
+        program.report(_not_in_place(path, held, number, table.span))
         return None
     return value.expr
 
@@ -205,6 +210,9 @@ def _values(
         name = each.target.parts[-1]
         value = StageNames(program, state, scope).expressions.value(each.value)
         slot = known.get(name.text)
+        if slot is None and each.target.text in table.counts:
+            program.report(_counted(each.target, table, "it begins at 0: leave it out"))
+            continue
         if slot is None or len(each.target.parts) > 1:
             program.report(_no_such_slot(each.target, table, list(known)))
             unknown = True  # misspelt: what seems missing is likely it
@@ -250,6 +258,17 @@ def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagn
         (span, "without it"),
         (state.span, "declared here"),
         help=f"write `{state.name}({', '.join(f'{s} = …' for s in slots)})`",
+    )
+
+
+def _counted(target: tree.Path, state: model.State, help: str) -> Diagnostic:
+    name = target.parts[-1].text
+    return error(
+        "H0379",
+        f"`{name}` of `{state.name}` is what the entry counts",
+        (target.span, "nothing else writes it"),
+        (state.span, f"counts {listed(state.counts)}"),
+        help=help,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...lang import tree
@@ -13,7 +13,7 @@ from ..lower.reads import walk
 from . import errors
 from .edges import CheckedGraph
 from .header_fields import scalar
-from .kinds import MOST_RULES
+from .kinds import MOST_RULES, counts_nothing
 from .names import RESERVED
 
 MOST_SECONDS = 365 * 24 * 3600
@@ -50,20 +50,16 @@ def _state(state: tree.State, found: Diagnostics) -> model.State:
     if not 1 <= state.capacity.value <= MOST_RULES:
         span = state.capacity.span
         found.add(errors.number_out_of_range(span, "the capacity", 1, MOST_RULES, "4M"))
-    first: dict[str, tree.Slot] = {}
-    slots: dict[str, list[model.Slot]] = {"match": [], "gives": []}
-    ages: list[tree.Ages] = []
-    for clause in state.clauses:
-        if isinstance(clause, tree.Ages):
-            ages.append(clause)
-            continue
-        for slot in clause.slots:
-            again = first.setdefault(slot.name.text, slot)
-            if again is not slot:
-                found.add(errors.declared_twice("slot", slot.name, again.name.span))
-            elif (made := _slot(slot, found)) is not None:
-                slots[clause.word].append(made)
+    first: dict[str, tree.Name] = {}
+    slots: dict[str, list[model.Slot]] = {"match": [], "gives": [], "counts": []}
+    ages = [clause for clause in state.clauses if isinstance(clause, tree.Ages)]
+    for word, name, type_ in _declared(state):
+        if first.setdefault(name.text, name) is not name:
+            found.add(errors.declared_twice("slot", name, first[name.text].span))
+        elif (made := _slot(name, type_, found)) is not None:
+            slots[word].append(made)
     words = {c.word for c in state.clauses if isinstance(c, tree.Slots)}
+    words |= {"gives"} if slots["counts"] else set()
     if words != {"match", "gives"}:
         found.add(_nothing_kept(state.name, "match" in words, "gives" in words))
     for again_ages in ages[1:]:
@@ -72,18 +68,29 @@ def _state(state: tree.State, found: Diagnostics) -> model.State:
         state.name.text,
         state.capacity.value,
         tuple(slots["match"]),
-        tuple(slots["gives"]),
+        (*slots["gives"], *slots["counts"]),
         doc=state.doc,
         span=state.name.span,
+        counts=tuple(slot.name for slot in slots["counts"]),
     )
     return _aging(table, ages[0], found) if ages else table
+
+
+def _declared(state: tree.State) -> Iterator[tuple[str, tree.Name, tree.Name | None]]:
+    """Each slot: the word of its clause, its name and type; without one what is counted."""
+    for clause in state.clauses:
+        match clause:
+            case tree.Slots(word=word, slots=slots):
+                yield from ((word, slot.name, slot.type) for slot in slots)
+            case tree.Counts(what=names):
+                yield from (("counts", name, None) for name in names)
 
 
 def _aging(state: model.State, ages: tree.Ages, found: Diagnostics) -> model.State:
     """`ages.seconds` is a number, or a slot that has the entry's own."""
     seconds, own = ages.seconds, ""
     if seconds.named:
-        slot = next((slot for slot in state.gives if slot.name == seconds.text), None)
+        slot = next((slot for slot in state.given if slot.name == seconds.text), None)
         if slot is None:  # its declaration is wrong
             return state
         if slot.kind != "uint" or slot.port or slot.width > _LONGEST:
@@ -106,19 +113,25 @@ def in_place(
             case model.Update(slot) | model.Exchange(slot):
                 changed.add(slot.state)
     return tuple(
-        replace(s, in_place=bool(s.name in changed or s.idle or s.lifetime)) for s in states
+        replace(s, in_place=bool(s.name in changed or s.idle or s.lifetime or s.counts))
+        for s in states
     )
 
 
-def _slot(slot: tree.Slot, found: Diagnostics) -> model.Slot | None:
-    if slot.type.text == "port":
-        return model.Slot(slot.name.text, 32, "uint", port=True)
-    typed = scalar(slot.type.text)
+def _slot(name: tree.Name, type_: tree.Name | None, found: Diagnostics) -> model.Slot | None:
+    if type_ is None:
+        if name.text not in ("packets", "bytes"):
+            found.add(counts_nothing(name, "an entry", ("packets", "bytes")))
+            return None
+        return model.Slot(name.text, 64, "uint")
+    if type_.text == "port":
+        return model.Slot(name.text, 32, "uint", port=True)
+    typed = scalar(type_.text)
     if typed is None:
         allowed = "u1 … u64, mac, ip4, ip6, port"
-        found.add(errors.no_such_type(slot.type, allowed, _TYPES))
+        found.add(errors.no_such_type(type_, allowed, _TYPES))
         return None
-    return model.Slot(slot.name.text, typed[1], typed[0])
+    return model.Slot(name.text, typed[1], typed[0])
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -163,6 +163,9 @@ class _Walk:
         if isinstance(each, tree.State):
             for slots in (c for c in each.clauses if isinstance(c, tree.Slots)):
                 self.slots(slots.slots, made)
+            for name in (n for c in each.clauses if isinstance(c, tree.Counts) for n in c.what):
+                shown = "what the entry counts"
+                self.declare(Symbol("slot", name.text, name.span, shown), made.members)
 
     def slots(self, slots: Iterable[tree.Slot], of: Symbol) -> None:
         """Of a state, or the fields of an event."""

@@ -46,8 +46,11 @@ class OnStates(Verdicts):
             self.step("recall", s.state, *traced_slots(table.match, key))
             self._bind(table, key, known)
             return False
-        self.step("remember", s.state, *traced_slots((*table.match, *table.gives), values))
-        self._hold(table, key, self.states.remember(s.state, key, values[split:], lasts))
+        self.step("remember", s.state, *traced_slots((*table.match, *table.given), values))
+        before = self.states.recall(s.state, key, lasts)
+        counts = before.values[len(table.given) :] if before else (0,) * len(table.counts)
+        made = self.states.remember(s.state, key, (*values[split:], *counts), lasts)
+        self._hold(table, key, self._counted(table, key, made))
         return True
 
     def _recall(self, s: Recall) -> bool:
@@ -75,8 +78,18 @@ class OnStates(Verdicts):
         return held == [before]
 
     def _bind(self, table: State, key: tuple[int, ...], entry: Kept) -> None:
+        entry = self._counted(table, key, entry)
         self._hold(table, key, entry)
         self.step("recalled", table.name, *traced_slots(table.gives, entry.values))
+
+    def _counted(self, table: State, key: tuple[int, ...], entry: Kept) -> Kept:
+        """It has counted this packet."""
+        for at, what in enumerate(table.counts, len(table.given)):
+            more = partial(changed, "+%", 64, by=self.length if what == "bytes" else 1)
+            made = self.states.change(table.name, key, entry.mark, at, more)
+            assert made is not None, "it is bound"
+            entry = made
+        return entry
 
     def _hold(self, table: State, key: tuple[int, ...], entry: Kept) -> None:
         names = [slot.name for slot in table.gives]

@@ -333,7 +333,8 @@ class StateCall(Expr):
     (where the entry is) stand behind, and there are `add` (key, entry, got, held): the same if the
     key has no entry, whether it had none; `forget` (key); with a `slot` the changes, `set`, `plus`
     … (got, held, value): whether the entry is there still; and `exchange` (got, held, before,
-    after): 0 if it is gone, 1 if it held `before`, 2 if not."""
+    after): 0 if it is gone, 1 if it held `before`, 2 if not. Where entries count, `recall`,
+    `remember` and `add` have the packet's length behind all others."""
 
     state: str
     what: str

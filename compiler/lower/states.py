@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...lang.contract.manifest.manifest import Slot
+from ...lang.contract.manifest.manifest import State as Laid
 from ..headers.stores import placed
 from ..ir.expr import Address, Cast, Expr, Member, Name, State, StateCall
 from ..ir.nodes import Do
@@ -33,7 +34,7 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
     laid = site.states[table.name]
     words = _key(site, table.name, statement.values[: len(table.match)])
     entry = w.struct(Struct(f"{laid.prefix}_entry"), w.fresh("entry"))
-    for slot, expr in zip(laid.gives, statement.values[len(table.match) :], strict=True):
+    for slot, expr in zip(laid.given, statement.values[len(table.match) :], strict=True):
         v = value(site, expr)
         place = Member(entry, member_name(slot.name), _type(slot))
         w.set(place, v.host() if slot.type == "port" else v.network_of(slot.size))
@@ -46,7 +47,7 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
                 name, type_ = member_name(slot.name), _type(slot)
                 w.set(Member(got_of(site, table.name), name, type_), Member(entry, name, type_))
         return
-    arguments += _places(site, table.name)
+    arguments += *_places(site, table.name), *_length(site, laid)
     if not statement.if_absent:
         trace.remember(site, table.name, words, entry)
         w.put(Do(StateCall(laid.prefix, "remember", arguments)))
@@ -66,7 +67,7 @@ def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
     w, laid = site.writer, site.states[statement.state]
     words = _key(site, statement.state, statement.key)
     trace.recall(site, statement.state, words)
-    arguments: tuple[Expr, ...] = words, *_places(site, statement.state)
+    arguments: tuple[Expr, ...] = words, *_places(site, statement.state), *_length(site, laid)
     found = w.local(U32, "found", StateCall(laid.prefix, "recall", arguments))
     with w.unless(found):
         w.count(site.events("miss", statement.state))
@@ -121,6 +122,11 @@ def _places(site: LoweringContext, state: str) -> tuple[Expr, ...]:
     if not laid.in_place:
         return (got,)
     return got, Address(State(f"{laid.prefix}_held", Struct("held"), scratch=True))
+
+
+def _length(site: LoweringContext, laid: Laid) -> tuple[Expr, ...]:
+    """What an entry counts of the packet, if it does."""
+    return (site.state("length"),) if laid.counts else ()
 
 
 def _key(site: LoweringContext, state: str, values: tuple[ModelExpr, ...]) -> Name:

@@ -3,8 +3,10 @@ traced."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from ...lang.contract.manifest import manifest as m
 from ...lang.contract.trace.schema import FIRST, Field, Group, Node, Point, Slot
 from ...lang.text.frozen import kept
 from ..headers.steps import step
@@ -62,7 +64,9 @@ def recall(site: LoweringContext, state: str, words: Expr) -> None:
 
 
 def recalled(site: LoweringContext, state: str) -> None:
-    step(site, Point("recalled", state), *_entry_words(site, state, got_of(site, state)))
+    step(
+        site, Point("recalled", state), *_entry_words(site.states[state].gives, got_of(site, state))
+    )
 
 
 def forget(site: LoweringContext, state: str, words: Expr) -> None:
@@ -77,7 +81,8 @@ def update(site: LoweringContext, slot: Recalled) -> None:
 
 def remember(site: LoweringContext, state: str, words: Expr, entry: Expr) -> None:
     key = _all_of(words, site.states[state].key_size // 8)
-    step(site, Point("remember", state), *key, *_entry_words(site, state, entry))
+    given = site.states[state].given
+    step(site, Point("remember", state), *key, *_entry_words(given, entry))
 
 
 # ---- words ----------------------------------------------------------------------------------
@@ -87,9 +92,9 @@ def _all_of(words: Expr, count: int) -> list[Expr]:
     return [element(words, i) for i in range(count)]
 
 
-def _entry_words(site: LoweringContext, state: str, entry: Expr) -> list[Expr]:
+def _entry_words(slots: Iterable[m.Slot], entry: Expr) -> list[Expr]:
     words: list[Expr] = []
-    for given in site.states[state].gives:
+    for given in slots:
         member = Member(entry, member_name(given.name), Int(given.size * 8))
         words.append(Cast(U64, member))
         if given.size > 8:

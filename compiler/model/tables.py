@@ -130,7 +130,8 @@ class State(Frozen):
     """A table that packets write: the least recently used entry gives way to a new one. `ages`:
     seconds after which an entry is not recalled (0: never), or `lifetime`: the slot that says them;
     since it was remembered, or (`idle`) recalled. `in_place`: a packet may change an
-    entry where it is, or ask whether there was one."""
+    entry where it is, or ask whether there was one. `counts`: the last slots that it `gives`, in
+    which an entry counts packets or bytes each time that it is bound."""
 
     name: str
     capacity: int
@@ -142,3 +143,9 @@ class State(Frozen):
     lifetime: str = ""
     idle: bool = False
     in_place: bool = False
+    counts: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> tuple[Slot, ...]:
+        """The slots that `remember` says, of those that it gives."""
+        return self.gives[: len(self.gives) - len(self.counts)]

@@ -262,7 +262,7 @@ def _state(state: State) -> m.State:
     gives, entry_size = _slots(state.gives, m.SEEN, lambda slot: bytes_of(slot.width))
     return m.State(
         state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc,
-        state.lifetime, state.idle, state.in_place,
+        state.lifetime, state.idle, state.in_place, state.counts,
     )  # fmt: skip
 
 

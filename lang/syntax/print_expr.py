@@ -42,7 +42,8 @@ def _expr(node: Expr) -> tuple[int, str]:
     if isinstance(node, tree.Is):
         return _COMPARISON, f"{node.subject.text} is {node.what.text}"
     if isinstance(node, tree.Metered):
-        return _COMPARISON, f"meter {node.rule.text} is {names(node.colours, ' | ')}"
+        given = f" from {node.given.text}" if node.given else ""
+        return _COMPARISON, f"meter {node.rule.text}{given} is {names(node.colours, ' | ')}"
     if isinstance(node, tree.Gives):
         return _COMPARISON, f"{node.rule.text} gives {node.kind.text}"
     if isinstance(node, tree.Call):

@@ -276,13 +276,10 @@ class _Printer(Statements):
         if not node.clauses and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return
+        words = width(_state_clause(clause)[0] for clause in node.clauses)
         for clause in node.clauses:
-            if isinstance(clause, tree.Ages):
-                text = f"{'ages':<5} {clause.seconds.text}{' idle' if clause.idle else ''}"
-            else:
-                slots = (f"{s.name.text} : {s.type.text}" for s in clause.slots)
-                text = f"{clause.word} {', '.join(slots)}"
-            self.line(clause, 2, text)
+            word, text = _state_clause(clause)
+            self.line(clause, 2, f"{word:<{words}} {text}")
         self.close(node, 1)
 
     def event(self, node: tree.Event) -> None:
@@ -359,6 +356,22 @@ def _body(node: tree.RuleClause) -> str:
     if isinstance(node, tree.Priority):
         return node.element.text
     if isinstance(node, tree.Meters):
-        return print_expr.names(node.elements)
+        return _meters(node)
     assert isinstance(node, tree.Counts)
     return print_expr.names(node.what)
+
+
+def _meters(node: tree.Meters) -> str:
+    return print_expr.names(node.elements) + (f" in {node.unit.text}" if node.unit else "")
+
+
+def _state_clause(node: tree.StateClause) -> tuple[str, str]:
+    """Its word, and what stands behind it."""
+    match node:
+        case tree.Ages():
+            return "ages", f"{node.seconds.text}{' idle' if node.idle else ''}"
+        case tree.Counts():
+            return "counts", print_expr.names(node.what)
+        case tree.Meters():
+            return "meters", _meters(node)
+    return node.word, ", ".join(f"{s.name.text} : {s.type.text}" for s in node.slots)

@@ -304,9 +304,9 @@ class _Builder(StatementBuilder):
             alternatives = len(children) > 2 and children[2].kind == "|"
             return [tree.GivesList(span, self.names(children[1:]), alternatives)]
         if word == "counts":
-            return [tree.Counts(span, self.names(children[1].children))]
+            return [self.counts(children, span)]
         if word == "meters":
-            return [tree.Meters(span, self.names(children[1].children))]
+            return [self.meters(children, span)]
         if word == "spread":
             weight = self.name(children[8]) if children[7].kind == "by" else None
             least, most = self.number(children[3]), self.number(children[5])
@@ -325,9 +325,20 @@ class _Builder(StatementBuilder):
         clauses = tuple(self.state_clause(c) for c in children[6:-1])
         return tree.State(span, self.name(children[1]), self.number(children[3]), clauses, doc)
 
-    def state_clause(self, context: Context) -> tree.Slots | tree.Ages:
+    def counts(self, children: list[Any], span: Span) -> tree.Counts:
+        return tree.Counts(span, self.names(children[1].children))
+
+    def meters(self, children: list[Any], span: Span) -> tree.Meters:
+        unit = self.name(children[3]) if len(children) > 2 else None
+        return tree.Meters(span, self.names(children[1].children), unit)
+
+    def state_clause(self, context: Context) -> tree.StateClause:
         children, span = context.children, self.span(context)
         word = children[0].kind
+        if word == "counts":
+            return self.counts(children, span)
+        if word == "meters":
+            return self.meters(children, span)
         if word == "ages":
             return tree.Ages(span, self.number(children[1]), len(children) > 2)
         return tree.Slots(span, word, tuple(self.slot(c) for c in children[1::2]))

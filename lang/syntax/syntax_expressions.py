@@ -136,9 +136,11 @@ class ExpressionBuilder:
         if first.kind == "(":
             return self.inner(context.children[1])
         if first.kind == "meter":
-            _, rule, _, *colours = context.children
+            _, rule, *rest = context.children
+            given = self.name(rest[1]) if is_token(rest[0], "from") else None
+            colours = rest[3:] if given else rest[1:]
             named = tuple(self.name(each) for each in colours[::2])
-            return tree.Metered(self.span(context), self.name(rule), named)
+            return tree.Metered(self.span(context), self.name(rule), named, given)
         if first.kind == "not" or first.kind == "~":
             operand = self.inner(context.children[-1])
             end, operator = context.stop.stop, cast(Literal["not", "~"], first.kind)

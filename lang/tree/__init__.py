@@ -99,6 +99,7 @@ from .tables import (
     Slots,
     Spread,
     State,
+    StateClause,
     Symbol,
 )
 
@@ -111,6 +112,6 @@ __all__ = [
     "Member", "Metered", "Meters", "Name", "Node", "Number", "Option", "Options", "Parser", "Path",
     "Payload", "Pipeline", "Pop", "PopLink", "Ports", "Priority", "Program", "Push", "PushElement",
     "Queue", "Range", "Reach", "Recall", "Remember", "Require", "Rule", "RuleClause", "Run",
-    "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State", "Statement", "Swap", "Symbol",
-    "Test", "Type", "Unary", "Update", "Verdict",
+    "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State", "StateClause", "Statement", "Swap",
+    "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

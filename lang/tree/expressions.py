@@ -97,10 +97,12 @@ class Gives(Node):
 
 
 class Metered(Node):
-    """`meter PDR is red`, `meter PDR is yellow | red`."""
+    """`meter PDR is red`, `meter PDR is yellow | red`. `given`: what says the colour that the
+    packet has already, as in `meter PDR from SLICE is red`."""
 
     rule: Name
     colours: tuple[Name, ...]
+    given: Name | None = None
 
 
 Expr = Number | Address | Path | Call | Unary | Binary | In | Is | Gives | Metered

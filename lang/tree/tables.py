@@ -65,9 +65,11 @@ class Counts(Node):
 
 
 class Meters(Node):
-    """`meters mbr, burst`: the elements that say how fast packets of a rule may be."""
+    """`meters mbr, burst`: the elements that say how fast packets of a rule may be; or the slots,
+    of an entry. `unit`: `meters rate, burst in packets`."""
 
     elements: tuple[Name, ...]
+    unit: Name | None = None
 
 
 class Priority(Node):
@@ -116,12 +118,15 @@ class Ages(Node):
     idle: bool = False
 
 
+StateClause = Slots | Counts | Meters | Ages
+
+
 class State(Node):
     """`state FDB [64k] { match … gives … ages … }`: a table that packets write."""
 
     name: Name
     capacity: Number
-    clauses: tuple[Slots | Ages, ...]
+    clauses: tuple[StateClause, ...]
     doc: str = ""
 
 

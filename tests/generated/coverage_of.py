@@ -175,6 +175,8 @@ def _of_declaration(part: RuleKind | Match | Element | State) -> Iterator[str]:
             yield "state that ages" if part.ages else "state for ever"
             if part.lifetime or part.idle:
                 yield "state with lifetimes" if part.lifetime else "state that is idle"
+            if part.counts:
+                yield "state that counts"
             if part.in_place:
                 yield "state changed in place"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chance import Chance
 
@@ -37,11 +37,18 @@ class State:
     match: tuple[Slot, ...]
     gives: tuple[Slot, ...]
     ages: str
+    counts: tuple[str, ...] = ()
+
+    @property
+    def readable(self) -> tuple[Slot, ...]:
+        """What a stage may read of an entry."""
+        return (*self.gives, *(Slot(name, "u64") for name in self.counts))
 
     @property
     def text(self) -> str:
         clauses = [f"  {word} {', '.join(f'{s.name} : {s.type}' for s in slots)}"
                    for word, slots in (("match", self.match), ("gives", self.gives))]  # fmt: skip
+        clauses += [f"  counts {', '.join(self.counts)}"] if self.counts else []
         clauses += [f"  ages {self.ages}"] if self.ages else []
         return "\n".join([f"state {self.name} [4k] {{", *clauses, "}"])
 
@@ -56,7 +63,10 @@ def state(chance: Chance, name: str, address: str) -> State:
     gives = gives or [Slot("v", "u32")]
     ages = chance.one(("", "", "", "300", "300", "300 idle", LIFETIME, f"{LIFETIME} idle"))
     gives += [Slot(LIFETIME, chance.one(("u16", "u24", "u32")))] if LIFETIME in ages else []
-    return State(name, tuple(key), tuple(chance.shuffled(gives)), ages)
+    made = State(name, tuple(key), tuple(chance.shuffled(gives)), ages)
+    own = Chance(f"counts {made.text}")  # of its own: all else stays what it would be
+    counts = own.one((("packets", "bytes"), ("bytes",), ("packets",), ()))
+    return replace(made, counts=counts)
 
 
 def _types(chance: Chance, count: int) -> list[str]:

@@ -67,7 +67,7 @@ class Values:
     def of_states(self, place: Place) -> list[Operand]:
         return [
             Operand(f"{name}.{slot.name}", slot.kind, slot.width)
-            for name in sorted(place.recalled) for slot in self.states[name].gives
+            for name in sorted(place.recalled) for slot in self.states[name].readable
             if slot.kind != "port"
         ]  # fmt: skip
 

@@ -33,17 +33,17 @@ class Entries:
     def ask(self, call: StateCall, arguments: list[Value]) -> int:
         state = self._states[call.state]
         pointers = [each for each in arguments if isinstance(each, Pointer)]
+        numbers = [each for each in arguments if isinstance(each, int)]
         if call.slot:
             got, held = pointers
-            numbers = [each for each in arguments if isinstance(each, int)]
             return self._change(state, call, got, held, numbers)
         key, *rest = pointers
         place = state.prefix, key.read(state.key_size)
         match call.what:
             case "recall":
-                return self._recall(state, place, *rest)
+                return self._recall(state, place, numbers, *rest)
             case "remember" | "add":
-                return self._remember(state, place, call.what == "add", *rest)
+                return self._remember(state, place, call.what == "add", numbers, *rest)
         self._entries.pop(place, None)
         return 0
 
@@ -58,13 +58,20 @@ class Entries:
         return None if 0 < seconds * _SECOND < self._clock.now - seen else found
 
     def _recall(
-        self, state: State, place: tuple[str, bytes], got: Pointer, held: Pointer | None = None
+        self,
+        state: State,
+        place: tuple[str, bytes],
+        length: list[int],
+        got: Pointer,
+        held: Pointer | None = None,
     ) -> int:
+        """`length`: the packet's, if entries count."""
         found = self._alive(state, place)
         if found is None:
             return 0
         if state.idle:
             found.content[:8] = self._clock.now.to_bytes(8, "little")
+        _count(state, found, *length)
         got.put(bytes(found.content))
         if held is not None:
             held.store(64, found.mark)
@@ -75,6 +82,7 @@ class Entries:
         state: State,
         place: tuple[str, bytes],
         if_absent: bool,
+        length: list[int],
         entry: Pointer,
         got: Pointer | None = None,
         held: Pointer | None = None,
@@ -83,10 +91,14 @@ class Entries:
         if known is None or not if_absent:
             content = bytearray(entry.read(state.entry_size))
             content[:8] = self._clock.now.to_bytes(8, "little")
+            if known is not None:
+                for slot in state.gives[len(state.given) :]:
+                    _write(content, slot, int.from_bytes(_read(known, slot), "big"))
             self._marks += known is None
             self._entries[place] = _Entry(content, self._marks if known is None else known.mark)
         elif state.idle:
             known.content[:8] = self._clock.now.to_bytes(8, "little")
+        _count(state, self._entries[place], *length)
         if got is not None and held is not None:
             got.put(bytes(self._entries[place].content))
             held.store(64, self._entries[place].mark)
@@ -120,13 +132,24 @@ class Entries:
                 now &= by
             case "xor", [by]:
                 now ^= by
-        entry.content[slot.offset : slot.offset + slot.size] = now.to_bytes(slot.size, "big")
+        _write(entry.content, slot, now)
         got.put(bytes(entry.content))
         return done
 
 
 def _slot(state: State, member: str) -> Slot:
     return next(slot for slot in state.gives if member_name(slot.name) == member)
+
+
+def _count(state: State, entry: _Entry, length: int = 0) -> None:
+    """It counts a packet."""
+    for slot in state.gives[len(state.given) :]:
+        more = length if slot.name == "bytes" else 1
+        _write(entry.content, slot, int.from_bytes(_read(entry, slot), "big") + more)
+
+
+def _write(content: bytearray, slot: Slot, value: int) -> None:
+    content[slot.offset : slot.offset + slot.size] = value.to_bytes(slot.size, "big")
 
 
 def _read(entry: _Entry, slot: Slot) -> bytes:

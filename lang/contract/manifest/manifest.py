@@ -356,7 +356,8 @@ class State(Frozen):
 
     `in_place`: the map is an ARRAY of `sets`, each a head of STATE_HEAD bytes (a bpf_spin_lock,
     a u32, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the
-    lines: a u64 that changes with the entry, key_size and entry_size bytes."""
+    lines: a u64 that changes with the entry, key_size and entry_size bytes. `counts`: the last
+    slots of `gives`, which programs add to: packets, bytes."""
 
     name: str
     capacity: int
@@ -369,10 +370,16 @@ class State(Frozen):
     lifetime: str = ""
     idle: bool = False
     in_place: bool = False
+    counts: tuple[str, ...] = ()
 
     @property
     def prefix(self) -> str:
         return self.name.lower()
+
+    @property
+    def given(self) -> tuple[Slot, ...]:
+        """The slots that a stage says, of those that it gives."""
+        return self.gives[: len(self.gives) - len(self.counts)]
 
     @property
     def aging(self) -> bool:

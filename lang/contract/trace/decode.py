@@ -94,7 +94,7 @@ class Decoder:
                 return sum(_words(slot) for slot in self._state(point).gives)
             case "remember":
                 state = self._state(point)
-                return state.key_size // 8 + sum(_words(slot) for slot in state.gives)
+                return state.key_size // 8 + sum(_words(slot) for slot in state.given)
         return sum(slot.words for slot in point.slots)
 
     def step(self, point: Point, words: tuple[int, ...]) -> Step:
@@ -135,7 +135,7 @@ class Decoder:
                 _slot_value(s, key[s.offset : s.offset + s.size], "big") for s in state.match
             ]
         if point.what in ("recalled", "remember"):
-            for slot in state.gives:
+            for slot in state.gives if point.what == "recalled" else state.given:
                 data = _bytes(words[at : at + _words(slot)])[: slot.size]
                 values.append(_slot_value(slot, data, "little"))
                 at += _words(slot)

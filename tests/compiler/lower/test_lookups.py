@@ -25,7 +25,9 @@ from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent / "cases"
 PIPELINES = sorted(
-    p for d in ("lookups", "states", "expressions", "events") for p in (HERE / d).glob("*.hp")
+    p
+    for d in ("lookups", "rules", "states", "expressions", "events")
+    for p in (HERE / d).glob("*.hp")
 )
 
 

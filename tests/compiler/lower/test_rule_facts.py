@@ -1,5 +1,4 @@
-"""Ids and counts of rules in stages: on the interpreter, in the intermediate representation and in
-the kernel; of all CPUs, and of builds before."""
+"""Counts of rules in stages: of all CPUs, and of builds before."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from helioc.compiler.bundle import compile_for_card, compile_pipeline
 from helioc.compiler.driver import check_file
-from helioc.compiler.lower.unit import Join
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Port
@@ -19,17 +17,11 @@ from helioc.lang.text.source import Source
 from helioc.runtime.loading import install
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
-from packet_cases import packet_cases_hold
 
 QUOTA = Path(__file__).parent / "cases" / "rules" / "quota.hp"
 LAN = Port(1, "LAN", "lan", 1, 1500, bytes.fromhex("020000000001"))
 
 pytestmark = pytest.mark.usefixtures("kernel")
-
-
-@pytest.mark.parametrize("join", ["staged", "fused"])
-def test_packet_cases_hold(join: Join) -> None:
-    assert packet_cases_hold(QUOTA, join) > 4
 
 
 ALL_CPUS = """\
