@@ -198,7 +198,8 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
     elif rule.match:
         yield "The more specific wins, then the older."
     if rule.meters:
-        yield f"Meters packets by {', '.join(e.name for e in rule.meters)}."
+        unit = ", in packets" if rule.packet_meter else ""
+        yield f"Meters packets by {', '.join(e.name for e in rule.meters)}{unit}."
     if rule.counts:
         *others, last = rule.counts
         yield f"Counts {', '.join(others)}{' and ' if others else ''}{last}."

@@ -26,8 +26,8 @@ from ...lang.contract.manifest.manifest import (
     State,
 )
 from ...lang.contract.trace import schema as trace
-from ...lang.contract.world.meters import BYTE, DEEPEST
-from ..ir.expr import COLOUR_BITS, Call, Event, TableCall
+from ...lang.contract.world.meters import BYTE, COLOUR_BITS, DEEPEST, PACKET
+from ..ir.expr import Call, Event, StateCall, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Emit, Function
 from ..ir.unit import Member, Program, Unit
@@ -105,7 +105,8 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             metered=_metered(unit),
             colours=COLOUR_BITS,
             deepest=DEEPEST,
-            token_bytes=BYTE,
+            unit_of=lambda kind: PACKET if kind.packet_meter else BYTE,
+            metered_states=_metered_states(unit),
             flow_words=flow_size(t.manifest for t in unit.tables) // 8,
             flows=FLOWS,
             vector_keys=VECTOR_KEYS,
@@ -268,6 +269,13 @@ def _metered(unit: Unit) -> list[RuleKind]:
     """Kinds of which a meter is asked."""
     asked = asked_of(unit)
     return [t.manifest for t in unit.tables if (t.manifest.prefix, "meter") in asked]
+
+
+def _metered_states(unit: Unit) -> list[State]:
+    """States of whose entries a meter is asked."""
+    every = (x for f in unit.functions for x in expressions(f.body) if isinstance(x, StateCall))
+    asked = {x.state for x in every if x.what == "meter"}
+    return [s for s in unit.states if s.prefix in asked]
 
 
 def _sums(unit: Unit) -> bool:

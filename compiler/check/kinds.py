@@ -18,7 +18,7 @@ from .expressions import Expressions
 from .header_fields import scalar
 from .kind_gives import Gives, element_twice
 from .kind_matches import Matches
-from .kind_meters import meters
+from .kind_meters import rule_meters
 from .names import RESERVED
 from .packets import PacketNames
 
@@ -50,7 +50,7 @@ class Rules:
         match = matches.of(rule, lambda name: self.use(name, rule, used))
         given = Gives(self.kinds, self.elements, self.found)
         gives, alternatives = given.of(rule, lambda name: self.use(name, rule, used))
-        metered = meters(rule, lambda name: self.use(name, rule, used), self.found)
+        metered, in_packets = rule_meters(rule, lambda n: self.use(n, rule, used), self.found)
         spreads = [c for c in clauses if isinstance(c, tree.Spread)]
         for again in spreads[1:]:
             self.found.add(errors.twice_in_pipeline("`spread`", again.span, spreads[0].span))
@@ -72,6 +72,7 @@ class Rules:
             span=rule.name.span,
             hashed=self.hashed(rule, match),
             meters=metered,
+            packet_meter=in_packets,
         )
 
     def hashed(self, rule: tree.Rule, match: tuple[model.Match, ...]) -> bool:

@@ -13,6 +13,7 @@ from ..lower.reads import walk
 from . import errors
 from .edges import CheckedGraph
 from .header_fields import scalar
+from .kind_meters import entry_meters
 from .kinds import MOST_RULES, counts_nothing
 from .names import RESERVED
 
@@ -64,6 +65,7 @@ def _state(state: tree.State, found: Diagnostics) -> model.State:
         found.add(_nothing_kept(state.name, "match" in words, "gives" in words))
     for again_ages in ages[1:]:
         found.add(errors.twice_in_pipeline("`ages`", again_ages.span, ages[0].span))
+    metered, in_packets = entry_meters(state, slots["gives"], found)
     table = model.State(
         state.name.text,
         state.capacity.value,
@@ -72,6 +74,8 @@ def _state(state: tree.State, found: Diagnostics) -> model.State:
         doc=state.doc,
         span=state.name.span,
         counts=tuple(slot.name for slot in slots["counts"]),
+        meters=metered,
+        packet_meter=in_packets,
     )
     return _aging(table, ages[0], found) if ages else table
 
@@ -113,7 +117,7 @@ def in_place(
             case model.Update(slot) | model.Exchange(slot):
                 changed.add(slot.state)
     return tuple(
-        replace(s, in_place=bool(s.name in changed or s.idle or s.lifetime or s.counts))
+        replace(s, in_place=bool(s.name in changed or s.idle or s.lifetime or s.counts or s.meters))
         for s in states
     )
 

@@ -418,8 +418,10 @@ class _Walk:
             case tree.Gives(_, rule, kind):
                 self.use(rule, scope)
                 self.use(kind, scope)
-            case tree.Metered(_, rule, _):
+            case tree.Metered(_, rule, _, given):
                 self.use(rule, scope)
+                if given is not None and given.text in scope:
+                    self.use(given, scope)
             case tree.In(_, subject, members):
                 self.expression(subject, scope)
                 self.ranges(members, scope)

@@ -17,7 +17,7 @@ from ...lang.contract.world.environment import (
     Rules,
     is_group,
 )
-from ...lang.contract.world.meters import Colour
+from ...lang.contract.world.meters import BYTE, COLOUR_BITS, PACKET, Colour
 from ...lang.contract.world.states import States
 from ..model import (
     Announced,
@@ -100,7 +100,7 @@ class Scope:
         self.clamp = False
         self.queue: int | None = None
         self.bound: dict[str, Rule] = {}
-        self.metered: dict[str, tuple[int, Colour]] = {}  # the rule of each kind that did last
+        self.metered: dict[str, tuple[int, Colour]] = {}  # of each kind the last that did
         self.ports: dict[str, int] = {}
         self.events: list[tuple[str, str]] = []
         self.counted: list[tuple[str, int]] = []
@@ -174,14 +174,40 @@ class Scope:
         return self.bound[name]
 
     def _colour(self, asked: Metered) -> Colour:
-        """A rule measures a packet once, until another one of its kind does."""
-        rule = self.bound[asked.binding]
-        sequence, colour = self.metered.get(rule.kind, (0, "green"))
-        if sequence != rule.sequence:
-            values = tuple(map(self.value, asked.by))
-            colour = self.states.colour(rule.kind, rule.sequence, values, self.length)
-            self.metered[rule.kind] = rule.sequence, colour
+        """A rule, or an entry, measures a packet once, until another one of its kind does. An entry
+        that is gone lets nothing pass."""
+        match asked.given:
+            case None:
+                given: Colour = "green"
+            case Metered():
+                given = self._colour(asked.given)
+            case given:
+                pass
+        of, packets = self._meter(asked)
+        which, colour = self.metered.get(of[0], (0, "red"))
+        if which != of[1] and not self._is_there(asked):
+            self.event("lost", asked.binding)
+            colour = "red"
+        elif which != of[1]:
+            values, unit = tuple(map(self.value, asked.by)), PACKET if packets else BYTE
+            length = 1 if packets else self.length
+            colour = self.states.colour(of, values, length, unit, given)
+            self.metered[of[0]] = of[1], colour
+        self.step("meter", asked.binding, TracedValue("colour", COLOUR_BITS[colour], "colour"))
         return colour
+
+    def _is_there(self, asked: Metered) -> bool:
+        name = asked.binding
+        return not asked.state or self.states.holds(name, *self.held[name])
+
+    def _meter(self, asked: Metered) -> tuple[tuple[str, int], bool]:
+        """Whose buckets it has: a rule's by kind and sequence, an entry's by state and mark; and
+        whether they are in packets."""
+        if asked.state:
+            mark = self.held[asked.binding][1]
+            return (asked.binding, mark), self.pipeline.state(asked.binding).packet_meter
+        rule = self.bound[asked.binding]
+        return (rule.kind, rule.sequence), self.pipeline.rule(rule.kind).packet_meter
 
     def _look(self, match: Match) -> int | None:
         if isinstance(match.operand, Layer4 | Arrival):

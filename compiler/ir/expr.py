@@ -298,7 +298,8 @@ class TableCall(Expr):
     number of another cell, that of the rule which refers to it. `sequence_of`, `id_of`: of the rule
     of a cell, for an epoch. `cell_of`: the cell of a slot. `packets`, `bytes`: what the rule of a
     cell counted on all CPUs so far. `meter`: what the meter of a cell says of a
-    packet, by its length and the values of the meter's elements: one of COLOUR_BITS; the same as
+    packet, by its length (1: in packets), the values of the meter's elements and the colour that it
+    has: one of COLOUR_BITS; the same as
     before, if that cell was the last of the kind that was asked."""
 
     table: str
@@ -308,10 +309,6 @@ class TableCall(Expr):
     ]  # fmt: skip
     arguments: tuple[Expr, ...]
     type: Type
-
-
-#: What a meter says: so a mask asks for several colours at once.
-COLOUR_BITS = {"green": 1, "yellow": 2, "red": 4}
 
 
 class RecordOf(Expr):
@@ -334,7 +331,8 @@ class StateCall(Expr):
     key has no entry, whether it had none; `forget` (key); with a `slot` the changes, `set`, `plus`
     … (got, held, value): whether the entry is there still; and `exchange` (got, held, before,
     after): 0 if it is gone, 1 if it held `before`, 2 if not. Where entries count, `recall`,
-    `remember` and `add` have the packet's length behind all others."""
+    `remember` and `add` have the packet's length behind all others. `meter` (held, and as of a
+    rule): 0 if the entry is gone."""
 
     state: str
     what: str

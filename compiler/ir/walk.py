@@ -147,6 +147,8 @@ def operations(function: Function, words: Mapping[str, int]) -> int:
 def _of_state(x: StateCall, words: Mapping[str, int]) -> int:
     if x.slot:
         return 75
+    if x.what == "meter":  # most of it in a function of its own
+        return 30
     if len(x.arguments) == 2:  # the kernel's own table
         return 30 + 5 * words[x.state]
     return 150 + 14 * words[x.state]

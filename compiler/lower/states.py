@@ -121,7 +121,12 @@ def _places(site: LoweringContext, state: str) -> tuple[Expr, ...]:
     laid, got = site.states[state], Address(got_of(site, state))
     if not laid.in_place:
         return (got,)
-    return got, Address(State(f"{laid.prefix}_held", Struct("held"), scratch=True))
+    return got, held_of(laid.prefix)
+
+
+def held_of(prefix: str) -> Expr:
+    """Where it is noted in which line of a state's table the entry that is bound is."""
+    return Address(State(f"{prefix}_held", Struct("held"), scratch=True))
 
 
 def _length(site: LoweringContext, laid: Laid) -> tuple[Expr, ...]:

@@ -59,6 +59,10 @@ def queue(site: LoweringContext) -> None:
     step(site, point, site.state("queue") - 1)
 
 
+def meter(site: LoweringContext, name: str, colour: Expr) -> None:
+    step(site, Point("meter", name, slots=(Slot("colour", 8, "colour"),)), colour)
+
+
 def recall(site: LoweringContext, state: str, words: Expr) -> None:
     step(site, Point("recall", state), *_all_of(words, site.states[state].key_size // 8))
 

@@ -7,7 +7,7 @@ from typing import Literal
 from ...lang.contract.world.meters import Colour
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
-from .values import Attribute, Expr, Packet
+from .values import Attribute, Expr, Packet, Recalled
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -60,14 +60,18 @@ class IsLimited(Frozen):
 
 
 class Metered(Frozen):
-    """A bound rule's meter gives the packet one of these colours, by the values of the elements
-    `by`, in the order of the kind's `meters`."""
+    """The meter of a bound rule, or of the entry of a state that is bound (`state`; then `binding`
+    is its name), gives the packet one of these colours, by the values of the elements or slots
+    `by`, in the order of its `meters`. `given`: the colour that the packet has already, or the
+    meter that gives it; None: none."""
 
     binding: str
     rule: str
-    by: tuple[Attribute, ...]
+    by: tuple[Attribute | Recalled, ...]
     colours: tuple[Colour, ...]
     span: Span = NOWHERE
+    given: Colour | Metered | None = None
+    state: bool = False
 
 
 class Not(Frozen):

@@ -70,9 +70,9 @@ class Requirement(Frozen):
 class RuleKind(Frozen):
     """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
     `grouped`: rules share an id and differ in their match (reached by `choose … from`).
-    `meters`: of `gives`, the elements of its meter, in bits a second and bytes: rate and burst;
-    CIR, CBS and EBS (RFC 2697); CIR, CBS, PIR and PBS (RFC 2698). `hashed`: a target that finds
-    rules by a hash of its own takes the jhash of what they match."""
+    `meters`: of `gives`, the elements of its meter, in bits a second and bytes, or (`packet_meter`)
+    in packets: rate and burst; CIR, CBS and EBS (RFC 2697); CIR, CBS, PIR and PBS (RFC 2698).
+    `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
 
     name: str
     capacity: int
@@ -89,6 +89,7 @@ class RuleKind(Frozen):
     span: Span = NOWHERE
     hashed: bool = False
     meters: tuple[Element, ...] = ()
+    packet_meter: bool = False
 
 
 # ---- state that packets leave ---------------------------------------------------------------
@@ -131,7 +132,8 @@ class State(Frozen):
     seconds after which an entry is not recalled (0: never), or `lifetime`: the slot that says them;
     since it was remembered, or (`idle`) recalled. `in_place`: a packet may change an
     entry where it is, or ask whether there was one. `counts`: the last slots that it `gives`, in
-    which an entry counts packets or bytes each time that it is bound."""
+    which an entry counts packets or bytes each time that it is bound. `meters`, `packet_meter`: as
+    of a rule kind, by slots that it gives."""
 
     name: str
     capacity: int
@@ -144,6 +146,8 @@ class State(Frozen):
     idle: bool = False
     in_place: bool = False
     counts: tuple[str, ...] = ()
+    meters: tuple[Slot, ...] = ()
+    packet_meter: bool = False
 
     @property
     def given(self) -> tuple[Slot, ...]:

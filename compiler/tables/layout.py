@@ -263,6 +263,7 @@ def _state(state: State) -> m.State:
     return m.State(
         state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc,
         state.lifetime, state.idle, state.in_place, state.counts,
+        tuple(slot.name for slot in state.meters), state.packet_meter,
     )  # fmt: skip
 
 
@@ -359,6 +360,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         spread=_spread(rule),
         counts=rule.counts,
         meters=tuple(element.name for element in rule.meters),
+        packet_meter=rule.packet_meter,
         priority=(rule.priority[0], rule.priority[1].name) if rule.priority else None,
         requires=tuple(m.Requirement(r.element, r.when, r.references) for r in rule.requires),
         key_size=key.size if key else 0,

@@ -187,6 +187,8 @@ def in_words(rule: str, expected: set[str]) -> str:
         rest = {w for w in rest if not w.isalpha() and w != "("}
     if "=" in rest:
         rest -= _IN_PLACE
+    if rest == {"from", "is"}:  # behind `meter PDR`, of which few have a colour already
+        rest = {"is"}
     if rest - _OPERATORS:
         rest -= _OPERATORS
     words.extend(f"`{w}`" for w in sorted(rest))

@@ -63,7 +63,7 @@ def _plain(kind: RuleKind, other: RuleKind) -> RuleKind:
     record = tuple(replace(m, name=names.get(m.offset, m.name)) for m in kind.record)
     return replace(
         kind, name="", doc="", number=0, capacity=0, requires=(), record=record, counts_at=None,
-        meters=(), meters_at=None,
+        meters=(), meters_at=None, packet_meter=False,
     )  # fmt: skip
 
 

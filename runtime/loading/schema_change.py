@@ -125,10 +125,7 @@ class SchemaChange:
         """Whether all kinds lie in the map `meters` as they did; else all buckets begin full."""
         pairs = [(k.old, k.new if k.new and k.kept else None)
                  for k in self.kinds.values() if k.old.meters]  # fmt: skip
-        same = all(
-            new and (new.meters_at, len(new.meters)) == (old.meters_at, len(old.meters))
-            for old, new in pairs
-        )
+        same = all(new and _buckets(new) == _buckets(old) for old, new in pairs)
         metered = sum(bool(kind.meters) for kind in self.new.rules)
         return same and len(pairs) == metered and 0 < self.old.meters == self.new.meters
 
@@ -151,3 +148,8 @@ class SchemaChange:
                 effect = f"{count:,} {how}"
             rows.append((each.place, each.running, each.becomes, effect))
         return rows
+
+
+def _buckets(kind: RuleKind) -> tuple[int | None, int, bool]:
+    """Where a kind's buckets lie, and what they hold."""
+    return kind.meters_at, len(kind.meters), kind.packet_meter

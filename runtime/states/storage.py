@@ -181,7 +181,8 @@ def _lines(state: State, sets: Array, first: int) -> Part:
     places = np.stack((which + first, line), axis=1).astype("<u4")
     found[:, :PLACE] = places.view(np.uint8).reshape(-1, PLACE)
     found[:, PLACE:] = sets[:, STATE_HEAD:].reshape(len(sets), STATE_LINES, size)[which, line]
-    return Part(found[:, PLACE + GENERATION : key_end], found[:, key_end:], found)
+    entries = found[:, key_end : key_end + state.entry_size]
+    return Part(found[:, PLACE + GENERATION : key_end], entries, found)
 
 
 def _sets(table: Map) -> Iterator[Array]:

@@ -31,6 +31,7 @@ from helioc.compiler.model import (
     Item,
     Items,
     Match,
+    Metered,
     Packet,
     Pipeline,
     Pop,
@@ -142,6 +143,11 @@ def _of_statement(part: Any) -> Iterator[str]:
             packet = isinstance(part.via, Item | Packet)
             yield f"forward via {'Packet' if packet else type(part.via).__name__}"
             yield f"forward via {part.via.kind}"
+        case Metered() if part.colours:  # but the one in front
+            yield "meter of an entry" if part.state else "meter of a rule"
+            if part.given:
+                front = isinstance(part.given, Metered)
+                yield "colour of a meter in front" if front else "colour given"
         case PortOf(Recalled()):
             yield "port recalled"
         case Remember() if part.if_absent:
@@ -177,6 +183,8 @@ def _of_declaration(part: RuleKind | Match | Element | State) -> Iterator[str]:
                 yield "state with lifetimes" if part.lifetime else "state that is idle"
             if part.counts:
                 yield "state that counts"
+            if part.meters:
+                yield "state with meters"
             if part.in_place:
                 yield "state changed in place"
 
@@ -234,6 +242,8 @@ def _of_rule(rule: RuleKind) -> Iterator[str]:
     for clause in ("named", "spread", "counts", "alternatives", "gives"):
         if getattr(rule, clause):
             yield f"rule with {clause}"
+    if rule.meters:
+        yield "meter in packets" if rule.packet_meter else "meter in bits"
     if rule.priority:
         yield f"rule with {rule.priority[0]}"
     if sum(m.kind == "lpm" for m in rule.match) > 1:

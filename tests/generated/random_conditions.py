@@ -142,13 +142,32 @@ class Conditions:
     def metered(self, here: Place, text: str) -> str:
         """And of which colours a packet is, where a rule with a meter was found. By a chance of its
         own: all else stays what it would be."""
-        own, names = Chance(text), [n for n, kind in here.bound.items() if kind.meters]
-        if not names or own.maybe(0.2):
+        own, meters = Chance(text), self.meters(here)
+        if not meters or own.maybe(0.1):
             return text
-        name = own.one(names)
-        known = ["green", "yellow", "red"] if len(here.bound[name].meters) > 2 else ["green", "red"]
+        name = own.one(list(meters))
+        known = ["green", "yellow", "red"] if meters[name] > 2 else ["green", "red"]
         word, colours = own.one(("and", "or")), own.some(known, 1, 2)
-        return f"{text} {word} meter {name} is {' | '.join(colours)}"
+        given = f" from {own.one(known)}" if len(known) > 2 and own.maybe(0.6) else ""
+        return f"{text} {word} meter {name}{given} is {' | '.join(colours)}"
+
+    def meters(self, here: Place) -> dict[str, int]:
+        """Rules and entries that are bound and have meters, each with how many elements."""
+        states = self.values.states
+        found = {n: len(kind.meters) for n, kind in here.bound.items() if kind.meters}
+        return found | {n: len(states[n].meters) for n in sorted(here.recalled) if states[n].meters}
+
+    def aware(self, here: Place) -> list[str]:
+        """Where one meter may go by the colour of another one, mostly that."""
+        meters = self.meters(here)
+        kinds = {n: here.bound[n].name if n in here.bound else n for n in meters}
+        pairs = [(a, b) for a in meters if meters[a] > 2 for b in meters if kinds[a] != kinds[b]]
+        own = Chance(f"aware {pairs} {len(here.worlds)}")  # of its own, too
+        if not pairs or not here.worlds or own.maybe(0.4):
+            return []
+        behind, front = own.one(pairs)
+        colours = own.some(["green", "yellow", "red"], 1, 2)
+        return [f"if meter {behind} from {front} is {' | '.join(colours)} {{ count measured }}"]
 
     def told(self, here: Place, text: str) -> str:
         """And which rule was found, or what it counted. By a chance of its own, too."""

@@ -98,7 +98,8 @@ class Kind:
         if given:
             lines.append(f"  gives {', '.join(given)}")
         if self.meters:
-            lines.append(f"  meters {', '.join(e.name for e in self.meters)}")
+            unit = Chance(self.name + self.meters[0].name).one((" in packets", ""))
+            lines.append(f"  meters {', '.join(e.name for e in self.meters)}{unit}")
         if self.alternatives:
             lines.append(f"  gives {' | '.join(self.alternatives)}")
         lines += [f"  {line}" for line in ([self.spread] if self.spread else []) + self.extra]

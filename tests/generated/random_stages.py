@@ -104,7 +104,7 @@ class StageMaker:
                 break
             lines += self.events.emit(place)
             lines += self.options.use(place)
-            lines += self.statement(place)
+            lines += self.statement(place) + self.conditions.aware(place)
         if ends:
             lines += self.ending(place)
         return lines

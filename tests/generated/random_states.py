@@ -38,6 +38,8 @@ class State:
     gives: tuple[Slot, ...]
     ages: str
     counts: tuple[str, ...] = ()
+    meters: tuple[str, ...] = ()
+    unit: str = ""
 
     @property
     def readable(self) -> tuple[Slot, ...]:
@@ -49,6 +51,7 @@ class State:
         clauses = [f"  {word} {', '.join(f'{s.name} : {s.type}' for s in slots)}"
                    for word, slots in (("match", self.match), ("gives", self.gives))]  # fmt: skip
         clauses += [f"  counts {', '.join(self.counts)}"] if self.counts else []
+        clauses += [f"  meters {', '.join(self.meters)}{self.unit}"] if self.meters else []
         clauses += [f"  ages {self.ages}"] if self.ages else []
         return "\n".join([f"state {self.name} [4k] {{", *clauses, "}"])
 
@@ -66,7 +69,15 @@ def state(chance: Chance, name: str, address: str) -> State:
     made = State(name, tuple(key), tuple(chance.shuffled(gives)), ages)
     own = Chance(f"counts {made.text}")  # of its own: all else stays what it would be
     counts = own.one((("packets", "bytes"), ("bytes",), ("packets",), ()))
-    return replace(made, counts=counts)
+    numbers = [slot for slot in made.gives if slot.kind == "uint"]
+    small = [slot for slot in numbers if slot.width <= 32]
+    meters = [own.one(numbers if what == "r" else small).name for what in own.one(_METERS)
+              if small]  # fmt: skip
+    return replace(made, counts=counts, meters=tuple(meters), unit=own.one((" in packets", "")))
+
+
+#: Rates and bursts: token bucket, RFC 2697, RFC 2698.
+_METERS = ("rb", "rbb", "rbb", "rbrb")
 
 
 def _types(chance: Chance, count: int) -> list[str]:

@@ -1,7 +1,7 @@
 """python tests/seeded/hunt.py [SEEDS]: look for a fault in the compiler that this imports.
 
-Exits with 1 and one line where there is one: packet tests of LINX and of meters, random rules
-and packets for LINX, then generated pipelines, interpreter against kernel.
+Exits with 1 and one line where there is one: packet tests of LINX, of meters and of counts, random
+rules and packets for LINX, then generated pipelines, interpreter against kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from packet_cases import packet_cases_hold
 
 ROOT = Path(__file__).resolve().parents[2]
 LINX = ROOT / "pipelines" / "linx.hp"
-METERS = ROOT / "tests/compiler/lower/cases/meters/colours.hp"
+CASES = ROOT / "tests/compiler/lower/cases"
+OWN = ("meters/colours", "meters/aware", "rules/quota", "states/counted")
 
 
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:
@@ -25,7 +26,8 @@ def hunts(seeds: int) -> Iterator[Callable[[], object]]:
     for seed in range(min(3, seeds)):
         yield partial(try_seed, seed, Tally())
     yield partial(packet_cases_hold, LINX, "staged")
-    yield partial(packet_cases_hold, METERS, "staged")
+    for name in OWN:
+        yield partial(packet_cases_hold, CASES / f"{name}.hp", "staged")
     yield partial(try_text, LINX.read_text(), "linx", Tally(), 300)
     for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
         yield partial(try_text, path.read_text(), "a", Tally())

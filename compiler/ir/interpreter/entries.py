@@ -47,6 +47,14 @@ class Entries:
         self._entries.pop(place, None)
         return 0
 
+    def held(self, state: str, held: Value) -> tuple[int, bool, bool]:
+        """The mark of the entry that is bound, whether it is there still, and whether the state's
+        meter is in packets."""
+        assert isinstance(held, Pointer)
+        mark = held.load(64)
+        there = any(entry.mark == mark for entry in self._entries.values())
+        return mark, there, self._states[state].packet_meter
+
     def _alive(self, state: State, place: tuple[str, bytes]) -> _Entry | None:
         found = self._entries.get(place)
         if found is None or not state.aging:

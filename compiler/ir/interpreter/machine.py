@@ -9,9 +9,10 @@ from ....lang.contract.manifest.manifest import Manifest
 from ....lang.contract.trace.schema import EGRESS, EVENT
 from ....lang.contract.world.emitted import limits_of, values_of
 from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
+from ....lang.contract.world.meters import BYTE, COLOUR_BITS, PACKET, Colour
 from ....lang.contract.world.moment import Moment
 from ....lang.contract.world.states import States
-from ..expr import COLOUR_BITS, StateCall
+from ..expr import StateCall
 from ..nodes import Body, Function
 from ..unit import Program, Unit
 from . import answers, checksums, forwarding, header
@@ -23,6 +24,7 @@ from .statements import CONTINUE, Execution, is_unplaced
 from .tables import Tables
 from .traces import Traces
 
+_COLOURS: dict[int, Colour] = {bits: colour for colour, bits in COLOUR_BITS.items()}
 _FATES = {number: name[4:].lower() for name, number in CONSTANTS.items() if name[:4] == "XDP_"}
 _DROP, _PASS, _REDIRECT = (CONSTANTS[f"XDP_{name}"] for name in ("DROP", "PASS", "REDIRECT"))
 
@@ -243,13 +245,22 @@ class _Packet:
             raise Fault(f"{table}: no rule counts, of cell {cell}")
         return self._machine.states.counted(rule.kind, rule.sequence)
 
-    def _meter(self, table: str, cell: int, length: int, *values: int) -> int:
+    def _meter(self, table: str, cell: int, length: int, *numbers: int) -> int:
         rule = self._tables.rule(table, cell)
         if rule is None:
             raise Fault(f"{table}: a packet is measured by no rule, of cell {cell}")
-        if self._metered.get(table, (0, 0))[0] != cell:
-            colour = self._machine.states.colour(rule.kind, rule.sequence, values, length)
-            self._metered[table] = cell, COLOUR_BITS[colour]
+        packets = self._tables.tables[table].manifest.packet_meter
+        return self._measured(table, cell, (rule.kind, rule.sequence), packets, length, *numbers)
+
+    def _measured(
+        self, table: str, which: int, of: tuple[str, int], packets: bool, length: int, *numbers: int
+    ) -> int:
+        """By the rule or entry `which` of a table: once, until another one of it does."""
+        if self._metered.get(table, (0, 0))[0] != which:
+            *values, given = numbers
+            states, unit = self._machine.states, PACKET if packets else BYTE
+            colour = states.colour(of, values, length, unit, _COLOURS.get(given, "green"))
+            self._metered[table] = which, COLOUR_BITS[colour]
         return self._metered[table][1]
 
     def _find(self, table: str, words: Pointer) -> int:
@@ -263,7 +274,14 @@ class _Packet:
         return 0 if found is None else Pointer(found)
 
     def ask_state(self, call: StateCall, arguments: list[Value]) -> Value:
-        return self._machine.entries.ask(call, arguments)
+        entries = self._machine.entries
+        if call.what != "meter":
+            return entries.ask(call, arguments)
+        mark, there, packets = entries.held(call.state, arguments[0])
+        if not there and self._metered.get(call.state, (0, 0))[0] != mark:
+            return 0
+        numbers = [each for each in arguments if isinstance(each, int)]
+        return self._measured(call.state, mark, (call.state, mark), packets, *numbers)
 
     # ---- the host ---------------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ COUNTS_SIZE = 16
 MOST_CPUS = 1024
 #: Bytes of an element of the map `meters`.
 METER_SIZE = 32
+#: Of these, what the buckets lack and when that was.
+BUCKETS = 24
 #: Lines that the flow cache has for each CPU.
 FLOWS = 1 << 14
 #: Keys of a pair of words of the bit vectors, and the number by which a bit's place is found.
@@ -198,8 +200,9 @@ class RuleKind(Frozen):
     size, and one with u64 packets of builds before, of which no sizes are known. In layout 1 it has
     a map of its own: NAME_counts, PERCPU_ARRAY by cell, without the latter.
 
-    The kind's `meters` are elements of it: rate and burst, or as RFC 2697 and RFC 2698 have them.
-    Their buckets are elements of the map `meters` (see `Manifest`), by cell, from `meters_at` on.
+    The kind's `meters` are elements of it: rate and burst, or as RFC 2697 and RFC 2698 have them;
+    in bits a second and bytes, or (`packet_meter`) in packets. Their buckets are elements of the
+    map `meters` (see `Manifest`), by cell, from `meters_at` on.
 
     `records` and `cells` count all slots and cells, the zeroth too. The tuple maps are absent
     (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
@@ -273,6 +276,7 @@ class RuleKind(Frozen):
     spare_buckets: int = 0
     meters: tuple[str, ...] = ()
     meters_at: int | None = None
+    packet_meter: bool = False
 
     @property
     def prefix(self) -> str:
@@ -357,7 +361,9 @@ class State(Frozen):
     `in_place`: the map is an ARRAY of `sets`, each a head of STATE_HEAD bytes (a bpf_spin_lock,
     a u32, then at TAGS_AT a u16 for each of STATE_LINES lines, 0 where it is empty), then the
     lines: a u64 that changes with the entry, key_size and entry_size bytes. `counts`: the last
-    slots of `gives`, which programs add to: packets, bytes."""
+    slots of `gives`, which programs add to: packets, bytes. `meters`, `packet_meter`: as of a
+    `RuleKind`, of slots; then each line ends with BUCKETS bytes, as an element of the map `meters`
+    does behind its lock."""
 
     name: str
     capacity: int
@@ -371,6 +377,8 @@ class State(Frozen):
     idle: bool = False
     in_place: bool = False
     counts: tuple[str, ...] = ()
+    meters: tuple[str, ...] = ()
+    packet_meter: bool = False
 
     @property
     def prefix(self) -> str:
@@ -388,7 +396,7 @@ class State(Frozen):
     @property
     def line_size(self) -> int:
         """Bytes of a line of a set."""
-        return GENERATION + self.key_size + self.entry_size
+        return GENERATION + self.key_size + self.entry_size + BUCKETS * bool(self.meters)
 
     @property
     def sets(self) -> int:
@@ -477,7 +485,8 @@ class Manifest(Frozen):
     most. `layout`: of LAYOUTS.
 
     `meters`, if it is not 0, is how many elements the ARRAY `meters` has, METER_SIZE bytes each: a
-    bpf_spin_lock, u32 0, u64[2] what the rule's buckets lack in bits times ns a second, u64 when
+    bpf_spin_lock, u32 0, u64[2] what the rule's buckets lack in bits (or packets) times ns a
+    second, u64 when
     that was (ns, CLOCK_MONOTONIC). Zeros are full buckets.
 
     If `flows`, there is an ARRAY `flows`, mmapable, of so many bytes: the flow cache of the

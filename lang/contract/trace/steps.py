@@ -10,6 +10,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal, NamedTuple
 
 from ..base.domain_names import compared_text
+from ..world.meters import COLOUR_BITS
 
 What = Literal[
     "stage",  # a stage begins
@@ -19,6 +20,7 @@ What = Literal[
     "remember",  # an entry of a state table is written
     "recall",  # one is looked for
     "recalled",  # and found
+    "meter",  # a meter is asked which colour the packet has
     "forget",  # one is removed, if there is one
     "update",  # a slot of one is changed where it is
     "pop",  # headers are removed
@@ -33,7 +35,7 @@ What = Literal[
 
 class TracedValue(NamedTuple):
     """A value by name. None: the packet, or the rule, has none. Kinds as in `model.Field`, and
-    "port": a port's number."""
+    "port": a port's number, "colour": of `meters.COLOUR_BITS`."""
 
     name: str
     value: int | None
@@ -115,4 +117,7 @@ def plain(traced: TracedValue) -> int | str | None:
             return f"{traced.value:#x}"
         case "name":
             return compared_text(traced.value)
+        case "colour":
+            named = {bits: colour for colour, bits in COLOUR_BITS.items()}
+            return named.get(traced.value, traced.value)
     return traced.value

@@ -46,6 +46,8 @@ class TraceText:
                 assert step.rule is not None
                 bound = "" if step.name == step.rule.kind else f"{step.name} is "
                 return f"→ {bound}{self._rule(step.rule)}"
+            case "meter":
+                return f"meter {step.name}: {self._value(step.values[0])}"
             case "queue":
                 return f"queue {values.partition(' ')[2]}"
             case "slot":

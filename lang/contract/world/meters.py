@@ -1,7 +1,7 @@
-"""Meters of rules: token bucket, RFC 2697, RFC 2698, colour-blind.
+"""Meters of rules and entries: token bucket, RFC 2697, RFC 2698, colour-blind and colour-aware.
 
 What a bucket lacks is counted in bits times nanoseconds a second: what a rate of 1 bit/s brings in
-1 ns. So a byte is 8 * 10^9, and nothing is rounded.
+1 ns. So a byte is 8 * 10^9, and nothing is rounded. Of a meter in packets, a packet is 10^9.
 """
 
 from __future__ import annotations
@@ -11,38 +11,48 @@ from typing import Literal, NamedTuple
 
 Colour = Literal["green", "yellow", "red"]
 
-BYTE = 8 * 1_000_000_000
-#: Bytes; a deeper bucket is as deep. Two of them in 64 bits.
+BYTE, PACKET = 8 * 1_000_000_000, 1_000_000_000
+#: Bytes, or packets; a deeper bucket is as deep. Two of them in 64 bits.
 DEEPEST = 1 << 30
+#: What programs say of a packet: so a mask asks for several colours at once.
+COLOUR_BITS: dict[Colour, int] = {"green": 1, "yellow": 2, "red": 4}
 
 
 class Metered(NamedTuple):
-    """What a rule's buckets lack, and when, in ns. A new rule lacks nothing: they are full."""
+    """What buckets lack, and when, in ns. Those of a new rule lack nothing: they are full."""
 
     lacks: tuple[int, int] = (0, 0)
     at: int = 0
 
-    def takes(self, values: Sequence[int], length: int, now: int) -> tuple[Colour, Metered]:
-        """The colour of a packet of `length` bytes, and what its tokens leave. `values`: rate and
-        burst; CIR, CBS, EBS; CIR, CBS, PIR, PBS: bits a second, bytes. A rate of 0 lets nothing
-        pass."""
+    def takes(
+        self,
+        values: Sequence[int],
+        length: int,
+        now: int,
+        unit: int = BYTE,
+        given: Colour = "green",
+    ) -> tuple[Colour, Metered]:
+        """The colour of a packet of `length` bytes, or of one packet (`unit`: BYTE or PACKET), that
+        has the colour `given`; and what its tokens leave. `values`: rate and burst; CIR, CBS, EBS;
+        CIR, CBS, PIR, PBS: bits or packets a second, bytes or packets. A rate of 0 lets nothing
+        pass. A packet gets no better colour than it has."""
         passed, at = max(now - self.at, 0), max(now, self.at)
-        need = length * BYTE
-        first, second = _Bucket(values[0], values[1]), None
+        need = length * unit
+        first, second = _Bucket(values[0], values[1], unit), None
         lacks = first.later(self.lacks[0], passed), 0
         if len(values) == 2:
-            green, yellow = first.has(lacks[0], need), False
+            green, yellow = given == "green" and first.has(lacks[0], need), False
         elif len(values) == 3:  # what the first has no room for goes to the second
-            second = _Bucket(values[0], values[2])
+            second = _Bucket(values[0], values[2], unit)
             over = max(passed * values[0] - min(self.lacks[0], first.depth), 0)
             lacks = lacks[0], max(min(self.lacks[1], second.depth) - over, 0)
-            green = first.has(lacks[0], need)
-            yellow = not green and second.has(lacks[1], need)
+            green = given == "green" and first.has(lacks[0], need)
+            yellow = not green and given != "red" and second.has(lacks[1], need)
         else:
-            second = _Bucket(values[2], values[3])
+            second = _Bucket(values[2], values[3], unit)
             lacks = lacks[0], second.later(self.lacks[1], passed)
-            within = second.has(lacks[1], need)
-            green = within and first.has(lacks[0], need)
+            within = given != "red" and second.has(lacks[1], need)
+            green = within and given == "green" and first.has(lacks[0], need)
             yellow = within and not green
         both = len(values) == 4
         taken = lacks[0] + need * green, lacks[1] + need * (yellow or (both and green))
@@ -51,10 +61,10 @@ class Metered(NamedTuple):
 
 
 class _Bucket:
-    """`rate` in bits a second, `burst` in bytes."""
+    """`rate` in bits a second, `burst` in bytes; or both in packets."""
 
-    def __init__(self, rate: int, burst: int) -> None:
-        self.rate, self.depth = rate, min(burst, DEEPEST) * BYTE
+    def __init__(self, rate: int, burst: int, unit: int) -> None:
+        self.rate, self.depth = rate, min(burst, DEEPEST) * unit
 
     def later(self, lacks: int, passed: int) -> int:
         """What it lacks so many ns later."""

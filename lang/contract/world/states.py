@@ -34,7 +34,8 @@ class States:
         self._entries: dict[str, dict[tuple[int, ...], Kept]] = {}
         self._before: list[tuple[str, tuple[int, ...], Kept | None]] = []
         self._due_before = 0
-        self._meters: dict[tuple[str, int], Metered] = {}  # by rule kind and sequence
+        #: By rule kind and sequence, or by state and mark.
+        self._meters: dict[tuple[str, int], Metered] = {}
         self._meters_before: list[tuple[tuple[str, int], Metered]] = []
         self._counts: dict[tuple[str, int], tuple[int, int]] = {}  # packets and bytes, likewise
         self._counts_before: list[tuple[tuple[str, int], tuple[int, int]]] = []
@@ -132,13 +133,20 @@ class States:
         """The packets and bytes that a rule counted so far."""
         return self._counts.get((kind, sequence), (0, 0))
 
-    def colour(self, kind: str, sequence: int, values: Sequence[int], length: int) -> Colour:
-        """What a rule's meter says of a packet of `length` bytes now: see `Metered`."""
-        rule = kind, sequence
-        before = self._meters.get(rule, Metered())
-        self._meters_before.append((rule, before))
-        colour, self._meters[rule] = before.takes(values, length, self.now)
+    def colour(
+        self, of: tuple[str, int], values: Sequence[int], length: int, unit: int, given: Colour
+    ) -> Colour:
+        """What a meter says of a packet now: see `Metered`. `of`: a rule's kind and sequence, or an
+        entry's state and mark."""
+        before = self._meters.get(of, Metered())
+        self._meters_before.append((of, before))
+        colour, self._meters[of] = before.takes(values, length, self.now, unit, given)
         return colour
+
+    def holds(self, state: str, key: tuple[int, ...], mark: int) -> bool:
+        """Whether the entry with this mark is there still."""
+        found = self._entries.get(state, {}).get(key)
+        return found is not None and found.mark == mark
 
     def may_answer(self, limit: Limit) -> bool:
         """Whether another ICMP error may be sent now; if so it counts as sent."""

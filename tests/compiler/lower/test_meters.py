@@ -30,7 +30,8 @@ from packet_cases import packet_cases_hold
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-COLOURS = Path(__file__).parent / "cases" / "meters" / "colours.hp"
+METERS = Path(__file__).parent / "cases" / "meters"
+COLOURS = METERS / "colours.hp"
 LAN = Port(1, "LAN", "lan", 1, 1500, bytes.fromhex("020000000001"))
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -49,8 +50,9 @@ def frame(length: int = 64) -> bytes:
 
 
 @pytest.mark.parametrize("join", ["staged", "fused"])
-def test_packet_cases_hold(join: Join) -> None:
-    assert packet_cases_hold(COLOURS, join) > 5
+@pytest.mark.parametrize("name", ["colours", "aware"])
+def test_packet_cases_hold(name: str, join: Join) -> None:
+    assert packet_cases_hold(METERS / f"{name}.hp", join) > 5
 
 
 # ---- whatever the values ----------------------------------------------------------------------

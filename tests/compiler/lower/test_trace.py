@@ -152,6 +152,9 @@ def test_what_a_step_says() -> None:
     assert ports.line(pushed) == "push outer / srh before user: srh.segments of 1 element"
     assert str(Step("pop", "user")) == "pop nothing in front of user"
     assert str(Step("append", "gtpu", nodes=("recovery",))) == "append recovery behind gtpu"
+    yellow = Step("meter", "q", (TracedValue("colour", 2, "colour"),))
+    assert str(yellow) == "meter q: yellow"
+    assert yellow.to_json() == {"what": "meter", "name": "q", "values": {"colour": "yellow"}}
     assert str(Step("queue", "queue", (TracedValue("queue", 3),))) == "queue 3"
 
 

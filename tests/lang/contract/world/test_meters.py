@@ -1,22 +1,23 @@
-"""Meters against RFC 2697 and RFC 2698, written from their texts with exact fractions."""
+"""Meters against RFC 2697 and RFC 2698, written from their texts with exact fractions: of bytes and
+of packets, colour-blind and colour-aware."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
-from helioc.lang.contract.world.meters import DEEPEST, Metered
+from helioc.lang.contract.world.meters import BYTE, DEEPEST, PACKET, Colour, Metered
 from helioc.lang.contract.world.moment import SECOND
 from hypothesis import given
 from hypothesis import strategies as st
 
 
 class Bucket:
-    """Of bytes. It begins full."""
+    """Of bytes, or packets. It begins full."""
 
-    def __init__(self, rate: int, size: int) -> None:
-        """`rate` in bits a second."""
-        self.rate, self.size = Fraction(rate, 8), size if rate else 0
+    def __init__(self, rate: Fraction, size: int) -> None:
+        """`rate` in bytes a second."""
+        self.rate, self.size = rate, size if rate else 0
         self.tokens = Fraction(self.size)
 
     def fill(self, tokens: Fraction) -> Fraction:
@@ -27,63 +28,67 @@ class Bucket:
 
 
 class TokenBucket:
-    def __init__(self, rate: int, burst: int) -> None:
+    def __init__(self, rate: Fraction, burst: int) -> None:
         self.bucket = Bucket(rate, burst)
 
     def later(self, seconds: Fraction) -> None:
         self.bucket.fill(self.bucket.rate * seconds)
 
-    def mark(self, size: int) -> str:
-        if self.bucket.tokens - size < 0:
+    def mark(self, size: int, given: Colour) -> str:
+        if given != "green" or self.bucket.tokens - size < 0:
             return "red"
         self.bucket.tokens -= size
         return "green"
 
 
 class SingleRate:
-    """RFC 2697 section 3, colour-blind."""
+    """RFC 2697 section 3: colour-blind, all packets are green."""
 
-    def __init__(self, cir: int, cbs: int, ebs: int) -> None:
+    def __init__(self, cir: Fraction, cbs: int, ebs: int) -> None:
         self.c, self.e = Bucket(cir, cbs), Bucket(cir, ebs)
 
     def later(self, seconds: Fraction) -> None:
         self.e.fill(self.c.fill(self.c.rate * seconds))
 
-    def mark(self, size: int) -> str:
-        if self.c.tokens - size >= 0:
+    def mark(self, size: int, given: Colour) -> str:
+        if given == "green" and self.c.tokens - size >= 0:
             self.c.tokens -= size
             return "green"
-        if self.e.tokens - size >= 0:
+        if given in ("green", "yellow") and self.e.tokens - size >= 0:
             self.e.tokens -= size
             return "yellow"
         return "red"
 
 
 class TwoRates:
-    """RFC 2698 section 3, colour-blind."""
+    """RFC 2698 section 3: colour-blind, all packets are green."""
 
-    def __init__(self, cir: int, cbs: int, pir: int, pbs: int) -> None:
+    def __init__(self, cir: Fraction, cbs: int, pir: Fraction, pbs: int) -> None:
         self.c, self.p = Bucket(cir, cbs), Bucket(pir, pbs)
 
     def later(self, seconds: Fraction) -> None:
         for bucket in (self.c, self.p):
             bucket.fill(bucket.rate * seconds)
 
-    def mark(self, size: int) -> str:
-        if self.p.tokens - size < 0:
+    def mark(self, size: int, given: Colour) -> str:
+        if given == "red" or self.p.tokens - size < 0:
             return "red"
         self.p.tokens -= size
-        if self.c.tokens - size < 0:
+        if given == "yellow" or self.c.tokens - size < 0:
             return "yellow"
         self.c.tokens -= size
         return "green"
 
 
-def by_the_rfc(values: tuple[int, ...]) -> TokenBucket | SingleRate | TwoRates:
-    made: dict[int, type[TokenBucket | SingleRate | TwoRates]] = {
-        2: TokenBucket, 3: SingleRate, 4: TwoRates
-    }  # fmt: skip
-    return made[len(values)](*values)
+def by_the_rfc(values: tuple[int, ...], bits: int) -> TokenBucket | SingleRate | TwoRates:
+    """`bits` of what rates count, in what bursts count."""
+    rate, burst = Fraction(values[0], bits), values[1]
+    match values[2:]:
+        case (excess,):
+            return SingleRate(rate, burst, excess)
+        case pir, pbs:
+            return TwoRates(rate, burst, Fraction(pir, bits), pbs)
+    return TokenBucket(rate, burst)
 
 
 LENGTHS = st.sampled_from([14, 60, 64, 590, 1_400, 1_514, 9_014, 65_535]) | st.integers(1, 262_144)
@@ -99,17 +104,20 @@ def meters(draw: st.DrawFn) -> tuple[int, ...]:
     return tuple(draw(rates if what == "r" else bursts) for what in form)
 
 
-PACKETS = st.tuples(WAITS | st.integers(0, 10**7), LENGTHS)
+COLOURS = st.sampled_from(["green", "green", "yellow", "red"])
+PACKETS = st.tuples(WAITS | st.integers(0, 10**7), LENGTHS, COLOURS)
 
 
-@given(meters(), st.lists(PACKETS, min_size=1, max_size=40))
-def test_every_colour_is_the_rfcs(values: tuple[int, ...], packets: list[tuple[int, int]]) -> None:
-    expected, meter, now = by_the_rfc(values), Metered(), 5 * SECOND
-    for wait, length in packets:
+@given(meters(), st.lists(PACKETS, min_size=1, max_size=40), st.sampled_from([BYTE, PACKET]))
+def test_every_colour_is_the_rfcs(
+    values: tuple[int, ...], packets: list[tuple[int, int, Colour]], unit: int
+) -> None:
+    expected, meter, now = by_the_rfc(values, unit // SECOND), Metered(), 5 * SECOND
+    for wait, length, before in packets:
         now += wait
         expected.later(Fraction(wait, SECOND))
-        colour, meter = meter.takes(values, length, now)
-        assert colour == expected.mark(length)
+        colour, meter = meter.takes(values, length, now, unit, before)
+        assert colour == expected.mark(length, before)
         assert all(0 <= lacks < 1 << 63 for lacks in meter.lacks)
 
 
