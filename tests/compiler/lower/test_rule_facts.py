@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from at_once import at_once
 from helioc.compiler.bundle import compile_for_card, compile_pipeline
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.request.request_parser import parse_request
@@ -69,6 +71,57 @@ def test_what_all_cpus_and_builds_before_counted(tmp_path: Path) -> None:
         finally:
             os.sched_setaffinity(0, mine)
         assert verdicts == ["tx", "drop", "tx"]
+
+
+TOLD_ONCE = """\
+import std.ethernet, std.ip
+pipeline told_once {
+  ports lan
+  parser { ethernet -> ipv4 when type = 0x0800 }
+  ie type  = 1, u16
+  ie quota = 2, u64
+  rule PDR [4] {
+    match  type exact ethernet.type
+    gives  quota
+    counts packets, bytes
+  }
+  state TOLD [4] {
+    match pdr : u32
+    counts packets
+  }
+  stage main {
+    find PDR else { pass }
+    if PDR.bytes < PDR.quota { pass }
+    if remember TOLD(pdr = PDR.id) { count told }
+    drop
+  }
+  run parser -> main
+}
+"""
+
+
+def test_a_quota_is_told_once_whatever_the_cpus(tmp_path: Path) -> None:
+    """And no packet passes that comes when the quota is reached: as many more as there are CPUs may
+    be on their way then."""
+    path = tmp_path / "told_once.hp"
+    path.write_text(TOLD_ONCE)
+    bundle, frame = compile_pipeline(check_file(path)), bytes(12) + b"\x88\xb5" + bytes(50)
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(Environment((LAN,)))
+        book = RuleBook(bundle.manifest, {}, {})
+        request = f"create PDR 77 [(type, 0x88b5), (quota, {64 * 30_000})]"
+        run.apply(book.plan(parse_request(Source("request", request))))
+        program = run.entry(LAN.number)
+        run._counted_events()
+
+        def send() -> None:
+            program.test_run(frame, ingress_ifindex=1, repeat=40_000)
+
+        at_once(send, send)
+        found = Counter(run._counted_events())
+        assert found["count", "told"] == 1
+        assert found["verdict", "pass"] in (29_998, 29_999)
+        assert found["verdict", "pass"] + found["verdict", "drop"] == 80_000
 
 
 def test_more_cpus_than_are_added_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

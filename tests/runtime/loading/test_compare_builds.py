@@ -225,5 +225,10 @@ def test_meters_stay_where_all_metered_kinds_do() -> None:
     for change in (compare(with_meter, without), compare(without, with_meter)):
         assert kept(change) == {"ROUTE"} and not change.meters_kept
     assert not compare(without, without).meters_kept  # there is no such map
+    packets = changed(
+        RELAY, (metered[0], metered[1].replace("burst\n", "burst in packets\n")), declared
+    )
+    change = compare(with_meter, packets)
+    assert kept(change) == {"ROUTE"} and not change.meters_kept
     larger = changed(RELAY, metered, declared, ("ROUTE [", "ROUTE [1"))
     assert not compare(with_meter, larger).meters_kept
