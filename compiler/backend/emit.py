@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from ...lang.contract.base.colours import COLOUR_BITS
 from ...lang.contract.base.lists import LONGEST_RUN
 from ...lang.contract.manifest.manifest import (
     FLOWS,
@@ -26,7 +27,7 @@ from ...lang.contract.manifest.manifest import (
     State,
 )
 from ...lang.contract.trace import schema as trace
-from ...lang.contract.world.meters import BYTE, COLOUR_BITS, DEEPEST, PACKET
+from ...lang.contract.world.meters import BYTE, DEEPEST, PACKET
 from ..ir.expr import Call, Event, StateCall, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Emit, Function

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from ...lang import tree
-from ...lang.contract.world.meters import Colour
+from ...lang.contract.base.colours import Colour
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.source import Span
 from .. import model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...lang.contract.base.colours import COLOUR_BITS, Colour
 from ...lang.contract.base.domain_names import compared
 from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
@@ -17,7 +18,7 @@ from ...lang.contract.world.environment import (
     Rules,
     is_group,
 )
-from ...lang.contract.world.meters import BYTE, COLOUR_BITS, PACKET, Colour
+from ...lang.contract.world.meters import BYTE, PACKET
 from ...lang.contract.world.states import States
 from ..model import (
     Announced,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...lang.contract.world.meters import COLOUR_BITS
+from ...lang.contract.base.colours import COLOUR_BITS
 from ..ir.expr import ONE, ZERO, Expr, Name, StateCall, TableCall, number
 from ..ir.types import U32
 from ..model import Metered

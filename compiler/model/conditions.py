@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...lang.contract.world.meters import Colour
+from ...lang.contract.base.colours import Colour
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .values import Attribute, Expr, Packet, Recalled

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from ....lang.contract.base.colours import COLOUR_BITS, Colour
 from ....lang.contract.manifest.manifest import Manifest
 from ....lang.contract.trace.schema import EGRESS, EVENT
 from ....lang.contract.world.emitted import limits_of, values_of
 from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
-from ....lang.contract.world.meters import BYTE, COLOUR_BITS, PACKET, Colour
+from ....lang.contract.world.meters import BYTE, PACKET
 from ....lang.contract.world.moment import Moment
 from ....lang.contract.world.states import States
 from ..expr import StateCall

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal, NamedTuple
 
+from ..base.colours import COLOUR_BITS
 from ..base.domain_names import compared_text
-from ..world.meters import COLOUR_BITS
 
 What = Literal[
     "stage",  # a stage begins

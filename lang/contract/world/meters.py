@@ -7,15 +7,13 @@ What a bucket lacks is counted in bits times nanoseconds a second: what a rate o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Colour = Literal["green", "yellow", "red"]
+from ..base.colours import Colour
 
 BYTE, PACKET = 8 * 1_000_000_000, 1_000_000_000
 #: Bytes, or packets; a deeper bucket is as deep. Two of them in 64 bits.
 DEEPEST = 1 << 30
-#: What programs say of a packet: so a mask asks for several colours at once.
-COLOUR_BITS: dict[Colour, int] = {"green": 1, "yellow": 2, "red": 4}
 
 
 class Metered(NamedTuple):

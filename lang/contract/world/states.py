@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..base.colours import Colour
 from .environment import Limit
-from .meters import Colour, Metered
+from .meters import Metered
 from .moment import SECOND, Moment
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from helioc.lang.contract.world.meters import BYTE, DEEPEST, PACKET, Colour, Metered
+from helioc.lang.contract.base.colours import Colour
+from helioc.lang.contract.world.meters import BYTE, DEEPEST, PACKET, Metered
 from helioc.lang.contract.world.moment import SECOND
 from hypothesis import given
 from hypothesis import strategies as st
