@@ -237,6 +237,6 @@ class Hash(Frozen):
 
 Expr = (
     Const | Own | NameBytes | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled
-    | Local | HasOption | Attribute | RuleId | RuleCount | Listed | Count | Arithmetic | Hash | First
-    | Now | ClockError | Random
+    | Local | HasOption | Attribute | RuleId | RuleCount | Listed | Count | Arithmetic | Hash
+    | First | Now | ClockError | Random
 )  # fmt: skip
