@@ -32,7 +32,7 @@ pipeline small {
 """
 SHIM = "header shim {\n  kind : u8\n  other : u8\n}\n"
 TYPES = Path("/usr/include/bpf/bpf_endian.h")
-OPTIONS = "staged", False, []
+OPTIONS: object = ("staged", False, [])
 
 
 @pytest.fixture
@@ -126,7 +126,10 @@ def of_the_package(path: str) -> Callable[[Path, pytest.MonkeyPatch], None]:
     return change
 
 
-CHANGES = {
+Change = Callable[[Path, pytest.MonkeyPatch], object]
+
+
+CHANGES: dict[str, Change] = {
     "file": rewritten(Path("small.hp"), FILE.replace("kind = 1", "kind = 2")),
     "import": rewritten(Path("shim.hp"), SHIM.replace("kind : u8", "kind : u16")),
     "import is gone": lambda at, _: (at / "shim.hp").unlink(),
