@@ -25,14 +25,19 @@ from .nodes import (
 )
 
 
+#: Statements that others are within: few of all.
+_NESTING = frozenset((If, Block, Only))
+
+
 def statements(body: Body) -> Iterator[Statement]:
     """All of a body, outer ones first."""
     left = [*reversed(body)]
     while left:
         s = left.pop()
         yield s
-        for inner in reversed(blocks(s)):
-            left += reversed(inner)
+        if type(s) in _NESTING:
+            for inner in reversed(blocks(s)):
+                left += inner[::-1]
 
 
 def blocks(s: Statement) -> tuple[Body, ...]:
