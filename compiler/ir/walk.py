@@ -24,7 +24,6 @@ from .nodes import (
     Verdict,
 )
 
-
 #: Statements that others are within: few of all.
 _NESTING = frozenset((If, Block, Only))
 

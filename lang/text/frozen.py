@@ -75,7 +75,7 @@ def changed(of: T, changes: Mapping[str, object]) -> T:
     the time."""
     made = object.__new__(type(of))
     values = of.__dict__
-    made.__dict__.update({name: values[name] for name in of.__match_args__} | changes)
+    made.__dict__.update({name: values[name] for name in of.__match_args__}, **changes)
     return made
 
 
