@@ -50,12 +50,14 @@ def commands(linx: Path, times: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as out:
         yield from _wall("helioc check", [HELIOC, "check", linx], times, "<= 0.35 s")
         command: list[str | Path] = [HELIOC, "compile", linx, "-o", f"{out}/staged"]
+        yield from _wall("helioc compile, unchanged", command, times, "<= 0.4 s")
+        command.append("--no-cache")
         yield from _wall("helioc compile", command, times, "<= 1.5 s")
         clang = find_clang()
         assert clang is not None
         command = [clang, *flags(), f"{out}/staged/linx.bpf.c", "-o", f"{out}/alone.o"]
         yield from _wall("clang on its C", command, times)
-        command = [HELIOC, "compile", linx, "-o", f"{out}/fused", "--fuse"]
+        command = [HELIOC, "compile", linx, "-o", f"{out}/fused", "--fuse", "--no-cache"]
         yield from _wall("helioc compile --fuse", command, times, "<= 1.5 s")
 
 

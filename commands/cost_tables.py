@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..runtime.kernel.program_stats import ObjectStats
 
 
-def program_table(bundle: Bundle, measured: ObjectStats, span: Span) -> str:
+def program_table(bundle: Bundle, measured: ObjectStats, span: Span | None) -> str:
     """A line a program: instructions, what the verifier walked, its stack, its maps. Raises
     `Refused` if the kernel does not take them."""
     from ..runtime.kernel.program_stats import ProgramStats
@@ -96,10 +96,10 @@ def _columns(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _verifier_refuses(span: Span, words: str) -> Diagnostic:
+def _verifier_refuses(span: Span | None, words: str) -> Diagnostic:
     return Diagnostic(
         "H0304",
         "the kernel does not take this program",
-        (Label(span, words),),
+        (Label(span, words),) if span else (),
         "what `helioc check` accepts must load: please report it with the pipeline and your kernel",
     )

@@ -15,15 +15,13 @@ import click
 
 from ..lang.text.stopping import stop_in_order
 from . import packet_commands
-from .command import complain, run
+from .command import run
 from .explain import explain
 from .pipeline_file import FILE, checked
 
 if TYPE_CHECKING:
     from ..compiler.lower.unit import Join, Target
-    from ..compiler.model import Pipeline
 
-TWIN = "host"  # where the host's programs lie in a card's bundle
 #: The compiler's passes (compiler/driver.py), and those of them that may be left out.
 STEPS = (
     "edit_packets", "trace_points", "spill", "place_state", "fold_constants", "simplify",
@@ -98,6 +96,8 @@ def check(file: Path) -> None:
               help="Print the intermediate representation, and build nothing.")  # fmt: skip
 @click.option("--stop-after", "last", type=click.Choice(["lower", *STEPS]),
               help="With --print: as it is behind this pass.")  # fmt: skip
+@click.option("--cache/--no-cache", "cached", default=True, show_default=True,
+              help="What was built before comes from ~/.cache/helio.")  # fmt: skip
 @left_out
 def compile(
     file: Path,
@@ -108,58 +108,24 @@ def compile(
     target: Target,
     shown: str | None,
     last: str | None,
+    cached: bool,
     **left: bool,
 ) -> None:
     """Write C, object and manifest; print what each stage costs, and each table's memory."""
-    from ..compiler.bundle import building, compile_for_card, compile_pipeline, write_bundle
-    from .cost_tables import card_table, memory_table, parts_of_stages, program_table
-    from .files import make_directory, write_skeleton
+    from .compiling import Options, compile_bundle, compile_card, print_ir
 
     without = frozenset(name for name, leave in left.items() if leave)
     if last and not shown:
         raise click.UsageError("--stop-after is for --print ir")
-    pipeline = checked(file, lowered=True)
+    join: Join = "fused" if fuse else "staged"
     if shown:
-        print_ir(pipeline, "fused" if fuse else "staged", target, last, without)
-        return
-    directory = out or Path(f"{pipeline.name}.bundle")
-    if target == "nfp":
+        print_ir(checked(file, lowered=True), join, target, last or STEPS[-1], without)
+    elif target == "nfp":
         if fuse or skeleton:
             raise click.UsageError("--fuse and --skeleton are for programs of the host")
-        make_directory(directory)
-        card, twin = compile_for_card(pipeline), compile_pipeline(pipeline, traced=traced)
-        complain(twin.warnings, "helioc")
-        written = write_bundle(card, directory) + write_bundle(twin, directory / TWIN)
-        click.echo(card_table(card, pipeline))
-        click.echo(f"wrote {', '.join(str(path) for path in written)}")
-        return
-    with building(pipeline, "fused" if fuse else "staged", traced, without) as build:
-        from ..runtime.kernel.program_stats import measure_object
-
-        make_directory(directory)
-        measured = measure_object(build.object())
-        bundle = build.bundle()
-    complain(bundle.warnings, "helioc")
-    written = write_bundle(bundle, directory)
-    if skeleton:
-        written.append(write_skeleton(bundle, directory))
-    click.echo(program_table(bundle, measured, pipeline.span))
-    for line in () if fuse else parts_of_stages(pipeline):
-        click.echo(line)
-    click.echo(memory_table(bundle, measured), nl=bool(measured.maps))
-    click.echo(f"wrote {', '.join(str(path) for path in written)}")
-
-
-def print_ir(
-    pipeline: Pipeline, join: Join, target: Target, last: str | None, without: frozenset[str]
-) -> None:
-    from ..compiler.driver import lowered, run
-    from ..compiler.ir.printer import print_unit
-
-    unit = lowered(pipeline, join, target=target)
-    if last != "lower":
-        unit = run(pipeline, unit, without=without, stop_after=last or STEPS[-1])
-    click.echo(print_unit(unit), nl=False)
+        compile_card(file, out, traced, cached)
+    else:
+        compile_bundle(file, out, Options(join, traced, without, cached), skeleton)
 
 
 # ---- fmt ------------------------------------------------------------------------------------

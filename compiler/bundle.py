@@ -59,21 +59,22 @@ class Build:
         self._built: list[Future[tuple[Unit, bytes]]] = []
 
     def start(self, pool: Executor, join: Join, traced: bool) -> None:
-        """Begin. Raises `Refused`."""
+        """Begin, with what takes clang longest. Raises `Refused`."""
+        if traced:
+            try:
+                self._start(pool, join, traced=True)
+            except Refused as error:
+                self._warnings = tuple(map(untraced, error.diagnostics))
+        self._start(pool, join, traced=False)
+
+    def _start(self, pool: Executor, join: Join, traced: bool) -> None:
         from .backend.building import built
 
         pipeline, without = in_programs(self._pipeline, join), self._without
-        unit = edited(lowered(pipeline, join))
-        units = [(unit, placed(pipeline, unit, without))]
-        if traced:
-            try:
-                unit = edited(lowered(pipeline, join, traced=True))
-                units.append((unit, placed(pipeline, unit, without)))
-            except Refused as error:
-                self._warnings = tuple(map(untraced, error.diagnostics))
-        for unit, made in reversed(units):  # the traced one takes clang longest
-            spilled = partial(run, pipeline, unit, spilled=True, without=without)
-            self._built.insert(0, pool.submit(built, pipeline, made, spilled))
+        unit = edited(lowered(pipeline, join, traced))
+        made = placed(pipeline, unit, without)
+        spilled = partial(run, pipeline, unit, spilled=True, without=without)
+        self._built.insert(0, pool.submit(built, pipeline, made, spilled))
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""

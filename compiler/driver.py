@@ -12,6 +12,7 @@ from ..lang.text.frozen import kept
 from .backend.kernel_limits import over_budget, too_long
 from .backend.verifier_cost import too_much
 from .check.program import check
+from .check.resolve import Load, load_file
 from .ir.unit import Unit
 from .lower.divide import divided
 from .lower.trace import to_be_traced
@@ -38,9 +39,9 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
     return pipeline
 
 
-def read_pipeline(path: Path, found: Diagnostics | None = None) -> Pipeline:
+def read_pipeline(path: Path, found: Diagnostics | None = None, load: Load = load_file) -> Pipeline:
     """The same, without asking what the kernel takes: a build reports that."""
-    return check(parse(read(path)), found=found)
+    return check(parse(read(path)), load, found)
 
 
 def in_programs(pipeline: Pipeline, join: Join, target: Target = "host") -> Pipeline:

@@ -58,16 +58,20 @@ _SHARED = "HELIO_KEPT_IN"
 
 
 def _keep_objects(config: pytest.Config) -> None:
-    """All workers of this run compile what is the same once, also what modules of tests compile
-    when they are imported."""
+    """All workers of this run, and the commands that they start, compile what is the same once,
+    also what modules of tests compile when they are imported."""
     from compilations import kept_in
 
     kept = ExitStack()
     config.add_cleanup(kept.close)
     if _SHARED not in os.environ:  # workers start later, and find it there
-        os.environ[_SHARED] = kept.enter_context(TemporaryDirectory(prefix="helio-objects-"))
+        folder = kept.enter_context(TemporaryDirectory(prefix="helio-objects-"))
+        os.environ[_SHARED] = os.environ["XDG_CACHE_HOME"] = folder
         kept.callback(os.environ.pop, _SHARED)
-    kept.enter_context(kept_in(Path(os.environ[_SHARED])))
+        kept.callback(os.environ.pop, "XDG_CACHE_HOME")
+    builds = Path(os.environ[_SHARED], "helio", "builds")
+    builds.parent.mkdir(exist_ok=True)
+    kept.enter_context(kept_in(builds))
 
 
 def _import_all() -> None:
@@ -154,11 +158,13 @@ def session_leaks_nothing(commands_fork: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def compiled_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The test is about compiling: clang runs each time."""
-    from compilations import compile_anew, compile_by
+    from helioc.compiler.backend.cache import using
 
-    compile_by(compile_anew, monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # of commands
+    with using(None):
+        yield
 
 
 @cache

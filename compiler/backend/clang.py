@@ -8,13 +8,16 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from threading import Event
 
 from ...lang.text.diagnostics import Diagnostic, Label, Refused
 from ...lang.text.source import Span
+from .cache import Parts, Read, in_use, key_of, read_since
 from .emit import TEMPLATES
 
 #: Tried in this order; HELIOC_CLANG names another.
@@ -25,6 +28,9 @@ CPU = "v3"
 
 #: Seconds, on a machine that is busy: of the pipelines that ship none takes a tenth of it.
 _LONGEST = 300
+
+#: What it goes by besides, for as long as this process lives.
+_ENVIRONMENT = ("CPATH", "C_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS", "COMPILER_PATH", "PATH")
 
 #: What clang says of a function that keeps more on its stack than BPF has.
 _TOO_DEEP = re.compile(r"^(?:.*:(\d+):\d+: )?error: .*BPF stack limit", re.MULTILINE)
@@ -54,32 +60,82 @@ def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> byt
     """The object for C `text`, with `more` flags. `span` is in the pipeline's file, whose text
     clang puts into the debug information; no path of this machine gets there: an object depends on
     its sources alone. Raises `Refused` where clang is missing, fails or hangs, `TooDeep` where the
-    stack does not suffice."""
+    stack does not suffice. Where results are kept (cache.py), clang does the same once."""
+    command = [*_command(span), *more]
+    files = {f"{name}.bpf.c": text.encode(), span.source.file: span.source.text.encode()}
+    files |= {header.name: header.read_bytes() for header in sorted(TEMPLATES.glob("*.h"))}
+    make = partial(_object, command, name, files, span)
+    kept = in_use()
+    about = _described(command) if kept else None
+    if kept is None or about is None:
+        parts, _ = make()
+    else:
+        parts = kept.made(key_of(name, files, about), make)
+    if "object" in parts:
+        return parts["object"]
+    raise TooDeep(frozenset(parts["too deep"].decode().split()))
+
+
+def setting() -> str | None:
+    """All that objects depend on beside their sources, as far as clang says. None where there is no
+    clang that is usable."""
+    with suppress(Refused):
+        return _described(_command(None))
+    return None
+
+
+def _described(command: list[str]) -> str | None:
+    """What clang says of itself, of the flags it would go by and of where it looks for headers;
+    None where it does not."""
+    status = os.stat(command[0])
+    environment = tuple(os.environ.get(name) for name in _ENVIRONMENT)
+    return _asked(tuple(command), (status.st_size, status.st_mtime_ns), environment)
+
+
+@cache
+def _asked(command: tuple[str, ...], *others: object) -> str | None:
+    try:
+        return repr((_run([*command, "-v", "-E", "-x", "c", os.devnull], os.sep), others))
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _command(span: Span | None) -> list[str]:
+    """Clang and its flags. Raises `Refused`."""
     clang = find_clang()
     if clang is None:
         raise Refused([_missing(span)])
     cpu = os.environ.get("HELIOC_CPU") or CPU
     if cpu not in CPUS:
         raise Refused([_no_cpu(span, f"HELIOC_CPU is `{cpu}`")])
+    return [clang, *flags(".", cpu), "-fdebug-compilation-dir=."]
+
+
+def _object(
+    command: list[str], name: str, files: dict[str, bytes], span: Span
+) -> tuple[Parts, Read | None]:
+    """The object, or the functions that need too much stack, and the system's headers that were
+    read. Raises `Refused`."""
+    start = time.time()
     with tempfile.TemporaryDirectory(prefix="helioc-") as scratch:
-        out = Path(scratch) / f"{name}.bpf.o"
-        source = span.source
-        out.with_name(source.file).write_text(source.text, encoding="utf-8")
-        out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
-        for header in TEMPLATES.glob("*.h"):
-            shutil.copy(header, scratch)
-        command = [clang, *flags(".", cpu), *more, "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
+        for file, content in files.items():
+            Path(scratch, file).write_bytes(content)
+        out, read = Path(scratch, f"{name}.bpf.o"), Path(scratch, f"{name}.bpf.d")
         try:
-            status, said = _run(command, scratch)
+            status, said = _run([*command, "-MD", f"{name}.bpf.c"], scratch)
         except subprocess.TimeoutExpired:
             raise Refused([_refused(span, f"it did not finish within {_LONGEST} s")]) from None
         if "unknown target CPU" in said:
-            raise Refused([_no_cpu(span, f"{Path(clang).name} does not know `{cpu}`")])
+            cpu = os.environ.get("HELIOC_CPU") or CPU
+            raise Refused([_no_cpu(span, f"{Path(command[0]).name} does not know `{cpu}`")])
+        headers = re.findall(r"(?<=\s)/\S+", read.read_text()) if read.exists() else []
+        since = read_since(start, headers) if headers else None
         if lines := _TOO_DEEP.findall(said):
-            raise TooDeep(_functions_at(text, lines))
+            names = _functions_at(files[f"{name}.bpf.c"].decode(), lines)
+            return {"too deep": " ".join(sorted(names)).encode()}, since
         if status or not out.exists():
             raise Refused([_refused(span, said)])
-        return out.read_bytes()
+        return {"object": out.read_bytes()}, since
 
 
 def _run(command: list[str], directory: str) -> tuple[int, str]:
@@ -136,18 +192,22 @@ def flags(headers: str = str(TEMPLATES), cpu: str = CPU) -> list[str]:
     ]  # fmt: skip
 
 
-def _missing(span: Span) -> Diagnostic:
+def _missing(span: Span | None) -> Diagnostic:
     chosen = os.environ.get("HELIOC_CLANG")
     title = f"`{chosen}` is not to be found" if chosen else "clang is not to be found"
     help_ = "unset HELIOC_CLANG or let it name a clang" if chosen else "apt-get install clang-16"
-    return Diagnostic("H0301", title, (Label(span),), help_)
+    return Diagnostic("H0301", title, _at(span), help_)
 
 
-def _no_cpu(span: Span, why: str) -> Diagnostic:
+def _at(span: Span | None) -> tuple[Label, ...]:
+    return () if span is None else (Label(span),)
+
+
+def _no_cpu(span: Span | None, why: str) -> Diagnostic:
     return Diagnostic(
         "H0315",
         f"no such instruction set: {why}",
-        (Label(span),),
+        _at(span),
         f"unset HELIOC_CPU for {CPU}, which every clang from 13 on and Linux 5.10 know; there are "
         f"{', '.join(CPUS)}, of which v4 takes clang 18 and Linux {CPUS['v4']}",
     )

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...lang.text.frozen import Frozen
+from ...lang.text.frozen import Frozen, kept
 from .names import constant_name
 from .types import (
     BYTES,
@@ -224,6 +224,7 @@ class Binary(Expr):
     right: Expr
 
     @property
+    @kept
     def type(self) -> Type:
         return type_of(self.operator, self.left.type, self.right.type)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from operator import is_
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
+from ...lang.text import frozen
 from ...lang.text.frozen import Frozen
 from .expr import Expr, Part
 from .nodes import Block, Body, If, Only, Statement
@@ -35,10 +36,7 @@ def _with(node: Node, change: Change) -> Node:
         made = _changed(part, change)
         if made is not part:
             changed[name] = made
-    if not changed:
-        return node
-    whole: Any = node
-    return cast(Node, replace(whole, **changed))
+    return frozen.changed(node, changed) if changed else node
 
 
 def _changed(part: Any, change: Change) -> Any:
@@ -53,15 +51,21 @@ def _changed(part: Any, change: Change) -> Any:
 
 
 def rewritten(body: Body, change: Change) -> Body:
-    """All expressions of a body changed, inner ones first."""
-    return tuple(_statement(s, change) for s in body)
+    """All expressions of a body changed, inner ones first. What is as it was is the same object,
+    with what is kept about it."""
+    made = tuple(_statement(s, change) for s in body)
+    return body if all(map(is_, made, body)) else made
 
 
 def _statement(s: Statement, change: Change) -> Statement:
     s = with_expressions(s, change)
     match s:
         case If(_, then, otherwise):
-            return replace(s, then=rewritten(then, change), otherwise=rewritten(otherwise, change))
+            ways = rewritten(then, change), rewritten(otherwise, change)
+            if ways[0] is not then or ways[1] is not otherwise:
+                return replace(s, then=ways[0], otherwise=ways[1])
         case Block(body) | Only(_, body):
-            return replace(s, body=rewritten(body, change))
+            made = rewritten(body, change)
+            if made is not body:
+                return replace(s, body=made)
     return s

@@ -24,6 +24,9 @@ from .nodes import (
     Verdict,
 )
 
+#: Statements that others are within: few of all.
+_NESTING = frozenset((If, Block, Only))
+
 
 def statements(body: Body) -> Iterator[Statement]:
     """All of a body, outer ones first."""
@@ -31,8 +34,9 @@ def statements(body: Body) -> Iterator[Statement]:
     while left:
         s = left.pop()
         yield s
-        for inner in reversed(blocks(s)):
-            left += reversed(inner)
+        if type(s) in _NESTING:
+            for inner in reversed(blocks(s)):
+                left += inner[::-1]
 
 
 def blocks(s: Statement) -> tuple[Body, ...]:

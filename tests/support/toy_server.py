@@ -61,7 +61,10 @@ class Toy:
 
 @contextmanager
 def served(address: str, toy: Toy, certs: Path | None = None) -> Iterator[grpc.Server]:
-    server = grpc.server(ThreadPoolExecutor(8), options=(("grpc.so_reuseport", 0),))
+    """At the end no thread of the server is at a call any more: what one holds of a call that was
+    cancelled is a cycle, and behind the collection that looks for leaks it would stay."""
+    workers = ThreadPoolExecutor(8)
+    server = grpc.server(workers, options=(("grpc.so_reuseport", 0),))
     server.add_generic_rpc_handlers((toy.handlers(),))
     if certs is None:
         server.add_insecure_port(address)
@@ -75,7 +78,8 @@ def served(address: str, toy: Toy, certs: Path | None = None) -> Iterator[grpc.S
         yield server
     finally:
         toy.go.set()
-        server.stop(None).wait()
+        server.stop(None).wait()  # for the calls, not for who is at them
+        workers.shutdown()
 
 
 @contextmanager

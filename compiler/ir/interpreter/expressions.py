@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ....lang.text.frozen import kept
 from .. import expr as e
 from ..expr import Expr
 from ..types import Array, Int, Struct, Type, bits_of
@@ -31,19 +32,20 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 Numbers = dict[str, Value]
+#: Types of what is asked for its place, not for a number.
+_PLACES = (Struct, Array)
 
 
 class Packet(Protocol):
     """What a packet's way has beside its functions' variables. `scratch`: the numbers of the
     scratch record. `unplaced`: the unit is one before `place_state`, where the state is kept in
-    memory, or (`in_memory` is false) in registers. `masks`: see `Expressions.mask`."""
+    memory, or (`in_memory` is false) in registers."""
 
     frame: Frame
     layout: Layout
     scratch: Numbers
     unplaced: bool
     in_memory: bool
-    masks: dict[int, int]
 
     def room(self, member: str, size: int) -> Pointer:
         """An array or a structure of the scratch record, with room for so many bytes."""
@@ -53,6 +55,12 @@ class Packet(Protocol):
     def record(self, table: str, slot: int) -> Value: ...
     def ask_state(self, call: e.StateCall, arguments: list[Value]) -> Value: ...
     def helper(self, name: str, registers: Numbers, a: int, b: int) -> int: ...
+
+
+@kept
+def _mask(x: Expr) -> int:
+    """All bits of an expression's type."""
+    return ones(bits_of(x.type))
 
 
 class Expressions:
@@ -105,7 +113,7 @@ class Expressions:
         return found
 
     def _state(self, x: e.State) -> Value:
-        if isinstance(x.type, Struct | Array) or x.member in ("trace", "scratch"):
+        if isinstance(x.type, _PLACES) or x.member in ("trace", "scratch"):
             return self.place(x)
         return self.kept(x).get(x.member, 0)
 
@@ -141,12 +149,7 @@ class Expressions:
 
     # ---- operators --------------------------------------------------------------------------
 
-    def mask(self, x: Expr) -> int:
-        """All bits of an expression's type."""
-        found = self.packet.masks.get(id(x))
-        if found is None:
-            found = self.packet.masks[id(x)] = ones(bits_of(x.type))
-        return found
+    mask = staticmethod(_mask)
 
     def _unary(self, x: e.Unary) -> Value:
         if x.operator == "!":

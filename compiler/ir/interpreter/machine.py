@@ -48,7 +48,6 @@ class Machine:
         self.unit, self.environment = unit, environment
         self.unplaced = is_unplaced(unit)
         self.in_memory = self.unplaced and unit.target == "host"  # a card has no scratch record
-        self.masks: dict[int, int] = {}
         self.behind: dict[tuple[str, str], Body] = {}
         self.traces = Traces(unit, manifest) if unit.traced and manifest else None
         self.default = environment.default or default
@@ -109,7 +108,7 @@ class _Packet:
             machine.decode_probe,
         )
         self.unplaced, self.in_memory = machine.unplaced, machine.in_memory
-        self.masks, self.behind = machine.masks, machine.behind
+        self.behind = machine.behind
         self.frame = Frame(data)
         self._words: list[int] = []  # of the trace
         self._found: dict[int, int] = {}  # nodes, and one more than where they start

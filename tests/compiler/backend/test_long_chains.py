@@ -6,7 +6,7 @@ from __future__ import annotations
 from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
-from compilations import compile_anew
+from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import lower_pipeline
@@ -34,6 +34,7 @@ pipeline long {
 """
 
 
+@pytest.mark.usefixtures("compiled_anew")
 @pytest.mark.parametrize("behind", ["else ", ""], ids=["chain", "in a row"])
 def test_branches_on_what_is_in_memory_compile(behind: str) -> None:
     branches = f"\n    {behind}".join(
@@ -42,5 +43,5 @@ def test_branches_on_what_is_in_memory_compile(behind: str) -> None:
     pipeline = check(parse(Source("long.hp", FILE % branches)))
     text = emit(lower_pipeline(pipeline, "staged"), lines=True)
     before = getrusage(RUSAGE_CHILDREN).ru_utime
-    assert compile_anew(text, "long", pipeline.span, ())
+    assert compile_c(text, "long", pipeline.span)
     assert getrusage(RUSAGE_CHILDREN).ru_utime - before < MOST

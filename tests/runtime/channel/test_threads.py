@@ -100,17 +100,25 @@ def test_a_handler_may_close(channel: Channel, toy: Toy) -> None:
 
 
 def test_who_is_interrupted_leaves_the_socket_to_others(channel: Channel) -> None:
+    """Where it waits: one that is at work on the connection loses it."""
     main = threading.main_thread().ident
     assert main is not None
-    answers = list[bytes]()
+    answers, interrupted = list[bytes](), threading.Event()
+
+    def stop() -> None:
+        interrupted.set()
+        interrupt()
 
     def ask() -> None:
         waiting(link_of(channel), 1)
-        signal.pthread_kill(main, signal.SIGUSR1)
+        with link_of(channel)._lock:  # bytes may come that it wakes for
+            signal.pthread_kill(main, signal.SIGUSR1)
+            assert interrupted.wait(20)
         answers.append(channel.ask("/toy/Echo", 20, b"on"))
 
-    with channel.call("/toy/Each", None) as mine, handling(interrupt):
+    with channel.call("/toy/Each", None) as mine, handling(stop):
         for count in range(1, 21):
+            interrupted.clear()
             other = threading.Thread(target=ask)
             other.start()
             with pytest.raises(KeyboardInterrupt):

@@ -50,7 +50,8 @@ class Somebody:
             return pb.StatusReply(version="1").SerializeToString()
 
         handlers: dict[str, Any] = {"Status": grpc.unary_unary_rpc_method_handler(status)}
-        server = grpc.server(ThreadPoolExecutor(2))
+        workers = ThreadPoolExecutor(2)
+        server = grpc.server(workers)
         server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler("helio.control.v1.Control", handlers),)
         )
@@ -63,6 +64,7 @@ class Somebody:
             yield f"127.0.0.1:{port}"
         finally:
             server.stop(None).wait()
+            workers.shutdown()
 
 
 class Controller:
