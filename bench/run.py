@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
 import gates
+import passes
 import sizes
 import steering
 import steering_cores
@@ -31,7 +32,7 @@ RULES = (1, 1000, 10_000)
 REFERENCES = exact, ternary, prefixes, gre, upf, vxlan, srv6
 GATES = {gate.name: gate for each in REFERENCES for gate in each.GATES}
 PARTS = ("packets", "gates", "sessions", "requests", "bulk", "overlays", "steering", "commands",
-         "agent", "waits", "sizes")  # fmt: skip
+         "agent", "waits", "sizes", "passes")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -192,7 +193,8 @@ def main() -> None:
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
                        ("overlays", overlays(staged)), ("commands", commands(LINX, 13)),
-                       ("agent", agent.figures()), ("sizes", sizes.rows())):  # fmt: skip
+                       ("agent", agent.figures()), ("sizes", sizes.rows()),
+                       ("passes", passes.rows())):  # fmt: skip
         if part in parts:
             for row in rows:
                 say(row)

@@ -74,12 +74,19 @@ def program(
     bundle: Bundle, ports: tuple[Port, ...], arrival: int, rules: Iterable[Rule], owned: ExitStack
 ) -> Program:
     """A compiled pipeline, loaded and with its rules: what meets frames that arrive by a port."""
+    return run_of(bundle, ports, rules, owned).entry(arrival)
+
+
+def run_of(
+    bundle: Bundle, ports: tuple[Port, ...], rules: Iterable[Rule], owned: ExitStack
+) -> PrivateRun:
+    """The same with its maps."""
     run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
     to = {(port, address): PEER_MAC for port in (ACCESS, CORE) for address in (FIRST, PEER)}
     to6 = {(port, PEER6): PEER_MAC for port in (ACCESS, CORE)}
     run.set_environment(Environment(ports, LOCAL, to, neighbours6=to6))
     run.apply(Changes(created=tuple(rules)))
-    return run.entry(arrival)
+    return run
 
 
 def _value(**given: int) -> tuple[tuple[str, Matcher], ...]:

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 #: The compiler's passes (compiler/driver.py), and those of them that may be left out.
 STEPS = (
-    "edit_packets", "trace_points", "spill", "place_state", "fold_constants", "simplify",
-    "drop_unused", "merge_functions", "share_blocks", "lay_out_state",
+    "edit_packets", "trace_points", "spill", "place_state", "usual_path", "fold_constants",
+    "simplify", "drop_unused", "merge_functions", "share_blocks", "lay_out_state",
     "join_parsers",
 )  # fmt: skip
 OPTIONAL = {
+    "usual_path": "Parse all packets alike, those that most are, too.",
     "fold_constants": "Keep variables that always hold the same number, and tests of these.",
     "simplify": "Do not compute what is known before clang does.",
     "drop_unused": "Keep what the parser finds and nobody reads.",

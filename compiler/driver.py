@@ -29,6 +29,7 @@ from .passes.share_blocks import share_blocks
 from .passes.simplify import simplify
 from .passes.spill import spill
 from .passes.trace_points import trace_points
+from .passes.usual_path import usual_path
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
@@ -139,6 +140,8 @@ PASSES = (
     # before place_state, which makes the pointers that what it moves is read through
     Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
     Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),
+    # behind place_state: the places that it tests and computes are those in memory
+    Pass("usual_path", lambda unit, where: usual_path(unit, where.memory), optional=True),
     # before simplify, which computes what is left of the expressions
     Pass("fold_constants", lambda unit, _: fold_constants(unit), optional=True),
     Pass("simplify", lambda unit, _: simplify(unit), optional=True),

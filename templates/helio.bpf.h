@@ -296,6 +296,15 @@ static __always_inline void *header_at(CONTEXT *ctx, u32 at, u32 size)
 	return header;
 }
 
+/* The same of a header that is there, whatever there is of it: its caller asks. */
+static __always_inline void *there_at(CONTEXT *ctx, u32 at)
+{
+	void *header = packet_at((void *)(long)ctx->data, at);
+
+	barrier_var(header);
+	return header;
+}
+
 /* Behind here the verifier knows nothing of what is in memory: all ways that led here are one. */
 #ifndef barrier
 #define barrier() asm volatile("" ::: "memory")
@@ -437,6 +446,14 @@ static __always_inline u32 record_in(void *cells, u32 cell, u64 epoch)
 		barrier_var(record);
 	}
 	return record;
+}
+
+/* The cell, in the upper half, and the record of the rule that is there; 0 if none is at this epoch. */
+static __always_inline u64 rule_in(void *cells, u32 cell, u64 epoch)
+{
+	u32 record = cell ? record_in(cells, cell, epoch) : 0;
+
+	return record ? (u64)cell << 32 | record : 0;
 }
 
 /* Have memory in the cache soon: BPF has no instruction for that, but nothing waits for this load. */
@@ -581,14 +598,15 @@ static __always_inline int same_key(const u64 *entry, const u64 *key, u32 words)
 	return 1;
 }
 
-/* The number of the key's entry, if the bucket leads there; else 0 or GO_ON. All tags are compared at
- * once: in `hits` the upper bit of each byte says whether it was zero, or it is above such a one. */
-static __always_inline u32 in_bucket(void *index, void *entries, u64 place, const u64 *key, u32 words)
+/* The number of the key's entry, if the bucket leads there, and the entry; else 0 or GO_ON. All tags are
+ * compared at once: in `hits` the upper bit of each byte says whether it was zero, or it is above such a one. */
+static __always_inline u32 in_bucket(void *index, void *entries, u64 place, const u64 *key, u32 words, u64 **found)
 {
 	u32 at = place, number, n;
 	struct bucket *bucket = bpf_map_lookup_elem(index, &at);
 	u64 tags, hits, lowest, *entry;
 
+	*found = 0;
 	if (!bucket)
 		return 0;
 	tags = *(volatile u64 *)bucket;
@@ -604,8 +622,10 @@ static __always_inline u32 in_bucket(void *index, void *entries, u64 place, cons
 			return 0;
 		number = *(volatile u32 *)&bucket->number[n];
 		entry = bpf_map_lookup_elem(entries, &number);
-		if (entry && same_key(entry, key, words))
+		if (entry && same_key(entry, key, words)) {
+			*found = entry;
 			return number;
+		}
 	}
 	return tags >> 48 ? GO_ON : 0;
 }
@@ -750,8 +770,11 @@ static __always_inline int take_matches(struct best *best, const struct place *p
 	__noinline u32 kind##_in_bucket(u64 place)                                                  \
 	{                                                                                           \
 		struct scratch *s = scratch_of();                                                   \
+		u64 *entry;                                                                         \
                                                                                                     \
-		return s ? in_bucket(&kind##_index, &kind##_entries, place, s->masked, words) : 0;  \
+		return s ? in_bucket(&kind##_index, &kind##_entries, place, s->masked, words,       \
+				     &entry) :                                                      \
+			   0;                                                                       \
 	}                                                                                           \
                                                                                                     \
 	static __always_inline u32 kind##_number_of(u64 place)                                      \
@@ -771,9 +794,9 @@ static __always_inline int take_matches(struct best *best, const struct place *p
 		return kind##_number_of(place);                                                     \
 	}                                                                                           \
                                                                                                     \
-	static __always_inline u32 kind##_number_here(u64 place, const u64 *masked)                 \
+	static __always_inline u32 kind##_number_here(u64 place, const u64 *masked, u64 **entry)    \
 	{                                                                                           \
-		u32 number = in_bucket(&kind##_index, &kind##_entries, place, masked, words);       \
+		u32 number = in_bucket(&kind##_index, &kind##_entries, place, masked, words, entry); \
 		struct scratch *s;                                                                  \
                                                                                                     \
 		if (likely(number != GO_ON))                                                        \
@@ -782,7 +805,9 @@ static __always_inline int take_matches(struct best *best, const struct place *p
 		if (!s)                                                                             \
 			return 0;                                                                   \
 		copy_key(s->masked, masked, words);                                                 \
-		return kind##_number(place);                                                        \
+		number = kind##_number(place);                                                      \
+		*entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;                \
+		return number;                                                                      \
 	}                                                                                           \
 	struct kind##_indexed /* takes the semicolon */
 
@@ -810,10 +835,8 @@ static __always_inline u32 cell_in(const u64 *entry, u32 number, u32 words, u32 
 }
 
 /* An entry is the best so far, if it has the higher rank. Of a kind without ranges. */
-static __always_inline void take_better(void *entries, u32 number, u32 words, struct best *best)
+static __always_inline void take_better(const u64 *entry, u32 number, u32 words, struct best *best)
 {
-	u64 *entry = number ? bpf_map_lookup_elem(entries, &number) : 0;
-
 	if (entry && BEATS(rank_in(entry, words), best->rank)) {
 		best->rank = rank_in(entry, words);
 		best->cell = number;
@@ -882,12 +905,12 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
  * mask is looked under here: most kinds have no other, or the best rule under it. The choice is a branch: it is
  * predicted, so that what comes behind does not wait for the entry. */
 #define KEY_BEST(kind, words, cells_, tuples, bits, by_priority, in_index)                          \
-	static __always_inline u32 kind##_best(struct scratch *s, const u64 *filter,                \
-					       const u64 *key, u64 *masked)                         \
+	static __always_inline u32 kind##_best(const u64 *filter, const u64 *key, u64 *masked)      \
 	{                                                                                           \
-		u64 root = root_of(&kind##_cells), hash, *entry;                                    \
+		u64 root = root_of(&kind##_cells), hash, *entry = 0;                                \
 		const struct directory *directory = directory_of(&kind##_tuples, root);             \
 		struct best best = {};                                                              \
+		struct scratch *s;                                                                  \
 		u32 number = 0;                                                                     \
                                                                                                     \
 		if (!directory || !directory->count)                                                \
@@ -896,8 +919,7 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
 		hash = hash_of(masked, words);                                                      \
 		/* in one tuple most packets are there to be found */                               \
 		if (!bits || directory->count == 1 || may_hold(filter, hash, bits))                 \
-			number = kind##_number_here(place_of(hash, in_index), masked);              \
-		entry = number ? bpf_map_lookup_elem(&kind##_entries, &number) : 0;                 \
+			number = kind##_number_here(place_of(hash, in_index), masked, &entry);      \
 		if (entry) {                                                                        \
 			best.cell = cell_in(entry, number, words, cells_);                          \
 			best.rank = rank_in(entry, words);                                          \
@@ -905,6 +927,9 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
 		}                                                                                   \
 		if (!may_beat(directory, 1, words, &best, by_priority))                             \
 			return best.cell;                                                           \
+		s = scratch_of();                                                                   \
+		if (!s)                                                                             \
+			return 0;                                                                   \
 		s->best = best;                                                                     \
 		copy_key(s->key, key, words);                                                       \
 		_Pragma("clang loop unroll(disable)")                                               \

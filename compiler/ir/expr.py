@@ -294,14 +294,14 @@ class Call(Expr):
 
 class TableCall(Expr):
     """What a rule kind's table is asked. `find`: cell (upper half) and slot of the best rule for an
-    epoch and a key; on a card, the entry for a key. `slot_of`, `at`: slot and record of a cell for
-    an epoch. `fetch`: nothing but that the rule of a cell is in the CPU's cache soon, if it has the
-    number of another cell, that of the rule which refers to it. `sequence_of`, `id_of`: of the rule
-    of a cell, for an epoch. `cell_of`: the cell of a slot. `packets`, `bytes`: what the rule of a
-    cell counted on all CPUs so far. `meter`: what the meter of a cell says of a
-    packet, by its length (1: in packets), the values of the meter's elements and the colour that it
-    has: one of COLOUR_BITS; the same as
-    before, if that cell was the last of the kind that was asked."""
+    epoch and a key, 0 if none matches; on a card, the entry for a key. `slot_of`, `at`: slot and
+    record of a cell for an epoch. `fetch`: nothing but that the rule of a cell is in the CPU's
+    cache soon, if it has the number of another cell, that of the rule which refers to it.
+    `sequence_of`, `id_of`: of the rule of a cell, for an epoch. `cell_of`: the cell of a slot.
+    `packets`, `bytes`: what the rule of a cell counted on all CPUs so far. `meter`: what the meter
+    of a cell says of a packet, by its length (1: in packets), the values of the meter's elements
+    and the colour that it has: one of COLOUR_BITS; the same as before, if that cell was the last of
+    the kind that was asked."""
 
     table: str
     what: Literal[

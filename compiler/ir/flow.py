@@ -21,7 +21,7 @@ MOVES = {
     "move_head", "move_end", "make_room",
 }  # fmt: skip
 #: Those whose result points into it.
-POINTS = {"header_at", "packet_at", "limit_of"}
+POINTS = {"header_at", "packet_at", "there_at", "limit_of"}
 
 _STATE = "st->"
 #: A variable, or a member of the state.

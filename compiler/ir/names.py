@@ -15,6 +15,16 @@ def c_name(node: str) -> str:
     return node.replace("[", "__").replace("]", "").replace(".", "_")
 
 
+def node_label(node: str) -> str:
+    """Of the parser: where it is at a node."""
+    return f"node_{c_name(node)}"
+
+
+def chain_label(chain: str) -> str:
+    """Of the parser: where it is at a chain."""
+    return f"chain_{c_name(chain)}"
+
+
 def local_name(name: str) -> str:
     """The member of the state that holds what a `let` named: no other ends so."""
     return f"let_{name}_"

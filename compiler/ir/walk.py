@@ -165,7 +165,7 @@ NAMES = {"name_bytes", "name_key"}
 PURE = {
     "arrival_port", "clock_error", "epoch_now", "fold", "folded", "forgotten", "frame_length",
     "header_at", "jhash_words", "leading", "limit_of", "moved", "name_bytes", "ntp_time", "opaque",
-    "packet_at", "packet_time", "ptp_time", "random_below", "times", "utc_time",
+    "packet_at", "packet_time", "ptp_time", "random_below", "there_at", "times", "utc_time",
 }  # fmt: skip
 
 

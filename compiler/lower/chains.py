@@ -14,7 +14,7 @@ from ..headers.frame import DATA, END, let_edges
 from ..ir.builder import Builder
 from ..ir.expr import Call, Expr, HelperCall, Name, State
 from ..ir.expr_builders import both, either, low_bits
-from ..ir.names import c_name
+from ..ir.names import c_name, chain_label, node_label
 from ..ir.nodes import Blank, Goto, Label, StatementStart
 from ..ir.types import BYTES, U32
 from ..model import And, Chain, Edge, Test
@@ -60,10 +60,6 @@ def _walked(chain: Chain) -> Name:
     return Name(f"{c_name(chain.name)}_walked")
 
 
-def chain_label(chain: Chain) -> str:
-    return f"chain_{c_name(chain.name)}"
-
-
 # ---- the loop -------------------------------------------------------------------------------
 
 
@@ -74,7 +70,7 @@ def lower_chain(site: LoweringContext, chain: Chain, bounded: bool, parts: froze
     call = site.helper(what, lambda inner: _one_header(inner, chain, bounded))
     assert isinstance(call, HelperCall)
     with w.at(chain.span):
-        w.put(Blank(), Label(chain_label(chain)), StatementStart())
+        w.put(Blank(), Label(chain_label(chain.name)), StatementStart())
         w.set(AT, Call("forgotten", (State("scratch", BYTES), AT)))
         w.set(CAME, replace(call, a=AT, b=LIMIT))
         for name in chain.members:
@@ -89,7 +85,7 @@ def lower_chain(site: LoweringContext, chain: Chain, bounded: bool, parts: froze
         again = either(value_test(test, said) for test in announcing(graph, chain).values())
         with w.when(both((again, _walked(chain) < chain.most))):
             w.add(_walked(chain), 1)
-            w.put(Goto(chain_label(chain), most=chain.most))
+            w.put(Goto(chain_label(chain.name), most=chain.most))
         w.put(Goto("done", leaves=True))
 
 
@@ -124,8 +120,7 @@ def _leave(site: LoweringContext, chain: Chain, edges: list[Edge], parts: frozen
             behind = graph.chain(target.name)
             with w.when(both(tests)) if tests else w.block():
                 frame_begins(site, target, graph.node(chain.members[0]).header, parts)
-                node = f"node_{c_name(target.name)}"
-                w.put(Goto(chain_label(behind) if behind else node))
+                w.put(Goto(chain_label(behind.name) if behind else node_label(target.name)))
 
 
 def _test(chain: Chain, test: Test, aheads: dict[int, Expr]) -> Expr:
@@ -150,14 +145,14 @@ def _one_header(site: LoweringContext, chain: Chain, bounded: bool) -> None:
     *others, last = announcing(graph, chain).items()
     for name, test in others:
         with w.when(value_test(test, announced(chain))):
-            w.put(Goto(f"node_{c_name(name)}"))
-    w.put(Goto(f"node_{c_name(last[0])}"))
+            w.put(Goto(node_label(name)))
+    w.put(Goto(node_label(last[0])))
     parts = in_first_fragments(graph, site.role) & {*chain.members}
     tiny = bool(parts) or _may_begin_within(site, chain)
     for name in chain.members:
         node = graph.node(name)
         with w.at(node.span):
-            w.put(Blank(), Label(f"node_{c_name(name)}"))
+            w.put(Blank(), Label(node_label(name)))
             read_header(site, node, bounded, name in parts)
             if node.header.payload:
                 with w.unless(header_holds(site, node.header, And(node.header.payload))):

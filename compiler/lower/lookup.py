@@ -120,10 +120,9 @@ def _look_up(
             w.set(element(kept, i), word)
         each = ()
     prefix, epoch = table.manifest.prefix, site.state("epoch")
-    cell = w.local(U32, "cell", TableCall(prefix, "find", (epoch, *each), U32))
-    # Read again: the counter, which the cell's number leads to, waits for nothing in the cell.
-    slot = TableCall(prefix, "slot_of", (cell, epoch), U32)
-    return w.local(U32, "slot", choice(cell, slot, ZERO)), cell
+    found = w.local(U64, "found", TableCall(prefix, "find", (epoch, *each), U64))
+    cell = w.local(U32, "cell", found >> 32)
+    return w.local(U32, "slot", Cast(U32, found)), cell
 
 
 def _key(

@@ -8,7 +8,7 @@ from ..headers.fragments import begun_within, in_first_fragments
 from ..headers.frame import DATA, END, LENGTH, let_edges
 from ..ir.expr import Call, Expr, State
 from ..ir.expr_builders import both, either, low_bits
-from ..ir.names import c_name
+from ..ir.names import chain_label, node_label
 from ..ir.nodes import (
     Barrier,
     Blank,
@@ -22,7 +22,7 @@ from ..ir.nodes import (
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Edge, Event, Found, Header, Node, Test
 from . import trace
-from .chains import chain_label, let_walked, lower_chain
+from .chains import let_walked, lower_chain
 from .context import LoweringContext
 from .header_steps import (
     AT,
@@ -85,7 +85,7 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
             continue
         with w.at(entering[0].span if entering else node.span):
             if entering:
-                w.put(Blank(), Label(f"node_{c_name(node.name)}"), StatementStart())
+                w.put(Blank(), Label(node_label(node.name)), StatementStart())
             if many and len(entering) > 1:
                 w.set(AT, Call("forgotten", (State("scratch", BYTES), AT)))
                 w.set(P, DATA + AT)
@@ -211,7 +211,7 @@ def _edge(
         chain = site.graph.chain(target.name)
         with w.when(both(tests)) if tests else w.block():
             frame_begins(site, target, header, parts)
-            label = chain_label(chain) if chain else f"node_{c_name(target.name)}"
+            label = chain_label(chain.name) if chain else node_label(target.name)
             bounded = _bounded(header)
             if bounded is None:
                 w.put(Next(label, P, AT, SIZE))

@@ -44,7 +44,7 @@ def _folded(body: Body) -> Body:
     while known := _numbers(body):
 
         def change(x: Expr, known: dict[str, Number] = known) -> Expr:
-            return known.get(x.name, x) if isinstance(x, Name) else _decided(simpler(x))
+            return known.get(x.name, x) if isinstance(x, Name) else decided(simpler(x))
 
         body = _reached(rewritten(_undeclared(body, known), change))
     return _asked(body)
@@ -102,7 +102,7 @@ def _numbers(body: Body) -> dict[str, Number]:
     return {name: value for name, value in found.items() if name not in others}
 
 
-def _decided(x: Expr) -> Expr:
+def decided(x: Expr) -> Expr:
     """0 or 1 in place of a test whose outcome is known."""
     match x:
         case Binary(operator, Number(left), Number(right)) if operator in _COMPARED:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..ir.expr import Expr, Name, NotNull, RecordOf, State, StatePointer, not_
+from ...lang.text.source import Span
+from ..headers.groups import packet_end
+from ..ir.expr import Call, Expr, Name, NotNull, RecordOf, State, StatePointer, not_
 from ..ir.nodes import (
     AssumeNot,
     Barrier,
@@ -27,7 +29,7 @@ from ..ir.nodes import (
     StatementStart,
 )
 from ..ir.rewrite import rebuilt, with_expressions
-from ..ir.types import U16, U32, Int, Pointer, Type
+from ..ir.types import BYTES, U16, U32, Int, Pointer, Type
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import expressions, own_expressions, statements
 from ..model import Pipeline
@@ -142,7 +144,12 @@ class _Place:
                 slot = Name(f"kept_{self.names[0]}")
                 yield Let(slot, self._resolved(again.slot), s.span)
                 again = replace(again, slot=slot)
-            yield Set(place, rebuilt(again, self._resolved), span=s.span)
+            again = rebuilt(again, self._resolved)
+            if kept.sure and isinstance(again, Call):
+                self.known.add(place)
+                yield from _there(place, again, s.span)
+                return
+            yield Set(place, again, span=s.span)
         if kept.sure and place not in self.known:
             self.known.add(place)
             yield AssumeNot(not_(NotNull(place)), s.span)
@@ -164,6 +171,13 @@ _IN_SCRATCH = {"length": U32, "link": U16}
 
 def _in_scratch(x: State) -> Type:
     return U16 if x.member.endswith("_at") else x.type
+
+
+def _there(place: State, again: Call, span: Span | None) -> Iterator[Statement]:
+    """A pointer to a header that is there: only the verifier asks whether all of it is."""
+    context, at, size = again.arguments
+    yield Set(place, Call("there_at", (context, at), BYTES), span=span)
+    yield AssumeNot(place + size > packet_end(), span)
 
 
 def _kept(s: Statement) -> list[StatePointer]:

@@ -68,6 +68,11 @@ def header_at(host: Host, _: int, at: int, size: int) -> Value:
 
 
 @known
+def there_at(host: Host, _: int, at: int) -> Value:
+    return host.frame.data + (at & MAX_OFFSET)
+
+
+@known
 def limit_of(host: Host, _: int) -> Value:
     return host.frame.end
 

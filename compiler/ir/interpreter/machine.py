@@ -227,9 +227,11 @@ class _Packet:
             return self._meter(table, *numbers)
         if what == "find":
             words = numbers[1:]
-            if not words:  # too long for registers
-                return self._find(table, self.room("key", 0))
-            return self._tables.find(table, words)
+            if words:
+                cell = self._tables.find(table, words)
+            else:  # too long for registers
+                cell = self._find(table, self.room("key", 0))
+            return cell << 32 | cell
         if what in ("sequence_of", "id_of"):
             rule = self._tables.rule(table, numbers[0])
             return 0 if rule is None else rule.sequence if what == "sequence_of" else rule.id
