@@ -75,7 +75,8 @@ def _with_row(parser: Function, unit: Unit) -> Function:
         row.whole()
     except _NoRow:
         return parser
-    other = (Blank(), Label(_OTHER.label), *again, *body[begin:])
+    span = parser.span
+    other = (Blank(span), Label(_OTHER.label, span=span), *again, *body[begin:])
     return replace(parser, body=(*first, *row.fits(), *row.made, *other))
 
 
@@ -144,7 +145,7 @@ class _Row:
 
     def _leave(self, test: Expr) -> Statement:
         span = None if self.node is None else self.node.span
-        return If(test, (_OTHER.spanned(span),), unlikely=True, span=span)
+        return If(test, (replace(_OTHER, span=span),), unlikely=True, span=span)
 
     # ---- headers
 

@@ -218,10 +218,9 @@ static __always_inline struct flow_line *flow_at(u64 hash)
 	return bpf_map_lookup_elem(&flows, &at);
 }
 
-/* Of a kind that is looked up by a key: KIND_find gives the cell of the best rule for a key; 0 if none
- * matches. Its caller asks for the slot: the rule's counter does not wait for what is in the cell. Where
- * that rule is not there yet, or not any more, KIND_find asks KIND_search for the best of those that
- * are: the slow way. Each way is a function of its own, so that none lies on the other's stack. */
+/* Of a kind that is looked up by a key: KIND_find gives cell and record of the best rule for a key (see
+ * rule_in); 0 if none matches. Where that rule is not there yet, or not any more, KIND_find asks
+ * KIND_search for the best of those that are: the slow way. Each way is a function of its own, so that none lies on the other's stack. */
 
 /* Where a search takes the key from. 0: there is no scratch record. */
 static __always_inline int keep_key(const u64 *key, u32 words)
@@ -265,11 +264,6 @@ static __always_inline void overlay_count(u32 cell, u64 length)
 	count_rule(cell, length);
 }
 
-static __always_inline u32 overlay_slot_of(u32 cell, u64 epoch)
-{
-	return record_in(&overlay_cells, cell, epoch);
-}
-
 static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
 	u32 record = record_in(&overlay_cells, cell, epoch);
@@ -281,31 +275,35 @@ KEY_INDEX(overlay, 2, 32);
 KEY_SEARCH(overlay, 2, 0, 8, 0, 0, 0, IN_INDEX_OF(7));
 
 
-__noinline u32 overlay_find(u64 epoch, u64 k0, u64 k1)
+__noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
 	u64 key[] = { k0, k1 }, masked[2];
-	u64 root = root_of(&overlay_cells);
+	u64 root = root_of(&overlay_cells), found, *entry;
 	struct best best = {};
+	u32 number;
 
 	if (crowded(root))
 		goto search;
 	if ((key[1] & 0x100000000ULL) == 0x100000000ULL) {
 		masked[0] = key[0];
 		masked[1] = (key[1] & 0x1ffffffffULL) | 0x100000000000000ULL;
-		take_better(&overlay_entries, overlay_number_here(place_of(hash_of(masked, 2), IN_INDEX_OF(7)), masked), 2, &best);
+		number = overlay_number_here(place_of(hash_of(masked, 2), IN_INDEX_OF(7)), masked, &entry);
+		take_better(entry, number, 2, &best);
 	}
 	if (best.cell)
 		goto found;
 	masked[0] = key[0] & 0xffffffff00000000ULL;
 	masked[1] = (key[1] & 0xffffffffULL) | 0x200000000000000ULL;
-	take_better(&overlay_entries, overlay_number_here(place_of(hash_of(masked, 2), IN_INDEX_OF(7)), masked), 2, &best);
+	number = overlay_number_here(place_of(hash_of(masked, 2), IN_INDEX_OF(7)), masked, &entry);
+	take_better(entry, number, 2, &best);
 	if (!best.cell)
 		return 0;
 found:
-	if (slot_in(&overlay_cells, best.cell, epoch))
-		return best.cell;
+	found = rule_in(&overlay_cells, best.cell, epoch);
+	if (found)
+		return found;
 search:
-	return keep_key(key, 2) ? overlay_search(epoch) : 0;
+	return keep_key(key, 2) ? rule_in(&overlay_cells, overlay_search(epoch), epoch) : 0;
 }
 struct pdr_record {
 	u32 target;
@@ -322,11 +320,6 @@ static __always_inline void pdr_count(u32 cell, u64 length)
 	count_rule(513 + cell, length);
 }
 
-static __always_inline u32 pdr_slot_of(u32 cell, u64 epoch)
-{
-	return record_in(&pdr_cells, cell, epoch);
-}
-
 KEY_INDEX(pdr, 4, 32);
 KEY_SEARCH(pdr, 4, 131073, 256, 19, first_of(&pdr_filter), 1, root);
 KEY_BEST(pdr, 4, 131073, 256, 19, 1, root);
@@ -334,9 +327,9 @@ KEY_BEST(pdr, 4, 131073, 256, 19, 1, root);
 /* The cell of the best entry, whether or not a rule is there. */
 __noinline u32 pdr_by_masks(u64 k0, u64 k1, u64 k2, u64 k3)
 {
-	struct scratch *s = scratch_of();
 	u64 key[] = { k0, k1, k2, k3 }, masked[4];
-	return s ? pdr_best(s, first_of(&pdr_filter), key, masked) : 0;
+
+	return pdr_best(first_of(&pdr_filter), key, masked);
 }
 
 /* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
@@ -436,9 +429,10 @@ __noinline u32 pdr_by_bits(u64 k0, u64 k1, u64 k2, u64 k3)
 	return s->best.cell;
 }
 
-static __always_inline u32 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+static __always_inline u64 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u32 cell = GO_ON;
+	u64 found;
 	int asked;
 
 	if (pairs_of(vectors_of(&pdr_filter, 8192)))
@@ -453,13 +447,16 @@ static __always_inline u32 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k
 				pdr_keep(epoch, cell);
 		}
 	}
-	if (!cell || likely(slot_in(&pdr_cells, cell, epoch)))
-		return cell;
+	if (!cell)
+		return 0;
+	found = rule_in(&pdr_cells, cell, epoch);
+	if (likely(found))
+		return found;
 	s->key[0] = k0;
 	s->key[1] = k1;
 	s->key[2] = k2;
 	s->key[3] = k3;
-	return pdr_search(epoch);
+	return rule_in(&pdr_cells, pdr_search(epoch), epoch);
 }
 
 /* Every caller has the scratch record. */
@@ -498,11 +495,6 @@ RULE_MAPS(lbr, 2049, 2305, 168);
 KEY_MAPS(lbr, 1, 2, 2049, 672, 64, 8, 1);
 FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 5));
 
-static __always_inline u32 lbr_slot_of(u32 cell, u64 epoch)
-{
-	return record_in(&lbr_cells, cell, epoch);
-}
-
 KEY_INDEX(lbr, 1, 32);
 KEY_SEARCH(lbr, 1, 0, 64, 13, first_of(&lbr_filter), 0, root);
 KEY_BEST(lbr, 1, 0, 64, 13, 0, root);
@@ -510,9 +502,9 @@ KEY_BEST(lbr, 1, 0, 64, 13, 0, root);
 /* The cell of the best entry, whether or not a rule is there. */
 __noinline u32 lbr_by_masks(u64 k0)
 {
-	struct scratch *s = scratch_of();
 	u64 key[] = { k0 }, masked[1];
-	return s ? lbr_best(s, first_of(&lbr_filter), key, masked) : 0;
+
+	return lbr_best(first_of(&lbr_filter), key, masked);
 }
 
 /* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
@@ -588,9 +580,10 @@ __noinline u32 lbr_by_bits(u64 k0)
 	return s->best.cell;
 }
 
-static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
+static __always_inline u64 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 {
 	u32 cell = GO_ON;
+	u64 found;
 	int asked;
 
 	if (pairs_of(vectors_of(&lbr_filter, 128)))
@@ -605,10 +598,13 @@ static __always_inline u32 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 				lbr_keep(epoch, cell);
 		}
 	}
-	if (!cell || likely(slot_in(&lbr_cells, cell, epoch)))
-		return cell;
+	if (!cell)
+		return 0;
+	found = rule_in(&lbr_cells, cell, epoch);
+	if (likely(found))
+		return found;
 	s->key[0] = k0;
-	return lbr_search(epoch);
+	return rule_in(&lbr_cells, lbr_search(epoch), epoch);
 }
 
 /* Every caller has the scratch record. */
@@ -712,8 +708,8 @@ __noinline int reply_to_user_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
-	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (unlikely(!not_null(st->user_h)))
+	st->user_h = there_at(ctx, st->scratch->user_at);
+	if (unlikely(st->user_h + 20 > limit_of(ctx)))
 		return internal();
 	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx))
 		return drop();
@@ -818,8 +814,8 @@ __noinline int reply_to_user_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
-	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (unlikely(!not_null(st->user_h)))
+	st->user_h = there_at(ctx, st->scratch->user_at);
+	if (unlikely(st->user_h + 20 > limit_of(ctx)))
 		return internal();
 	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx))
 		return drop();
@@ -838,13 +834,13 @@ __noinline int reply_to_user_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	store64(&st->scratch->kept[0], 0, link_1);
 	store64(&st->scratch->kept[1], 0, link_2);
 	store16(&st->scratch->kept[2], 0, link_3);
-	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (unlikely(!not_null(st->outer_h)))
+	st->outer_h = there_at(ctx, st->scratch->outer_at);
+	if (unlikely(st->outer_h + 20 > limit_of(ctx)))
 		return internal();
 	store32(&st->scratch->kept[3], 0, load32(st->outer_h, 16));
 	store32(&st->scratch->kept[4], 0, load32(st->outer_h, 12));
-	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-	if (unlikely(!not_null(st->gre_h)))
+	st->gre_h = there_at(ctx, st->scratch->gre_at);
+	if (unlikely(st->gre_h + 4 > limit_of(ctx)))
 		return internal();
 	void *group_4 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
 	if (!((load8(st->gre_h, 0) >> 5) & 1) || group_4 + 4 > limit_of(ctx))
@@ -916,6 +912,124 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	u16 fragment = 0;
 	st->scratch->epoch = epoch_now();
 	st->scratch->length = length;
+	if (unlikely(role == ROLE_LAN && data + 34 > end))
+		GOTO(other);
+	if (unlikely(role == ROLE_LAN && load_be16(data, 12) != 0x800))
+		GOTO(other);
+	if (unlikely(role == ROLE_WAN && data + 58 > end))
+		GOTO(other);
+	if (unlikely(role == ROLE_WAN &&
+			(load_be16(data, 12) != 0x800 || load8(data, 23) != 47 ||
+			((load8(data, 20) >> 5) & 1) != 0)))
+		GOTO(other);
+	/* linx.hp:10: ethernet -> ipv4 as user when type = 0x0800 on lan */
+	if (unlikely(role == ROLE_LAN &&
+			((load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
+			load_be16(data, 16) + 14 > limit ||
+			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
+			(load_be16(data, 20) & 0x1fff) != 0)))
+		GOTO(other);
+	if (role == ROLE_LAN && load8(data, 23) == 6) {
+		if (unlikely(data + 54 > end))
+			GOTO(other);
+		/* linx.hp:16: user -> tcp when protocol = 6 */
+		if (unlikely(load_be16(data, 16) < 40 ||
+				(u32)((u64)(load8(data, 46) >> 4) * 4) < 20 || data + 34 +
+				(u32)((u64)(load8(data, 46) >> 4) * 4) > end ||
+				(u32)((u64)(load8(data, 46) >> 4) * 4) + 34 > load_be16(data, 16) +
+				14 || !((load8(data, 46) >> 4) >= 5)))
+			GOTO(other);
+		forget_places(st->scratch);
+		st->scratch->link = 14;
+		st->scratch->user_at = 14;
+		st->scratch->tcp_at = 34;
+		st->scratch->l4 = load32(data, 34);
+		GOTO(done);
+	}
+	if (role == ROLE_LAN && load8(data, 23) == 17) {
+		if (unlikely(data + 42 > end))
+			GOTO(other);
+		/* linx.hp:17: user -> udp when protocol = 17 */
+		if (unlikely(load_be16(data, 16) < 28))
+			GOTO(other);
+		forget_places(st->scratch);
+		st->scratch->link = 14;
+		st->scratch->user_at = 14;
+		st->scratch->l4 = load32(data, 34);
+		GOTO(done);
+	}
+	if (unlikely(role == ROLE_WAN &&
+			((load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
+			load_be16(data, 16) + 14 > limit ||
+			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
+			(load_be16(data, 20) & 0x1fff) != 0 || load_be16(data, 36) != 0x800)))
+		GOTO(other);
+	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
+	if (unlikely(role == ROLE_WAN &&
+			(load_be16(data, 16) < 24 ||
+			!((load8(data, 35) & 7) == 0 && ((load8(data, 34) >> 6) & 1) == 0 &&
+			((load8(data, 34) >> 2) & 3) == 0) || (load8(data, 34) >> 7 ? 4 : 0) + 4 +
+			((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+			((load8(data, 34) >> 4) & 1 ? 4 : 0) != 4)))
+		GOTO(other);
+	/* linx.hp:15: gre -> user when protocol = 0x0800 */
+	if (unlikely(role == ROLE_WAN &&
+			(load_be16(data, 16) < 44 || (load8(data, 38) >> 4) != 4 ||
+			(u64)(load8(data, 38) & 0xf) * 4 != 20 ||
+			!((load8(data, 38) & 0xf) >= 5) || load_be16(data, 40) < 20 ||
+			load_be16(data, 40) + 38 > load_be16(data, 16) + 14 ||
+			(load16(data, 44) & bpf_htons(0x3fff)) != 0 ||
+			(load_be16(data, 44) & 0x1fff) != 0)))
+		GOTO(other);
+	if (role == ROLE_WAN && load8(data, 47) == 6) {
+		if (unlikely(data + 78 > end))
+			GOTO(other);
+		/* linx.hp:16: user -> tcp when protocol = 6 */
+		if (unlikely(load_be16(data, 40) < 40 ||
+				(u32)((u64)(load8(data, 70) >> 4) * 4) < 20 || data + 58 +
+				(u32)((u64)(load8(data, 70) >> 4) * 4) > end ||
+				(u32)((u64)(load8(data, 70) >> 4) * 4) + 58 > load_be16(data, 40) +
+				38 || !((load8(data, 70) >> 4) >= 5)))
+			GOTO(other);
+		forget_places(st->scratch);
+		st->scratch->link = 14;
+		st->scratch->outer_at = 14;
+		st->scratch->gre_at = 34;
+		st->scratch->user_at = 38;
+		st->scratch->tcp_at = 58;
+		st->scratch->l4 = load32(data, 58);
+		GOTO(done);
+	}
+	if (role == ROLE_WAN && load8(data, 47) == 17) {
+		if (unlikely(data + 66 > end))
+			GOTO(other);
+		/* linx.hp:17: user -> udp when protocol = 17 */
+		if (unlikely(load_be16(data, 40) < 28))
+			GOTO(other);
+		forget_places(st->scratch);
+		st->scratch->link = 14;
+		st->scratch->outer_at = 14;
+		st->scratch->gre_at = 34;
+		st->scratch->user_at = 38;
+		st->scratch->l4 = load32(data, 58);
+		GOTO(done);
+	}
+	st->scratch->l4 = 0;
+	forget_places(st->scratch);
+	st->scratch->link = 14;
+	if (role == ROLE_LAN)
+		st->scratch->user_at = 14;
+	if (role == ROLE_WAN)
+		st->scratch->outer_at = 14;
+	if (role == ROLE_WAN)
+		st->scratch->gre_at = 34;
+	if (role == ROLE_WAN)
+		st->scratch->user_at = 38;
+	GOTO(done);
+
+other:
 	st->scratch->l4 = 0;
 	st->scratch->link = 0;
 	forget_places(st->scratch);
@@ -1149,8 +1263,8 @@ static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 	key_16[0] |= load64(st->user_h, 12);
 	key_16[2] |= (u64)load8(st->user_h, 1) << 40;
 	key_16[2] |= (u64)load8(st->user_h, 9) << 48;
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (unlikely(!not_null(st->ethernet_h)))
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
 	key_16[1] |= (u64)load32(st->ethernet_h, 6);
 	key_16[1] |= (u64)load16(st->ethernet_h, 10) << 32;
@@ -1161,14 +1275,15 @@ static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 		key_16[2] |= (u64)load16(st->vlan_h, 0) << 16;
 		key_16[2] |= 0x100000000000000ULL;
 	}
-	u32 cell_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
-	u32 slot_18 = cell_17 ? pdr_slot_of(cell_17, st->scratch->epoch) : 0;
-	st->scratch->pdr_slot = slot_18;
-	st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
+	u64 found_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
+	u32 cell_18 = found_17 >> 32;
+	u32 slot_19 = (u32)found_17;
+	st->scratch->pdr_slot = slot_19;
+	st->pdr_rule = slot_19 ? bpf_map_lookup_elem(&pdr_records, &slot_19) : 0;
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		pdr_count(cell_17, st->scratch->length);
+		pdr_count(cell_18, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
@@ -1177,30 +1292,31 @@ static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
 static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:153: find PDR(fragment = 0) else { default } */
-	u64 key_19[4] = {};
-	key_19[0] |= load64(st->user_h, 12);
-	key_19[2] |= (u64)load8(st->user_h, 1) << 40;
-	key_19[2] |= (u64)load8(st->user_h, 9) << 48;
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (unlikely(!not_null(st->ethernet_h)))
+	u64 key_20[4] = {};
+	key_20[0] |= load64(st->user_h, 12);
+	key_20[2] |= (u64)load8(st->user_h, 1) << 40;
+	key_20[2] |= (u64)load8(st->user_h, 9) << 48;
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
-	key_19[1] |= (u64)load32(st->ethernet_h, 6);
-	key_19[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-	key_19[1] |= (u64)(u16)st->scratch->l4 << 48;
-	key_19[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	key_20[1] |= (u64)load32(st->ethernet_h, 6);
+	key_20[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_20[1] |= (u64)(u16)st->scratch->l4 << 48;
+	key_20[2] |= (u64)(u16)(st->scratch->l4 >> 16);
 	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 	if (not_null(st->vlan_h)) {
-		key_19[2] |= (u64)load16(st->vlan_h, 0) << 16;
-		key_19[2] |= 0x100000000000000ULL;
+		key_20[2] |= (u64)load16(st->vlan_h, 0) << 16;
+		key_20[2] |= 0x100000000000000ULL;
 	}
-	u32 cell_20 = pdr_find(st->scratch->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
-	u32 slot_21 = cell_20 ? pdr_slot_of(cell_20, st->scratch->epoch) : 0;
-	st->scratch->pdr_slot = slot_21;
-	st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
+	u64 found_21 = pdr_find(st->scratch->epoch, key_20[0], key_20[1], key_20[2], key_20[3]);
+	u32 cell_22 = found_21 >> 32;
+	u32 slot_23 = (u32)found_21;
+	st->scratch->pdr_slot = slot_23;
+	st->pdr_rule = slot_23 ? bpf_map_lookup_elem(&pdr_records, &slot_23) : 0;
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		pdr_count(cell_20, st->scratch->length);
+		pdr_count(cell_22, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
@@ -1316,8 +1432,8 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (unlikely(!not_null(st->ethernet_h)))
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
 	if (load8(st->ethernet_h, 0) & 1)
 		return pass_as(EVENT_KEPT_LINK_LAYER_GROUP);
@@ -1377,8 +1493,8 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
 
 static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (unlikely(!not_null(st->ethernet_h)))
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
 	if (load8(st->ethernet_h, 0) & 1)
 		return pass_as(EVENT_KEPT_LINK_LAYER_GROUP);
@@ -1448,8 +1564,8 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
 				u32 outer_src_6 = overlay_5->local_ip;
 				u32 outer_dst_7 = overlay_5->remote_ip;
-				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (unlikely(!not_null(st->user_h)))
+				st->user_h = there_at(ctx, st->scratch->user_at);
+				if (unlikely(st->user_h + 20 > limit_of(ctx)))
 					return internal();
 				u8 outer_tos_8 = load8(st->user_h, 1);
 				u32 gre_key_9 = overlay_5->key;
@@ -1462,8 +1578,8 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_11 = far_2->interface;
 				/* linx.hp:102: forward p via user.dst */
-				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (unlikely(!not_null(st->user_h)))
+				st->user_h = there_at(ctx, st->scratch->user_at);
+				if (unlikely(st->user_h + 20 > limit_of(ctx)))
 					return internal();
 				return forwarder_102(ctx, st, referred_11);
 			}
@@ -1486,23 +1602,23 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		st->user_h = header_at(ctx, st->scratch->user_at, 20);
-		if (unlikely(!not_null(st->user_h)))
+		st->user_h = there_at(ctx, st->scratch->user_at);
+		if (unlikely(st->user_h + 20 > limit_of(ctx)))
 			return internal();
 		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
-		u32 cell_3 = lbr_find(st->scratch->epoch, key_2[0]);
-		u32 slot_4 = cell_3 ? lbr_slot_of(cell_3, st->scratch->epoch) : 0;
-		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
+		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
+		u32 slot_5 = (u32)found_3;
+		struct lbr_record *lbr_6 = slot_5 ? bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
+		u32 word_7[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
 				(u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) |
 				((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
 				(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
-		if (lbr_5)
-			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
+		if (lbr_6)
+			chosen_1 = lbr_6->slots[jhash_words(word_7, 4) >> 24];
 	}
 	if (chosen_1) {
-		u32 slot_7 = far_slot_of(chosen_1, st->scratch->epoch);
-		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
+		u32 slot_8 = far_slot_of(chosen_1, st->scratch->epoch);
+		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
@@ -1511,45 +1627,45 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	far_count(chosen_1, st->scratch->length);
 	/* linx.hp:164: apply(FAR) */
 	/* linx.hp:93: match FAR.action */
-	u64 value_8 = st->far_rule->action;
-	if (value_8 == IE_ACTION_DROP) {
+	u64 value_9 = st->far_rule->action;
+	if (value_9 == IE_ACTION_DROP) {
 		/* linx.hp:94: drop */
 		return drop();
 	}
-	if (value_8 == IE_ACTION_PASS) {
+	if (value_9 == IE_ACTION_PASS) {
 		/* linx.hp:95: pass */
 		return pass();
 	}
-	if (value_8 == IE_ACTION_REDIRECT) {
+	if (value_9 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-			u32 referred_9 = st->far_rule->interface;
-			struct overlay_record *overlay_10 = overlay_at(referred_9,
+			u32 referred_10 = st->far_rule->interface;
+			struct overlay_record *overlay_11 = overlay_at(referred_10,
 					st->scratch->epoch);
-			if (unlikely(!overlay_10))
+			if (unlikely(!overlay_11))
 				return internal();
-			overlay_count(referred_9, st->scratch->length);
+			overlay_count(referred_10, st->scratch->length);
 			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
-			u32 outer_src_11 = overlay_10->local_ip;
-			u32 outer_dst_12 = overlay_10->remote_ip;
-			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			if (unlikely(!not_null(st->user_h)))
+			u32 outer_src_12 = overlay_11->local_ip;
+			u32 outer_dst_13 = overlay_11->remote_ip;
+			st->user_h = there_at(ctx, st->scratch->user_at);
+			if (unlikely(st->user_h + 20 > limit_of(ctx)))
 				return internal();
-			u8 outer_tos_13 = load8(st->user_h, 1);
-			u32 gre_key_14 = overlay_10->key;
-			u8 given_15 = overlay_10->has_key;
+			u8 outer_tos_14 = load8(st->user_h, 1);
+			u32 gre_key_15 = overlay_11->key;
+			u8 given_16 = overlay_11->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100(ctx, st, overlay_10, given_15, outer_tos_13,
-					outer_src_11, outer_dst_12, gre_key_14);
+			return forwarder_100(ctx, st, overlay_11, given_16, outer_tos_14,
+					outer_src_12, outer_dst_13, gre_key_15);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
-			u32 referred_16 = st->far_rule->interface;
+			u32 referred_17 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
-			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			if (unlikely(!not_null(st->user_h)))
+			st->user_h = there_at(ctx, st->scratch->user_at);
+			if (unlikely(st->user_h + 20 > limit_of(ctx)))
 				return internal();
-			return forwarder_102(ctx, st, referred_16);
+			return forwarder_102(ctx, st, referred_17);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -1674,34 +1790,35 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			key_20[1] |= 0x100000000ULL;
 		}
 	}
-	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (unlikely(!not_null(st->outer_h)))
+	st->outer_h = there_at(ctx, st->scratch->outer_at);
+	if (unlikely(st->outer_h + 20 > limit_of(ctx)))
 		return internal();
 	key_20[0] |= (u64)load32(st->outer_h, 12) << 32;
 	key_20[1] |= (u64)load32(st->outer_h, 16);
-	u32 cell_22 = overlay_find(st->scratch->epoch, key_20[0], key_20[1]);
-	u32 slot_23 = cell_22 ? overlay_slot_of(cell_22, st->scratch->epoch) : 0;
-	st->overlay_rule = slot_23 ? bpf_map_lookup_elem(&overlay_records, &slot_23) : 0;
+	u64 found_22 = overlay_find(st->scratch->epoch, key_20[0], key_20[1]);
+	u32 cell_23 = found_22 >> 32;
+	u32 slot_24 = (u32)found_22;
+	st->overlay_rule = slot_24 ? bpf_map_lookup_elem(&overlay_records, &slot_24) : 0;
 	if (!st->overlay_rule)
 		count_event(EVENT_MISS_OVERLAY);
 	else
-		overlay_count(cell_22, st->scratch->length);
+		overlay_count(cell_23, st->scratch->length);
 	if (!st->overlay_rule)
 		return pass();
 	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
 	if (is_local(load32(st->user_h, 16))) {
 		/* linx.hp:143: pop to user */
-		u8 met_30 = load8(st->outer_h, 1) & 3;
-		if (met_30 & 1) {
-			if (met_30 == 3 && !(load8(st->user_h, 1) & 3))
+		u8 met_33 = load8(st->outer_h, 1) & 3;
+		if (met_33 & 1) {
+			if (met_33 == 3 && !(load8(st->user_h, 1) & 3))
 				return drop_as(EVENT_DROP_ECN);
-			if (met_30 == 3 || (load8(st->user_h, 1) & 3) == 2)
-				set_ecn(st->user_h, met_30);
+			if (met_33 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_33);
 		}
 		/* linx.hp:144: pass */
-		u32 closed_31 = close_wan(ctx, st, 0, 0);
-		if (closed_31 != XDP_PASS)
-			return closed_31 & 7;
+		u32 closed_34 = close_wan(ctx, st, 0, 0);
+		if (closed_34 != XDP_PASS)
+			return closed_34 & 7;
 		return pass();
 	}
 	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= 127.0.0.... */
@@ -1728,8 +1845,8 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (unlikely(!not_null(st->ethernet_h)))
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
 	if (load8(st->ethernet_h, 0) & 1)
 		return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
@@ -1789,8 +1906,8 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 
 static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st, u32 referred_11)
 {
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (unlikely(!not_null(st->ethernet_h)))
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
 	if (load8(st->ethernet_h, 0) & 1)
 		return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
@@ -1914,78 +2031,78 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		st->user_h = header_at(ctx, st->scratch->user_at, 20);
-		if (unlikely(!not_null(st->user_h)))
+		st->user_h = there_at(ctx, st->scratch->user_at);
+		if (unlikely(st->user_h + 20 > limit_of(ctx)))
 			return internal();
 		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
-		u32 cell_3 = lbr_find(st->scratch->epoch, key_2[0]);
-		u32 slot_4 = cell_3 ? lbr_slot_of(cell_3, st->scratch->epoch) : 0;
-		struct lbr_record *lbr_5 = slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
+		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
+		u32 slot_5 = (u32)found_3;
+		struct lbr_record *lbr_6 = slot_5 ? bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
+		u32 word_7[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
 				(u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) |
 				((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
 				(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
-		if (lbr_5)
-			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
+		if (lbr_6)
+			chosen_1 = lbr_6->slots[jhash_words(word_7, 4) >> 24];
 	}
 	if (chosen_1) {
-		u32 slot_7 = far_slot_of(chosen_1, st->scratch->epoch);
-		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
+		u32 slot_8 = far_slot_of(chosen_1, st->scratch->epoch);
+		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
 		if (default_verdict() == XDP_DROP)
 			return drop();
-		u32 closed_17 = close_wan(ctx, st, 0, 0);
-		if (closed_17 != XDP_PASS)
-			return closed_17 & 7;
-		return pass();
-	}
-	far_count(chosen_1, st->scratch->length);
-	/* linx.hp:164: apply(FAR) */
-	/* linx.hp:93: match FAR.action */
-	u64 value_8 = st->far_rule->action;
-	if (value_8 == IE_ACTION_DROP) {
-		/* linx.hp:94: drop */
-		return drop();
-	}
-	if (value_8 == IE_ACTION_PASS) {
-		/* linx.hp:95: pass */
 		u32 closed_18 = close_wan(ctx, st, 0, 0);
 		if (closed_18 != XDP_PASS)
 			return closed_18 & 7;
 		return pass();
 	}
-	if (value_8 == IE_ACTION_REDIRECT) {
+	far_count(chosen_1, st->scratch->length);
+	/* linx.hp:164: apply(FAR) */
+	/* linx.hp:93: match FAR.action */
+	u64 value_9 = st->far_rule->action;
+	if (value_9 == IE_ACTION_DROP) {
+		/* linx.hp:94: drop */
+		return drop();
+	}
+	if (value_9 == IE_ACTION_PASS) {
+		/* linx.hp:95: pass */
+		u32 closed_19 = close_wan(ctx, st, 0, 0);
+		if (closed_19 != XDP_PASS)
+			return closed_19 & 7;
+		return pass();
+	}
+	if (value_9 == IE_ACTION_REDIRECT) {
 		/* linx.hp:96: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-			u32 referred_9 = st->far_rule->interface;
-			struct overlay_record *overlay_10 = overlay_at(referred_9,
+			u32 referred_10 = st->far_rule->interface;
+			struct overlay_record *overlay_11 = overlay_at(referred_10,
 					st->scratch->epoch);
-			if (unlikely(!overlay_10))
+			if (unlikely(!overlay_11))
 				return internal();
-			overlay_count(referred_9, st->scratch->length);
+			overlay_count(referred_10, st->scratch->length);
 			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
-			u32 outer_src_11 = overlay_10->local_ip;
-			u32 outer_dst_12 = overlay_10->remote_ip;
-			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			if (unlikely(!not_null(st->user_h)))
+			u32 outer_src_12 = overlay_11->local_ip;
+			u32 outer_dst_13 = overlay_11->remote_ip;
+			st->user_h = there_at(ctx, st->scratch->user_at);
+			if (unlikely(st->user_h + 20 > limit_of(ctx)))
 				return internal();
-			u8 outer_tos_13 = load8(st->user_h, 1);
-			u32 gre_key_14 = overlay_10->key;
-			u8 given_15 = overlay_10->has_key;
+			u8 outer_tos_14 = load8(st->user_h, 1);
+			u32 gre_key_15 = overlay_11->key;
+			u8 given_16 = overlay_11->has_key;
 			/* linx.hp:99: clamp mss */
 			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_2(ctx, st, overlay_10, given_15, outer_tos_13,
-					outer_src_11, outer_dst_12, gre_key_14);
+			return forwarder_100_2(ctx, st, overlay_11, given_16, outer_tos_14,
+					outer_src_12, outer_dst_13, gre_key_15);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
-			u32 referred_16 = st->far_rule->interface;
+			u32 referred_17 = st->far_rule->interface;
 			/* linx.hp:102: forward p via user.dst */
-			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			if (unlikely(!not_null(st->user_h)))
+			st->user_h = there_at(ctx, st->scratch->user_at);
+			if (unlikely(st->user_h + 20 > limit_of(ctx)))
 				return internal();
-			return forwarder_102_2(ctx, st, referred_16);
+			return forwarder_102_2(ctx, st, referred_17);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
