@@ -150,6 +150,7 @@ class _Row:
     # ---- headers
 
     def _at_node(self, node: Node, edges: tuple[Edge, ...], part: Body) -> None:
+        self._flush()
         self.node, self.onward = node, self._usual(node, edges)
         self._test_ahead(part)
         if not self._body(part):
@@ -208,7 +209,6 @@ class _Row:
             case Blank() | Let(_, None):
                 return False
             case StatementStart():
-                self._flush()
                 self.made.append(s)
             case Let(place, value) | Set(Name() | State() as place, value, "") if value:
                 self._set(place, self._value(value), s)

@@ -914,13 +914,9 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	st->scratch->length = length;
 	if (unlikely(role == ROLE_LAN && data + 34 > end))
 		GOTO(other);
-	if (unlikely(role == ROLE_LAN && load_be16(data, 12) != 0x800))
-		GOTO(other);
 	if (unlikely(role == ROLE_WAN && data + 58 > end))
 		GOTO(other);
-	if (unlikely(role == ROLE_WAN &&
-			(load_be16(data, 12) != 0x800 || load8(data, 23) != 47 ||
-			((load8(data, 20) >> 5) & 1) != 0)))
+	if (unlikely(load_be16(data, 12) != 0x800))
 		GOTO(other);
 	/* linx.hp:10: ethernet -> ipv4 as user when type = 0x0800 on lan */
 	if (unlikely(role == ROLE_LAN &&
@@ -960,15 +956,16 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 		GOTO(done);
 	}
 	if (unlikely(role == ROLE_WAN &&
-			((load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+			(load8(data, 23) != 47 || ((load8(data, 20) >> 5) & 1) != 0 ||
+			(load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
 			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
 			load_be16(data, 16) + 14 > limit ||
 			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
-			(load_be16(data, 20) & 0x1fff) != 0 || load_be16(data, 36) != 0x800)))
+			(load_be16(data, 20) & 0x1fff) != 0)))
 		GOTO(other);
 	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
 	if (unlikely(role == ROLE_WAN &&
-			(load_be16(data, 16) < 24 ||
+			(load_be16(data, 36) != 0x800 || load_be16(data, 16) < 24 ||
 			!((load8(data, 35) & 7) == 0 && ((load8(data, 34) >> 6) & 1) == 0 &&
 			((load8(data, 34) >> 2) & 3) == 0) || (load8(data, 34) >> 7 ? 4 : 0) + 4 +
 			((load8(data, 34) >> 5) & 1 ? 4 : 0) +
