@@ -37,6 +37,7 @@ from ..ir.walk import (
     counted_in,
     ends,
     expressions,
+    helpers_of,
     looked_up_in,
     may_end,
     statements,
@@ -178,8 +179,15 @@ def about(unit: Unit, program: Program, size: int | None) -> str:
 
 
 def _written(unit: Unit) -> list[Function]:
-    """The functions that C has."""
-    return list({(f.role, f.name): f for f in map(unit.written, unit.functions)}.values())
+    """The functions that C has, each behind those that it calls: the parser of all roles calls
+    those of each."""
+    made = list({(f.role, f.name): f for f in map(unit.written, unit.functions)}.values())
+    if unit.parser is not None:
+        helpers = helpers_of(unit.parser)
+        last = max((i for i, f in enumerate(made) if f.name in helpers), default=0)
+        at = made.index(unit.parser)
+        made.insert(max(last, at), made.pop(at))
+    return made
 
 
 def called(unit: Unit, f: Function, program: Program) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from golden import GOLDEN, Golden
 from helioc.compiler.backend.clang import CANDIDATES, flags
 from helioc.compiler.backend.emit import TEMPLATES, emit
-from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.driver import PASSES, check_file, lower_pipeline, lowered, placed
 from helioc.compiler.ir.nodes import Blank
 from helioc.compiler.ir.printer import print_unit
 from helioc.compiler.ir.walk import statements
@@ -48,6 +49,19 @@ def test_of_what_ages_packets_read_the_clock_once_a_tick() -> None:
         source, *_ = source.partition("static __noinline int take_answer(void)")
         assert source.count(" clock_time(") == read, "made; without a scratch record, and in it"
         assert source.count("recent_time()") == asked
+
+
+@pytest.mark.parametrize("without", ["", *(each.name for each in PASSES if each.optional)])
+def test_functions_stand_behind_those_that_they_call(without: str) -> None:
+    pipeline = check_file(LINX.with_name("upf.hp"))
+    unit = placed(pipeline, lowered(pipeline, "fused"), frozenset({without}))
+    source, made = emit(unit, lines=False), set[str]()
+    for line in source.splitlines():
+        if found := re.match(r"(?:static )?__\w+ (?:int|u32|u64) (\w+)\(", line):
+            made.add(found[1])
+        elif found := re.search(r"= (walk_\w+|reply_to_\w+)\(", line):
+            assert found[1] in made, without
+    assert len(made) > 50
 
 
 @pytest.mark.parametrize("clang", CLANGS)
