@@ -905,7 +905,7 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
  * mask is looked under here: most kinds have no other, or the best rule under it. The choice is a branch: it is
  * predicted, so that what comes behind does not wait for the entry. */
 #define KEY_BEST(kind, words, cells_, tuples, bits, by_priority, in_index)                          \
-	static __always_inline u32 kind##_best(const u64 *filter, const u64 *key, u64 *masked)      \
+	static __always_inline u32 kind##_best(void *filter, const u64 *key, u64 *masked)           \
 	{                                                                                           \
 		u64 root = root_of(&kind##_cells), hash, *entry = 0;                                \
 		const struct directory *directory = directory_of(&kind##_tuples, root);             \
@@ -918,7 +918,7 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
 		mask_key(masked, key, directory, 0, words);                                         \
 		hash = hash_of(masked, words);                                                      \
 		/* in one tuple most packets are there to be found */                               \
-		if (!bits || directory->count == 1 || may_hold(filter, hash, bits))                 \
+		if (!bits || directory->count == 1 || may_hold(first_of(filter), hash, bits))       \
 			number = kind##_number_here(place_of(hash, in_index), masked, &entry);      \
 		if (entry) {                                                                        \
 			best.cell = cell_in(entry, number, words, cells_);                          \
