@@ -9,6 +9,7 @@ _LOOP = "there are no loops: every packet runs through the stages once"
 _PARSER = "the parse graph says what is parsed: `ethernet -> ipv4 when type = 0x0800`"
 _PRESENT = "the name of a node asks whether a packet has it: `if udp {…}`"
 _TELLS = "declare what is told, `event E { a : u8 }`, and write `emit E { a = … }`"
+_REST = "all other values are the last arm: `_ => {…}`"
 _VERDICT = "`pass` and `drop` end the packet; at the end of a stage it goes on to the next"
 _SLOT = "`+= -= +%= -%= |= &= ^=` change a slot in place; for else write `a.b = a.b * 2`"
 _ATOMIC = "a change in place is one step, whatever other CPUs do: `S.n += 1`"
@@ -36,7 +37,9 @@ SIGNS = {
     ">> =": _SLOT,
     "< <=": _SLOT,
     "> >=": _SLOT,
-    "default :": "all other values are the last arm: `_ => {…}`",
+    "default :": _REST,
+    "default =>": _REST,
+    ".. =": "a range has both its ends: `1..10`",
     "in [": "a set stands in braces: `a in { 6, 17 }`",
     "send (": "write `forward P via A`, as a router does, `bridge P`, or `send back`",
     "in {": "a condition asks for a set, `if a in { 6, 17 }`; a guard lists values, `a = 6 | 17`",
@@ -140,3 +143,24 @@ FIELDS = {
     "srcAddr": "src", "src_addr": "src", "srcPort": "src", "tot_len": "total_length",
     "totalLen": "total_length", "vid": "id",
 }  # fmt: skip
+
+_RULES = "write `rule R [1k] { match … gives … }` for what a controller fills"
+_STATE = "write `state S [1k] { match … gives n : u64 }` for what packets leave, and `S.n += 1`"
+_HEADER = "headers stand beside the pipeline, in front of it: `header h { a : u8 }`"
+
+#: Words by which declarations of other languages begin.
+DECLARATIONS = {
+    "control": "write `stage s {…}`, and its place in `run parser -> s`",
+    "counter": "rules count by `counts packets, bytes`; a statement `count NAME` counts events",
+    "digest": _TELLS,
+    "enum": "an element's values have names: `ie action = 1, u8 { DROP = 1, PASS = 2 }`",
+    "function": _FUNCTION,
+    "header": _HEADER,
+    "let": "a value of the packet is named within a stage; write `const NAME = VALUE` here",
+    "map": f"{_RULES}, a `state` for what packets leave",
+    "meter": "a rule kind's meter is declared in it: `meters rate, burst`",
+    "register": _STATE,
+    "struct": _HEADER,
+    "table": _RULES,
+    "typedef": "types have no names of their own: write `u16`, `ip4`",
+}

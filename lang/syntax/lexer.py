@@ -240,6 +240,9 @@ def _nothing_to_close(
     return Diagnostic("H0103", title, tuple(labels), hint)
 
 
+_TIME = re.compile(r"\d+(?:ns|us|ms|s|min|h)")
+
+
 def _bad_number(where: Span) -> Diagnostic:
     text = where.text
     hint = "write decimal `17`, hexadecimal `0x11`, or binary thousands `4k` (4096) and `1M`"
@@ -249,6 +252,8 @@ def _bad_number(where: Span) -> Diagnostic:
         hint = f"did you mean `0x{text[2:]}`?"
     elif text[-1:] in "Km" and text[:-1].isdigit():
         hint = f"did you mean `{text.swapcase()}`?"
+    elif _TIME.fullmatch(text):
+        hint = "a time is a number of its own unit: `ages 30` are seconds, `now` counts nanoseconds"
     elif literals.looks_like_number(text):
         hint = "the largest number is 128 bits wide"
     return Diagnostic("H0104", "this is not a number", (Label(where, "cannot be read"),), hint)

@@ -100,7 +100,10 @@ def _planned(place: Place) -> Diagnostic | None:
 
 
 def _foreign_word(place: Place) -> Diagnostic | None:
-    """A word of another language that was parsed as a name."""
+    """A word of another language that was parsed as a name, or begins a declaration."""
+    text = place.token.text
+    if place.rule == "pipeline" and place.token.first and text in foreign_words.DECLARATIONS:
+        return _misspelt_error(place.span(place.index), text, foreign_words.DECLARATIONS[text])
     if "block" not in place.rules:
         return None
     at = place.index

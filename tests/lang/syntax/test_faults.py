@@ -73,6 +73,7 @@ def test_habits_are_shown() -> None:
         d.span.text for d in found if d.span and d.help == foreign_words.WORDS.get(d.span.text)
     }
     assert foreign_words.WORDS.keys() - words == VALUES
+    assert {*foreign_words.DECLARATIONS.values()} <= {d.help for d in found}
 
 
 def test_words_of_other_languages_may_be_names() -> None:
