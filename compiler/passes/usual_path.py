@@ -10,7 +10,6 @@ test. So the row need not say what is wrong with a packet, and may leave out wha
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from ..headers.context import FRAGMENT_OF_CHAIN
 from ..headers.frame import DATA, END
@@ -315,9 +314,7 @@ class _Row:
 
     def _flush(self) -> None:
         """One statement for what is refused of a header."""
-        tests = [
-            test for test in self.refused if not any(map(partial(_weaker, test), self.refused))
-        ]
+        tests = [t for t in self.refused if not any(_weaker(t, other) for other in self.refused)]
         if tests:
             self.made.append(self._leave(either(tests)))
         self.refused = []
@@ -332,8 +329,8 @@ class _Row:
     def _called(self, x: HelperCall) -> Expr:
         """What the function of a chain returns at its first header."""
         assert self.node is not None
-        named = ((f.role, f.name) == (self.role, x.function) for f in self.unit.functions)
-        body = next(f.body for f, found in zip(self.unit.functions, named, strict=True) if found)
+        asked = self.role, x.function
+        body = next(f.body for f in self.unit.functions if (f.role, f.name) == asked)
         parts, label = _parts(body), node_label(self.node.name)
         if label not in parts:
             raise _NoRow
