@@ -25,6 +25,7 @@ CallLookup = Callable[[tree.Call], Value | None]
 MOST_MEMBERS = 512
 
 _NOTHING = Facts()
+_MATCHED = "a rule matches them: `ie e = 1, bytes[4]`, and `match e exact h.a` in its kind"
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -98,7 +99,7 @@ class Expressions(Frozen):
             )
             return None
         if "bytes" in (left.kind, right.kind):
-            self.found.add(errors.unsupported(span, "comparing runs of bytes"))
+            self.found.add(errors.unsupported(span, "comparing runs of bytes", _MATCHED))
             return None
         known, other = (left, right) if left.literal else (right, left)
         if (

@@ -292,7 +292,7 @@ def _no_state(path: tree.Path, operator: str, value: tree.Expr | None) -> Diagno
         "H0368",
         f"`{name}` is no slot of a state",
         (path.span, f"`{sign}=` changes a slot of a state in place"),
-        help=f"write `{name} = {name} {sign} {text}`"
+        help=f"write `{name} = {name} {sign}{'%' if sign in '+-' else ''} {text}`"
         if text
         else "rules and names keep what they hold: packets change fields, and slots of a `state`",
     )

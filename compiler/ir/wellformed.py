@@ -51,10 +51,12 @@ class Problem:
 def problems(unit: Unit, placed: bool) -> list[Problem]:
     """What is wrong with a unit. `placed`: after `place_state`."""
     last = {p.functions[-1].name for p in unit.programs if p.next is None}
+    names = {f.name for f in unit.functions}
     found: list[Problem] = []
     for function in unit.every_function:
         found += _Scopes(function, _arguments(unit, function)).problems()
         found += (_of(function, s.span, text) for s, text in _labels(function.body))
+        found += (_of(function, s.span, text) for s, text in _called(function.body, names))
         for s in statements(function.body):
             found += (_of(function, s.span, text) for text in _typed(s))
             if placed:
@@ -147,6 +149,14 @@ class _Scopes:
 
     def _tell(self, s: n.Statement, text: str) -> None:
         self.found.append(_of(self.function, s.span, text))
+
+
+def _called(body: n.Body, names: set[str]) -> Iterator[tuple[n.Statement, str]]:
+    """Functions that are called are there."""
+    for s in statements(body):
+        for x in own_expressions(s):
+            if isinstance(x, e.HelperCall) and x.function not in names:
+                yield s, f"no function `{x.function}`"
 
 
 def _labels(body: n.Body) -> Iterator[tuple[n.Statement, str]]:

@@ -17,8 +17,7 @@ from ..ir.unit import Unit
 def merge_functions(unit: Unit) -> Unit:
     """Helpers first: stages that call others of equal bodies differ in that alone."""
     names = Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)])
-    helpers = _alike([f for f in unit.functions if not f.stage])
-    called = {f.name: same[0].name for same in helpers for f in same}
+    helpers, called = _helpers([f for f in unit.functions if not f.stage])
     stages = _alike([replace(f, body=_calling(f.body, called)) for f in unit.functions if f.stage])
     shared = [_shared(same, names) for same in stages]
     named = {(f.role, f.name): one for same, one in zip(stages, shared, strict=True) for f in same}
@@ -26,8 +25,21 @@ def merge_functions(unit: Unit) -> Unit:
         replace(p, functions=tuple(named[f.role, f.name] for f in p.functions))
         for p in unit.programs
     )
-    functions = (*(same[0] for same in helpers), *shared)
+    functions = (*helpers, *shared)
     return replace(unit, functions=functions, programs=tuple(programs))
+
+
+def _helpers(functions: list[Function]) -> tuple[list[Function], dict[str, str]]:
+    """One of each, and what is called in the place of others: once more for each time that some are
+    alike, as those that call these may be alike then."""
+    called: dict[str, str] = {}
+    while True:
+        alike = _alike(functions)
+        merged = {f.name: first.name for first, *others in alike for f in others}
+        if not merged:
+            return functions, called
+        called = {name: merged.get(other, other) for name, other in called.items()} | merged
+        functions = [replace(f, body=_calling(f.body, merged)) for f, *_ in alike]
 
 
 def _alike(functions: list[Function]) -> list[list[Function]]:
@@ -49,6 +61,8 @@ def _shared(same: list[Function], names: Names) -> Function:
 
 def _calling(body: Body, names: dict[str, str]) -> Body:
     def change(x: Expr) -> Expr:
-        return replace(x, function=names[x.function]) if isinstance(x, HelperCall) else x
+        if isinstance(x, HelperCall) and x.function in names:
+            return replace(x, function=names[x.function])
+        return x
 
     return rewritten(body, change)

@@ -206,7 +206,7 @@ def _indent(source: Source, token: Token) -> int:
 _INSTEAD = {
     ";": "a line needs no `;` at its end",
     "#": "a comment begins with `//`",
-    '"': "names and values stand without quotes",
+    '"': 'names and values stand without quotes; only rules match a text: `(qname, "a.example")`',
     "'": "names and values stand without quotes",
     "`": "names and values stand without quotes",
     "!": "write `not` for a negation, `!=` for a comparison",

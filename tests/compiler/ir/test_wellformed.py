@@ -123,6 +123,7 @@ BROKEN: dict[str, tuple[Body, list[str]]] = {
         (Let(X, None), If(ONE, (Set(X, ONE),)), Let(Name("y"), X), END),
         ["`x` has no value on some way to here"],
     ),
+    "no function": ((Return(HelperCall("there", ONE, ONE)),), ["no function `there`"]),
     "no label": ((Goto("there"),), ["no label `there` at the top of the function"]),
     "label in a block": (
         (Block((Label("there"), END)), Goto("there")),
