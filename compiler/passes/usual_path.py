@@ -135,7 +135,8 @@ class _Row:
         edges = graph.leaving(node.name, self.role)
         if not self._usual(node, edges):
             raise _NoRow
-        self._at_node(node, edges, self.parts[""])
+        labelled = self.parts.get(node_label(node.name), ())  # where edges lead back to it
+        self._at_node(node, edges, (*self.parts[""], *labelled))
 
     def fits(self) -> Body:
         """Whether the frame has all bytes that are looked at."""
