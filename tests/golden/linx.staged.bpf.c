@@ -329,7 +329,7 @@ __noinline u32 pdr_by_masks(u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u64 key[] = { k0, k1, k2, k3 }, masked[4];
 
-	return pdr_best(first_of(&pdr_filter), key, masked);
+	return pdr_best(&pdr_filter, key, masked);
 }
 
 /* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
@@ -504,7 +504,7 @@ __noinline u32 lbr_by_masks(u64 k0)
 {
 	u64 key[] = { k0 }, masked[1];
 
-	return lbr_best(first_of(&lbr_filter), key, masked);
+	return lbr_best(&lbr_filter, key, masked);
 }
 
 /* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
