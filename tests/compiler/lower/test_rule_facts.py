@@ -101,8 +101,8 @@ pipeline told_once {
 
 
 def test_a_quota_is_told_once_whatever_the_cpus(tmp_path: Path) -> None:
-    """And no packet passes that comes when the quota is reached: as many more as there are CPUs may
-    be on their way then."""
+    """And no packet passes that comes when the quota is reached. Two that are counted at once may
+    both miss each other's count, or both have it."""
     path = tmp_path / "told_once.hp"
     path.write_text(TOLD_ONCE)
     bundle, frame = compile_pipeline(check_file(path)), bytes(12) + b"\x88\xb5" + bytes(50)
@@ -120,7 +120,7 @@ def test_a_quota_is_told_once_whatever_the_cpus(tmp_path: Path) -> None:
         at_once(send, send)
         found = Counter(run._counted_events())
         assert found["count", "told"] == 1
-        assert found["verdict", "pass"] in (29_998, 29_999)
+        assert 29_998 <= found["verdict", "pass"] <= 30_000
         assert found["verdict", "pass"] + found["verdict", "drop"] == 80_000
 
 
