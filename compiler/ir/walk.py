@@ -10,6 +10,7 @@ from ...lang.text.frozen import Frozen, kept
 from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall
 from .nodes import (
     AssumeNot,
+    Blank,
     Block,
     Body,
     CountRule,
@@ -17,6 +18,7 @@ from .nodes import (
     If,
     Internal,
     Jump,
+    Label,
     Only,
     Return,
     Statement,
@@ -47,6 +49,21 @@ def blocks(s: Statement) -> tuple[Body, ...]:
         case Block(body) | Only(_, body):
             return (body,)
     return ()
+
+
+#: The statements in front of the first label, then those from each label on, by its name.
+Parts = dict[str, Body]
+
+
+def parts_of(body: Body) -> Parts:
+    parts: dict[str, list[Statement]] = {"": []}
+    at = parts[""]
+    for i, s in enumerate(body):
+        labelled = body[i + 1] if isinstance(s, Blank) and i + 1 < len(body) else s
+        if isinstance(labelled, Label) and labelled.name not in parts:
+            at = parts[labelled.name] = []
+        at.append(s)
+    return {label: tuple(part) for label, part in parts.items()}
 
 
 def ends(body: Body) -> bool:

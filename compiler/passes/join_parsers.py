@@ -33,10 +33,7 @@ from ..ir.nodes import (
 from ..ir.rewrite import rewritten
 from ..ir.types import U32
 from ..ir.unit import Unit
-from ..ir.walk import ends, has_effects, own_expressions, statements
-
-#: The statements in front of the first label, then those from each label on, by its name.
-Parts = dict[str, Body]
+from ..ir.walk import Parts, ends, has_effects, own_expressions, parts_of, statements
 
 
 def join_parsers(unit: Unit) -> Unit:
@@ -70,7 +67,7 @@ class _Parser:
     @classmethod
     def of(cls, f: Function, unit: Unit) -> _Parser:
         roles = frozenset(p.role for p in unit.programs if f in p.functions)
-        return cls(_parts(f.body), roles, unit.roles)
+        return cls(parts_of(f.body), roles, unit.roles)
 
     @property
     def body(self) -> Body:
@@ -134,17 +131,6 @@ class _Parser:
 def _asks(test: Expr) -> bool:
     """Whether a test asks for the role already."""
     return ROLE in own_expressions(If(test, ()))
-
-
-def _parts(body: Body) -> Parts:
-    parts: dict[str, list[Statement]] = {"": []}
-    at = parts[""]
-    for i, s in enumerate(body):
-        labelled = body[i + 1] if isinstance(s, Blank) and i + 1 < len(body) else s
-        if isinstance(labelled, Label) and labelled.name not in parts:
-            at = parts[labelled.name] = []
-        at.append(s)
-    return {label: tuple(part) for label, part in parts.items()}
 
 
 def _merged(ours: list[str], theirs: list[str]) -> list[str]:

@@ -35,7 +35,7 @@ from ..ir.nodes import (
 )
 from ..ir.types import BYTES
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import below, has_effects
+from ..ir.walk import Parts, below, has_effects, parts_of
 from ..model import Edge, Node
 from .known import Known, conjuncts, fitted
 
@@ -66,7 +66,7 @@ def _with_row(parser: Function, unit: Unit) -> Function:
     begin = next(i for i, s in enumerate(body) if not isinstance(s, Let | Set | ForgetPlaces))
     first = tuple(s for s in body[:begin] if not _resets(s))
     again = tuple(s for s in body[:begin] if _resets(s))
-    row = _Row(unit, parser.role, _parts(body[begin:]), again)
+    row = _Row(unit, parser.role, parts_of(body[begin:]), again)
     row.known.names |= {
         s.name.name: s.value for s in first if isinstance(s, Let) and isinstance(s.value, Number)
     }
@@ -87,18 +87,6 @@ def _resets(s: Statement) -> bool:
     return False
 
 
-def _parts(body: Body) -> dict[str, Body]:
-    """The statements in front of the first label, and those behind each."""
-    parts: dict[str, list[Statement]] = {"": []}
-    at = parts[""]
-    for s in body:
-        if isinstance(s, Label):
-            at = parts[s.name] = []
-        else:
-            at.append(s)
-    return {label: tuple(part) for label, part in parts.items()}
-
-
 @dataclass
 class _Row:
     """A row of tests, or one that branches off.
@@ -110,7 +98,7 @@ class _Row:
 
     unit: Unit
     role: str
-    parts: dict[str, Body]
+    parts: Parts
     again: Body
     known: Known = field(default_factory=Known)
     made: list[Statement] = field(default_factory=list)
@@ -206,7 +194,7 @@ class _Row:
 
     def _statement(self, s: Statement) -> bool:
         match s:
-            case Blank() | Let(_, None):
+            case Blank() | Label() | Let(_, None):
                 return False
             case StatementStart():
                 self.made.append(s)
@@ -332,7 +320,7 @@ class _Row:
         assert self.node is not None
         asked = self.role, x.function
         body = next(f.body for f in self.unit.functions if (f.role, f.name) == asked)
-        parts, label = _parts(body), node_label(self.node.name)
+        parts, label = parts_of(body), node_label(self.node.name)
         if label not in parts:
             raise _NoRow
         outer = self.known.names, self.parts, self.node, self.onward
