@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import time
-from importlib import import_module
+import threading
 from pathlib import Path
 from typing import Any
 
-import pytest
-from toy_server import Toy, opened, served
+import grpc
+from toy_server import WORKERS, Toy, failing, opened, served
 
 
-def test_it_waits_for_who_is_at_a_cancelled_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Late(Toy):
+    """It is still at a call when the server has ended that."""
+
+    server: grpc.Server
+
+    def wait(self, asked: bytes, context: Any) -> bytes:
+        self.begun.release()
+        self.server.wait_for_termination(20)
+        self.ended.append("wait")
+        return asked
+
+
+def test_it_waits_for_who_is_at_a_cancelled_call(tmp_path: Path) -> None:
     """What that thread holds of the call is a cycle. Where it ended behind the search for leaks,
     as under load, descriptors of gRPC stayed open."""
-    server = import_module("grpc._server")  # grpc loads it with the first server
-    take, ended = server._take_response_from_response_iterator, list[bool]()
-
-    def take_slowly(*given: Any) -> Any:
-        response, going_on = take(*given)
-        if not going_on:
-            time.sleep(0.2)
-            ended.append(True)
-        return response, going_on
-
-    monkeypatch.setattr(server, "_take_response_from_response_iterator", take_slowly)
-    address = f"unix:{tmp_path / 'toy'}"
-    with (
-        served(address, Toy()),
-        opened(address) as channel,
-        channel.call("/toy/Each", None) as call,
-    ):
-        call.send(b"on")
-        assert call.receive() == b"on"
-    assert ended
+    address, toy = f"unix:{tmp_path / 'toy'}", Late()
+    with opened(address) as channel:
+        with served(address, toy) as toy.server:
+            call = channel.call("/toy/Wait", None, b"on")
+            assert toy.begun.acquire(timeout=20)
+        assert toy.ended == ["wait"]
+        assert not [each for each in threading.enumerate() if each.name.startswith(WORKERS)]
+        failing(call.receive)

@@ -19,6 +19,7 @@ from helioc.runtime.channel.failures import Failed
 
 LONGEST = 1 << 20
 DETAILS = b"\x00details\xff" * 40
+WORKERS = "toy-server"  # what names of its threads begin with
 
 
 class Toy:
@@ -63,7 +64,7 @@ class Toy:
 def served(address: str, toy: Toy, certs: Path | None = None) -> Iterator[grpc.Server]:
     """At the end no thread of the server is at a call any more: what one holds of a call that was
     cancelled is a cycle, and behind the collection that looks for leaks it would stay."""
-    workers = ThreadPoolExecutor(8)
+    workers = ThreadPoolExecutor(8, WORKERS)
     server = grpc.server(workers, options=(("grpc.so_reuseport", 0),))
     server.add_generic_rpc_handlers((toy.handlers(),))
     if certs is None:
