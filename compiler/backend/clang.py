@@ -28,6 +28,8 @@ CPU = "v3"
 
 #: Seconds, on a machine that is busy: of the pipelines that ship none takes a tenth of it.
 _LONGEST = 300
+#: The same, for what clang says of itself.
+_TO_ANSWER = 20
 
 #: What it goes by besides, for as long as this process lives.
 _ENVIRONMENT = ("CPATH", "C_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS", "COMPILER_PATH", "PATH")
@@ -95,7 +97,8 @@ def _described(command: list[str]) -> str | None:
 @cache
 def _asked(command: tuple[str, ...], *others: object) -> str | None:
     try:
-        return repr((_run([*command, "-v", "-E", "-x", "c", os.devnull], os.sep), others))
+        asked = [*command, "-v", "-E", "-x", "c", os.devnull]
+        return repr((_run(asked, os.sep, _TO_ANSWER), others))
     except subprocess.TimeoutExpired:
         return None
 
@@ -138,15 +141,16 @@ def _object(
         return {"object": out.read_bytes()}, since
 
 
-def _run(command: list[str], directory: str) -> tuple[int, str]:
-    """Exit status, and what it said on standard error. It does not outlive an interrupt."""
+def _run(command: list[str], directory: str, longest: float = _LONGEST) -> tuple[int, str]:
+    """Exit status, and what it said on standard error. It does not outlive an interrupt. Raises
+    `TimeoutExpired` behind `longest` seconds."""
     none, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(command, stdout=none, stderr=pipe, text=True, cwd=directory) as process:
         _running.add(process)
         if _stopped.is_set():  # between its start and this line
             process.kill()
         try:
-            _, said = process.communicate(timeout=_LONGEST)
+            _, said = process.communicate(timeout=longest)
         except BaseException:
             process.kill()
             raise
