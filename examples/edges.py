@@ -12,23 +12,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab import LabError, Namespace, command
+from lab import LabError, Namespace, command, until
 
 HERE = Path(__file__).parent
 PIPELINES = HERE.parent / "pipelines"
-HELIOC, HELIOCTL = (str(Path(sys.executable).with_name(name)) for name in ("helioc", "helioctl"))
+HELIOC, HELIOCTL, HELIOD = (
+    str(Path(sys.executable).with_name(name)) for name in ("helioc", "helioctl", "heliod")
+)
 
 
 class Edge:
-    """One edge. Its pipeline is loaded under the name of its namespace."""
+    """One edge. Its pipeline is loaded under the name of its namespace, by the agent that
+    listens at a socket, if there is one."""
 
-    def __init__(self, room: Namespace) -> None:
+    def __init__(self, room: Namespace, agent: Path | None = None) -> None:
         self.room, self.name = room, room.name
+        self._agent = ("--agent", f"unix:{agent}") if agent else ()
 
     def control(self, *words: str) -> str:
         """Run `helioctl`, in the edge's namespace since it is there that the interfaces are. Raises
         LabError with what it says."""
-        return self.room.run(HELIOCTL, "--name", self.name, *words)
+        return self.room.run(HELIOCTL, *self._agent, "--name", self.name, *words)
 
     def load(self, bundle: Path, config: Path) -> str:
         self.forget()  # a run that was killed may have left it
@@ -78,9 +82,23 @@ class Edge:
 
 
 @contextmanager
-def running(room: Namespace, bundle: Path, config: Path, rules: Path) -> Iterator[Edge]:
+def agent_in(room: Namespace, folder: Path) -> Iterator[Path]:
+    """An agent that keeps what it has in `folder`; its socket. It ends with the block."""
+    socket = folder / "heliod.sock"
+    agent = room.start(HELIOD, "--socket", str(socket), "--state", str(folder / "state"))
+    try:
+        until(socket.exists, "the agent's socket")
+        yield socket
+    finally:
+        agent.stop()
+
+
+@contextmanager
+def running(
+    room: Namespace, bundle: Path, config: Path, rules: Path, agent: Path | None = None
+) -> Iterator[Edge]:
     """An edge that is loaded and has its rules; unloaded at the end of the block."""
-    edge = Edge(room)
+    edge = Edge(room, agent)
     try:
         edge.load(bundle, config)
         edge.push(rules)

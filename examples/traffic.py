@@ -18,7 +18,8 @@ def udp_socket(room: Namespace, address: str = "0.0.0.0", port: int = 0) -> sock
     """A UDP socket that stays in `room`. The caller closes it."""
 
     def make() -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_DGRAM)
         try:
             made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
             made.bind((address, port))

@@ -1,5 +1,5 @@
 """The demos of the smaller pipelines hold what they say: against the kernel's own vxlan device and
-seg6, and against GTP-U that scapy builds and dissects."""
+seg6, and against GTP-U and STAMP that scapy builds and dissects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize(("name", "facts"), [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21)])
+@pytest.mark.parametrize(
+    ("name", "facts"), [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21), ("stamp", 21)]
+)
 def test_every_fact_holds(name: str, facts: int) -> None:
     prefix = f"{PREFIX}{name[:4]}-"
     done = subprocess.run(
