@@ -159,7 +159,7 @@ def _names(node: object) -> Iterator[tuple[tree.Name, bool]]:
             yield node.alias or node.target, True
         case tree.ChainMember():
             yield node.node, True
-        case tree.Rule() | tree.State() | tree.Chain():
+        case tree.Rule() | tree.State() | tree.Registers() | tree.Chain():
             yield node.name, True
         case tree.Let():
             yield node.name, False

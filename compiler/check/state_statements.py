@@ -188,7 +188,9 @@ def _read_in(
 
 def _named(program: Program, name: tree.Name) -> model.State | None:
     table = program.states.get(name.text)
-    if table is None:
+    if name.text in program.registers:
+        program.report(_are_registers(name, program.registers[name.text]))
+    elif table is None:
         program.report(errors.unknown("state", name, program.states, _DECLARE))
     return table
 
@@ -238,6 +240,16 @@ def is_port(expr: model.Expr) -> bool:
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _are_registers(name: tree.Name, registers: model.Registers) -> Diagnostic:
+    return error(
+        "H0485",
+        f"`{name.text}` is an array of registers, and no state",
+        (name.span, "has no entries"),
+        (registers.span, "declared here"),
+        help=f"read and change one by its index: `{name.text}[…] += 1`",
+    )
 
 
 def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -> Diagnostic:
