@@ -43,7 +43,8 @@ def collect_registers(
             continue
         if node is not None:
             found.add(errors.name_taken(name, "a node of the parse graph", node.span))
-        elif name.text in RESERVED or scalar(name.text) or name.text == "bytes":
+            continue
+        if name.text in RESERVED or scalar(name.text) or name.text == "bytes":
             found.add(errors.name_taken(name, RESERVED.get(name.text, "a type")))
         registers[name.text] = _registers(each, found)
     return registers

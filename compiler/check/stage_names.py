@@ -37,6 +37,8 @@ class StageNames(RuleNames):
         if call.function.text in self.program.states:
             self.program.report(errors.is_state(call.function))
             return None
+        if call.function.text in self.program.registers:
+            return self.register(tree.Path(call.span, (call.function,)))
         if call.function.text == "random":
             return random_call(call, self.program, self.expressions)
         within = replace(self, use="hash").expressions
@@ -289,8 +291,8 @@ def _wrong_indexes(path: tree.Path, table: model.Registers) -> Diagnostic:
     index = "[0][hash(user.src)]" if len(table.shape) > 1 else "[hash(user.src)]"
     return error(
         "H0482",
-        f"`{path.text}` is not one of the registers `{name}`",
-        (path.span, "says no single one of them"),
+        f"`{path.text}` is no single register",
+        (path.span, "says not which one of the array"),
         (table.span, f"declared as `{name}{shape}`"),
         help=f"write an index for each length: `{name}{index}`",
     )
@@ -302,7 +304,7 @@ def _beyond(span: Span, length: int, table: model.Registers) -> Diagnostic:
         f"`{table.name}` has no register of this index",
         (span, f"from 0 to {length - 1}"),
         (table.span, "declared here"),
-        help="only what is computed from a packet is counted modulo the length",
+        help="an index that may be beyond the end is counted modulo the length; this one always is",
     )
 
 

@@ -111,8 +111,7 @@ def exchange(
 ) -> Changed:
     body, failed = otherwise
     path = written.slot
-    if path.parts[0].text not in program.states:
-        program.report(errors.unknown("state", path.parts[0], program.states, _DECLARE))
+    if _named(program, path.parts[0]) is None:
         return Changed(None, state | failed)
     slot = _slot(program, path, False, state, scope)
     read = StageNames(program, state, scope).expressions.value

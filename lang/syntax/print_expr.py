@@ -179,7 +179,7 @@ def gives(node: tree.GivesList) -> str:
 
 
 def assign(node: tree.Assign) -> str:
-    return f"{node.target.text} = {value(node.value)}"
+    return f"{value(node.target)} = {value(node.value)}"
 
 
 def pushed(node: tree.PushElement) -> str:

@@ -239,7 +239,7 @@ class ExpressionBuilder:
             if isinstance(index, tree.Number) and not column:
                 name = self.indexed(rest[0], name, index)
             else:
-                self.errors.append(_misplaced_index(self.span(rest[0])))
+                self.errors.append(_no_node_index(self.span(rest[0]), name.text, len(rest) > 1))
             rest = rest[1:]
         index_last = self.steps_index(rest)
         names = (name, *(self.name(step.children[0]) for step in rest))
@@ -309,6 +309,17 @@ def _subject(where: Span, verb: str) -> Diagnostic:
     )
     labels = (Label(where, f"must be a name, {expected}"),)
     return Diagnostic("H0114", f"`{verb}` can only be said of a name", labels)
+
+
+def _no_node_index(where: Span, name: str, member: bool) -> Diagnostic:
+    """`member`: a name follows."""
+    labels = (Label(where, "no number of a node of a stack, as in `vlan[1]`"),)
+    help = (
+        "a node has a number, `vlan[1].id`; an entry of a state is found by its key: `recall S(…)`"
+        if member
+        else f"an array that packets change is declared: `registers {name}[4096] : u32`"
+    )
+    return Diagnostic("H0116", "an index cannot stand here", labels, help)
 
 
 def _misplaced_index(where: Span) -> Diagnostic:
