@@ -215,11 +215,9 @@ class _Putting:
         changed = {}
         for name in node.__match_args__[1:]:  # type: ignore[attr-defined]
             before = getattr(node, name)
-            if name in left and isinstance(before, tree.Path) and before.index is not None:
-                after = replace(before, index=self.put(before.index), column=self.put(before.column))
-                changed |= {name: after} if after != before else {}
-            elif name not in left and isinstance(before, tuple | tree.Node):
-                after = self.put(before)
+            index_alone = name in left and isinstance(before, tree.Path)
+            if index_alone or (name not in left and isinstance(before, tuple | tree.Node)):
+                after = self._inside(before) if index_alone else self.put(before)
                 if after is not before and after != before:
                     changed[name] = after
         return replace(node, **changed) if changed else node  # type: ignore[type-var]

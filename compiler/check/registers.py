@@ -105,9 +105,7 @@ def lost_changes(stages: Iterable[model.Stage]) -> list[Diagnostic]:
     ]
 
 
-def _read_in(
-    value: model.Expr, named: Mapping[model.Local, model.Expr]
-) -> set[model.Register]:
+def _read_in(value: model.Expr, named: Mapping[model.Local, model.Expr]) -> set[model.Register]:
     """The registers that go into a value, also by names."""
     found, left, seen = set[model.Register](), [value], set[model.Local]()
     while left:

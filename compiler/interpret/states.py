@@ -7,7 +7,18 @@ from functools import partial
 
 from ...lang.contract.trace.steps import TracedValue
 from ...lang.contract.world.states import Kept, Lasts
-from ..model import Change, Exchange, Forget, Recall, Recalled, Remember, SetRegister, Slot, State, Update
+from ..model import (
+    Change,
+    Exchange,
+    Forget,
+    Recall,
+    Recalled,
+    Remember,
+    SetRegister,
+    Slot,
+    State,
+    Update,
+)
 from .scope import cut
 from .verdicts import Verdicts
 

@@ -7,7 +7,7 @@ from typing import Literal
 from ..ir.expr import Cast, RegisterCall
 from ..ir.nodes import Do
 from ..ir.types import U64
-from ..model import Register, RegisterChange, SetRegister
+from ..model import RegisterChange, SetRegister
 from . import trace
 from .context import LoweringContext
 from .values import cell_of, value

@@ -15,7 +15,18 @@ from math import prod
 from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest import manifest as m
 from ...lang.text.frozen import Frozen
-from ..model import Arrival, Given, Layer4, Match, Packet, Pipeline, Registers, RuleKind, Slot, State
+from ..model import (
+    Arrival,
+    Given,
+    Layer4,
+    Match,
+    Packet,
+    Pipeline,
+    Registers,
+    RuleKind,
+    Slot,
+    State,
+)
 from .fixed import fixed_masks
 
 MAX_PORTS = 64

@@ -18,7 +18,9 @@ HARD = frozenset(
 """Words that cannot be names anywhere."""
 
 #: Words by which declarations of a pipeline begin, but for those of a file, too.
-_DECLARED = frozenset(("ie", "rule", "stage", "parser", "action", "ports", "state", "event"))
+_DECLARED = frozenset(
+    ("ie", "rule", "stage", "parser", "action", "ports", "registers", "state", "event")
+)
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}

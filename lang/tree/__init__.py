@@ -113,6 +113,6 @@ __all__ = [
     "Member", "Metered", "Meters", "Name", "Node", "Number", "Option", "Options", "Parser", "Path",
     "Payload", "Pipeline", "Pop", "PopLink", "Ports", "Priority", "Program", "Push", "PushElement",
     "Queue", "Range", "Reach", "Recall", "Registers", "Remember", "Require", "Rule", "RuleClause",
-    "Run", "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State", "StateClause", "Statement", "Swap",
-    "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
+    "Run", "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State", "StateClause", "Statement",
+    "Swap", "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

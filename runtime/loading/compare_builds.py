@@ -86,7 +86,7 @@ def _layout(state: State) -> State:
 
 def _what(state: State) -> str:
     if state.shape:
-        return f"{' × '.join(f'{n:,}' for n in state.shape)} registers of {state.gives[0].type}"
+        return f"{' x '.join(f'{n:,}' for n in state.shape)} registers of {state.gives[0].type}"
     return f"a state of {state.capacity:,}"
 
 
@@ -97,8 +97,13 @@ def _states(old: Manifest, new: Manifest, answers: Answers, kept: Collection[str
         if now is None:
             yield Difference(state.name, was, _NONE)
         elif now.name not in kept:
-            yield Difference(state.name, was, f"{_what(now)}, empty" if now.shape or state.shape
-                             else f"another one of {now.capacity:,}, empty")
+            yield Difference(
+                state.name,
+                was,
+                f"{_what(now)}, empty"
+                if now.shape or state.shape
+                else f"another one of {now.capacity:,}, empty",
+            )
         elif (now.name, now.capacity) != (state.name, state.capacity):
             name = f"{now.name}, " if now.name != state.name else ""
             yield Difference(state.name, was, f"{name}one of {now.capacity:,}")

@@ -59,7 +59,8 @@ def _in_range(state: State, data: bytes | memoryview) -> Array:
     held = np.frombuffer(data, "<i8")
     if state.register_bits > MOST_COUNTED:
         return held.view(np.uint64)
-    return np.clip(held, 0, (1 << state.register_bits) - 1).astype(np.uint64)
+    read: Array = np.clip(held, 0, (1 << state.register_bits) - 1).astype(np.uint64)
+    return read
 
 
 def _bytes(numbers: Array, type_: str, size: int) -> Array:

@@ -26,8 +26,8 @@ Lasts = Callable[[tuple[int, ...]], int]
 
 class States:
     """What packets left behind: entries of the state tables by key, what rules' meters lack and
-    what rules counted, registers, and how far ICMP errors are ahead of their limit. `moment` is the clock.
-    Here nothing gives way to new entries: when a table is full is the kernel's to know."""
+    what rules counted, registers, and how far ICMP errors are ahead of their limit. `moment` is the
+    clock. Here nothing gives way to new entries: when a table is full is the kernel's to know."""
 
     def __init__(self) -> None:
         self.moment = Moment()
