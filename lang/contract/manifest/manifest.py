@@ -369,8 +369,8 @@ class State(Frozen):
 
     `shape`: it is an array of registers, and the map an ARRAY of `capacity` u64 in host order,
     those of a row behind each other. CPUs add to one at once, so that it may hold more than its
-    range, or less (as an i64), by what each of them added last. Its entries are those that are not 0: the key
-    has u32 `row` (of two lengths) and u32 `cell`, the entry `value`."""
+    range, or less (as an i64), by what each of them added last. Its entries are those that are not
+    0: the key has u32 `row` (of two lengths) and u32 `cell`, the entry `value`."""
 
     name: str
     capacity: int
