@@ -70,6 +70,9 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
         columns = ("name", "capacity", "key", "holds", "ages", "")
         yield Grid(columns, tuple(map(_state, p.states)))
         yield from _updated(p)
+    if p.registers:
+        yield Heading(2, "Registers")
+        yield Grid(("name", "length", "each", ""), tuple(map(_registers, p.registers)))
     if p.emits:
         yield Heading(2, "Events")
         limits = ("name", "fields", "a second", "of each source", "")
@@ -211,6 +214,10 @@ def _state(s: m.State) -> tuple[str, ...]:
     if s.idle:
         ages += " idle"
     return s.name, f"{s.capacity:,}", key, holds, ages, s.doc
+
+
+def _registers(r: m.Registers) -> tuple[str, ...]:
+    return r.name, " x ".join(f"{n:,}" for n in r.shape), f"u{r.width}", r.doc
 
 
 def _event(e: m.EventKind) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
         scratch=m.Scratch(egress=0, steered=4 if unit.steers and unit.target != "nfp" else None),
         max_ports=MAX_PORTS,
-        states=unit.states,
+        states=(*unit.states, *unit.registers),
         target="nfp" if unit.target == "nfp" else "host",
         atomic="request" if unit.target != "nfp" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),

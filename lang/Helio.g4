@@ -43,7 +43,7 @@ constant : 'const' name '=' set ;
 
 pipeline : 'pipeline' name '{' declaration* '}' ;
 
-declaration : constant | ports | graph | element | rule_ | state | event | fallback | action | stage | hook | run ;
+declaration : constant | ports | graph | element | rule_ | state | registers | event | fallback | action | stage | hook | run ;
 
 ports : 'ports' names ;
 
@@ -94,6 +94,8 @@ stateClause
 
 slot : name ':' name ;
 
+registers : 'registers' name '[' number ']' ('[' number ']')? ':' name ;
+
 event
     : 'event' name '{' (slot (',' slot)*)? '}' ('limit' number 'per' name (',' number 'by' names)?)?
     ;
@@ -133,7 +135,7 @@ statement
     | 'count' name
     | 'emit' name '{' (assign (',' assign)*)? '}'
     | verdict
-    | statementName ('(' name ')' | ('[' place ']')? ('.' step)* becomes sum)
+    | statementName ('(' name ')' | index? ('.' step)* becomes sum)
     ;
 
 find : 'find' name ('(' assign (',' assign)* ')')? ;
@@ -210,7 +212,7 @@ nodeName : name ('[' place ']')? ;                // `vlan[1]`: the second of a 
 
 step : name index? ;
 
-index : '[' sum ']' ;
+index : '[' sum ']' ('[' sum ']')? ;       // the second: of an array of registers
 
 names : name (',' name)* ;
 
@@ -226,36 +228,36 @@ literal : NUMBER | ADDRESS ;
 
 name
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within' | 'write' | 'before' | 'behind'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via' | 'within'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'reserved' | 'state' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
+    | 'over' | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via' | 'within'
+    | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 

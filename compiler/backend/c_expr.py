@@ -54,6 +54,8 @@ def _text(x: e.Expr) -> tuple[str, int]:
             return f"bpf_map_lookup_elem(&{table}_records, &{text_of(slot)})", _PRIMARY
         case e.StateCall(state, _, arguments):
             return f"{state}_{x.function}({', '.join(map(text_of, arguments))})", _PRIMARY
+        case e.RegisterCall(registers, what, arguments):
+            return f"{registers}_{what}({', '.join(map(text_of, arguments))})", _PRIMARY
         case e.HelperCall(function, a, b):
             return f"{function}(ctx, st, {text_of(a)}, {text_of(b)})", _PRIMARY
         case e.Swap(e.Load(base, at, bits)):

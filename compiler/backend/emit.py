@@ -15,6 +15,7 @@ from ...lang.contract.manifest.manifest import (
     ICMP_RATE,
     LOCAL_ADDRESSES,
     MOST_BUCKETS,
+    MOST_COUNTED,
     MOST_CPUS,
     QUEUES,
     SEEN,
@@ -28,7 +29,7 @@ from ...lang.contract.manifest.manifest import (
 )
 from ...lang.contract.trace import schema as trace
 from ...lang.contract.world.meters import BYTE, DEEPEST, PACKET
-from ..ir.expr import Call, Event, StateCall, TableCall
+from ..ir.expr import Call, Event, RegisterCall, StateCall, TableCall
 from ..ir.names import constant_name, symbols
 from ..ir.nodes import Block, Emit, Function
 from ..ir.unit import Member, Program, Unit
@@ -88,6 +89,8 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             event=lambda group, reason: symbol[group, reason],
             records={r.table: r for r in unit.records},
             members={s.name: members(s) for s in unit.states},
+            registered=_registered(unit),
+            most_counted=MOST_COUNTED,
             same={s.name: _same(s) for s in unit.states},
             state_lines=STATE_LINES,
             raised=raised(unit),
@@ -285,6 +288,13 @@ def _metered_states(unit: Unit) -> list[State]:
     every = (x for f in unit.functions for x in expressions(f.body) if isinstance(x, StateCall))
     asked = {x.state for x in every if x.what == "meter"}
     return [s for s in unit.states if s.prefix in asked]
+
+
+def _registered(unit: Unit) -> list[tuple[State, set[str], int]]:
+    """Arrays of registers: what is done to each, and the largest number that one holds."""
+    every = [x for f in unit.functions for x in expressions(f.body) if isinstance(x, RegisterCall)]
+    done = ((r, {x.what for x in every if x.registers == r.prefix}) for r in unit.registers)
+    return [(r, set[str](what), (1 << r.register_bits) - 1) for r, what in done]
 
 
 def _sums(unit: Unit) -> bool:

@@ -70,7 +70,8 @@ def _operations(unit: Unit, functions: Iterable[Function]) -> int:
 
 def _may_be_over(pipeline: Pipeline, unit: Unit) -> bool:
     """Whether all of the unit in one program would be more than the kernel takes."""
-    maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, unit.tables)) + len(unit.states)
+    maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, unit.tables))
+    maps += len(unit.states) + len(unit.registers)
     whole = _operations(unit, unit.functions)
     return maps > MAPS or whole > OPERATIONS
 

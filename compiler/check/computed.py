@@ -121,7 +121,7 @@ def _of_numbers(
     above = surely_above(tested, left.expr, right.expr) if expr.operator == "-" else None
     low = low if above is None else max(low, above)
     least, most = _outcome(expr.operator, left.range, right.range, ones)
-    counted = isinstance(left.expr, model.RuleCount)
+    counted = isinstance(left.expr, model.RuleCount | model.Register)
     if not _fits(expr, low, high, found, f"let count = {left.span.text}" if counted else ""):
         return None
     at_all = max(0, min(least, low)), max(high, min(most, _MOST))

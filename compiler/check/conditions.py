@@ -63,6 +63,8 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
                 )
             )
             return Narrowed(None, state, state)
+        case tree.Path(parts=(name,)) if name.text in program.registers:
+            return _plain_value(program, expr, state, scope)
         case tree.Path(parts=(name,)) if (
             name.text not in (*scope.names, *scope.values) and name.text not in program.rules.known
         ):

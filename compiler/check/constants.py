@@ -159,7 +159,7 @@ def _names(node: object) -> Iterator[tuple[tree.Name, bool]]:
             yield node.alias or node.target, True
         case tree.ChainMember():
             yield node.node, True
-        case tree.Rule() | tree.State() | tree.Chain():
+        case tree.Rule() | tree.State() | tree.Registers() | tree.Chain():
             yield node.name, True
         case tree.Let():
             yield node.name, False
@@ -215,8 +215,9 @@ class _Putting:
         changed = {}
         for name in node.__match_args__[1:]:  # type: ignore[attr-defined]
             before = getattr(node, name)
-            if name not in left and isinstance(before, tuple | tree.Node):
-                after = self.put(before)
+            index_alone = name in left and isinstance(before, tree.Path)
+            if index_alone or (name not in left and isinstance(before, tuple | tree.Node)):
+                after = self._inside(before) if index_alone else self.put(before)
                 if after is not before and after != before:
                     changed[name] = after
         return replace(node, **changed) if changed else node  # type: ignore[type-var]

@@ -30,7 +30,9 @@ def match(
     if value is None:
         return Changed(None, _arms_apart(program, written, state))
     subject = value.expr
-    if isinstance(subject, model.RuleCount):  # which may be another number at the next arm
+    if isinstance(
+        subject, model.RuleCount | model.Register
+    ):  # which may be another number at the next arm
         return _match_computed(body, program, written, state, scope)
     if isinstance(subject, model.Attribute):
         element = program.elements.known[subject.element]

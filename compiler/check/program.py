@@ -22,6 +22,7 @@ from .kinds import Rules, collect_kinds
 from .lets import known_behind
 from .mentions import mentions
 from .meters import unasked
+from .registers import collect_registers, lost_changes
 from .requirements import finish_rules
 from .resolve import Load, load_file, visible_headers
 from .stage_program import Program
@@ -92,6 +93,9 @@ class _PipelineChecker:
         elements = Elements(self.all(tree.InformationElement), kinds, self.found)
         rules = Rules(kinds, elements, checked, self.found)
         states = collect_states(self.all(tree.State), kinds, checked, self.found)
+        taken = {name: kind.name.span for name, kind in kinds.items()}
+        taken |= {name: state.span for name, state in states.items()}
+        registers = collect_registers(self.all(tree.Registers), taken, checked, self.found)
         events = collect_events(self.all(tree.Event), kinds, self.found)
         hooks = check_hooks(self.all(tree.Hook), checked, self.found)
         default = self.default()
@@ -100,6 +104,7 @@ class _PipelineChecker:
             elements=elements,
             rules=rules,
             states=states,
+            registers=registers,
             events=events,
             actions=self.actions(rules),
             roles=roles,
@@ -120,6 +125,7 @@ class _PipelineChecker:
             elements=tuple(elements.known.values()),
             rules=finish_rules(program),
             states=in_place(states.values(), stages),
+            registers=tuple(registers.values()),
             emits=tuple(events.values()),
             stages=stages,
             default=default,
@@ -224,6 +230,7 @@ class _PipelineChecker:
         unused(program, declared, order, self.found)
         for lost in updates(made):
             self.found.add(_lost_update(lost))
+        self.found.extend(lost_changes(made))
         return tuple(made)
 
     def order(self, declared: dict[str, tree.Stage]) -> list[tree.Stage]:

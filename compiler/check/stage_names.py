@@ -37,6 +37,8 @@ class StageNames(RuleNames):
         if call.function.text in self.program.states:
             self.program.report(errors.is_state(call.function))
             return None
+        if call.function.text in self.program.registers:
+            return self.register(tree.Path(call.span, (call.function,)))
         if call.function.text == "random":
             return random_call(call, self.program, self.expressions)
         within = replace(self, use="hash").expressions
@@ -75,6 +77,8 @@ class StageNames(RuleNames):
             return self.attribute(path) if path.index is None else self.listed(path, path.index)
         if first in self.program.states:
             return self.recalled(path)
+        if first in self.program.registers:
+            return self.register(path)
         if first in self.scope.values:
             return self.named(path)
         if path.text == "port":
@@ -152,6 +156,28 @@ class StageNames(RuleNames):
             return None
         expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port)
         return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
+
+    def register(self, path: tree.Path) -> Value | None:
+        """One of an array of registers. An index is counted modulo the array's length."""
+        table = self.program.registers[path.parts[0].text]
+        written = [each for each in (path.index, path.column) if each is not None]
+        if len(path.parts) > 1 or len(written) != len(table.shape):
+            self.program.report(_wrong_indexes(path, table))
+            return None
+        at: list[model.Expr] = []
+        for each, length in zip(written, table.shape, strict=True):
+            index = replace(self, use="value").expressions.value(each)
+            if index is None:
+                return None
+            if index.kind != "uint" or index.width > WIDEST:
+                self.program.report(errors.wrong_kind(index.span, KINDS[index.kind], "a number"))
+                return None
+            if index.low >= length:
+                self.program.report(_beyond(index.span, length, table))
+                return None
+            at.append(index.expr)
+        expr = model.Register(table.name, tuple(at), table.width)
+        return of_width(expr, table.width, "uint", path.span, f"`{path.text}`", table.span)
 
     def unknown(self, name: tree.Name) -> None:
         program = self.program
@@ -257,6 +283,28 @@ def _not_recalled(span: Span, state: str, ever: Span | None, gone: Span | None) 
         f"`{state}` may hold nothing here",
         *labels,
         help=f"recall it in this stage: `recall {state}(…) else {{ … }}`",
+    )
+
+
+def _wrong_indexes(path: tree.Path, table: model.Registers) -> Diagnostic:
+    shape, name = "".join(f"[{length}]" for length in table.shape), table.name
+    index = "[0][hash(user.src)]" if len(table.shape) > 1 else "[hash(user.src)]"
+    return error(
+        "H0482",
+        f"`{path.text}` is no single register",
+        (path.span, "says not which one of the array"),
+        (table.span, f"declared as `{name}{shape}`"),
+        help=f"write an index for each length: `{name}{index}`",
+    )
+
+
+def _beyond(span: Span, length: int, table: model.Registers) -> Diagnostic:
+    return error(
+        "H0483",
+        f"`{table.name}` has no register of this index",
+        (span, f"from 0 to {length - 1}"),
+        (table.span, "declared here"),
+        help="an index that may be beyond the end is counted modulo the length; this one always is",
     )
 
 

@@ -24,6 +24,7 @@ class Program:
     elements: Elements
     rules: Rules
     states: dict[str, model.State]
+    registers: dict[str, model.Registers]
     events: dict[str, model.EventKind]
     actions: dict[str, tree.Action]
     roles: tuple[str, ...]

@@ -111,8 +111,7 @@ def exchange(
 ) -> Changed:
     body, failed = otherwise
     path = written.slot
-    if path.parts[0].text not in program.states:
-        program.report(errors.unknown("state", path.parts[0], program.states, _DECLARE))
+    if _named(program, path.parts[0]) is None:
         return Changed(None, state | failed)
     slot = _slot(program, path, False, state, scope)
     read = StageNames(program, state, scope).expressions.value
@@ -188,7 +187,9 @@ def _read_in(
 
 def _named(program: Program, name: tree.Name) -> model.State | None:
     table = program.states.get(name.text)
-    if table is None:
+    if name.text in program.registers:
+        program.report(_are_registers(name, program.registers[name.text]))
+    elif table is None:
         program.report(errors.unknown("state", name, program.states, _DECLARE))
     return table
 
@@ -238,6 +239,16 @@ def is_port(expr: model.Expr) -> bool:
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _are_registers(name: tree.Name, registers: model.Registers) -> Diagnostic:
+    return error(
+        "H0485",
+        f"`{name.text}` is an array of registers, and no state",
+        (name.span, "has no entries"),
+        (registers.span, "declared here"),
+        help=f"read and change one by its index: `{name.text}[…] += 1`",
+    )
 
 
 def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -> Diagnostic:

@@ -8,7 +8,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from . import appends, assigns, changes, errors, link_pops, pushes, ways_out
+from . import appends, assigns, changes, errors, link_pops, pushes, registers, ways_out
 from .actions import apply
 from .asked import if_done, if_found
 from .changes import Changed
@@ -139,6 +139,10 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             changed = without(scope, written.slot.parts[0].text)
             failed = block(program, written.otherwise, state, changed)
             return exchange(program, written, failed, state, scope)
+        case tree.Update() if registers.is_register(program, written.slot):
+            return registers.change(program, written, state, scope)
+        case tree.Assign() if registers.is_register(program, written.target):
+            return registers.change(program, written, state, scope)
         case tree.Update():
             return update(program, written, state, scope)
         case tree.Push():

@@ -55,6 +55,9 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
             case tree.State() if each.name.text not in asked:
                 help = f"`remember {each.name.text}(…)` and `recall` it in a stage"
                 found.add(_never_used(each.name, "the state", help))
+            case tree.Registers() if each.name.text not in asked:
+                help = f"count in it in a stage: `{each.name.text}[…] += 1`"
+                found.add(_never_used(each.name, "the array of registers", help))
             case tree.Event() if each.name.text not in asked:
                 help = f"emit it in a stage: `emit {each.name.text} {{ … }}`"
                 found.add(_never_used(each.name, "the event", help))

@@ -23,6 +23,7 @@ def decodings(pipeline: Pipeline) -> Iterator[Pipeline]:
             rules=(),
             elements=(),
             states=(),
+            registers=(),
             emits=(),
             stages=(Stage("decode_probe", body, span=pipeline.span),),
             default="pass",

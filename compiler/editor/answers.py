@@ -20,7 +20,8 @@ from .symbols import Index, Symbol, Use
 
 #: Words that begin a declaration, a clause or a statement; what may stand where is the parser's.
 WORDS = sorted(
-    HARD | {"const", "header", "let", "parser", "ports", "priority", "state", "event", "in"}
+    HARD
+    | {"const", "header", "let", "parser", "ports", "priority", "registers", "state", "event", "in"}
 )
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _MEMBER = re.compile(r"([A-Za-z_]\w*)(?:\[\d+\])?\.(?:([A-Za-z_]\w*)\.)?\w*\Z", re.ASCII)

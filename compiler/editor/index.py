@@ -140,7 +140,7 @@ class _Walk:
                     self.element(each)
         for each in declared:
             match each:
-                case tree.Rule() | tree.State() | tree.Action():
+                case tree.Rule() | tree.State() | tree.Registers() | tree.Action():
                     self.named(each, known)
                 case tree.Stage():
                     self.named(each, self.stages)
@@ -154,8 +154,14 @@ class _Walk:
         for each in declared:
             self.declaration(each)
 
-    def named(self, each: tree.Rule | tree.State | tree.Action | tree.Stage, scope: Scope) -> None:
-        sorts = {tree.Rule: "rule", tree.State: "state", tree.Action: "action"}
+    def named(
+        self,
+        each: tree.Rule | tree.State | tree.Registers | tree.Action | tree.Stage,
+        scope: Scope,
+    ) -> None:
+        sorts = {
+            tree.Rule: "rule", tree.State: "state", tree.Registers: "state", tree.Action: "action"
+        }  # fmt: skip
         kind = sorts.get(type(each), "stage")
         name = each.name
         made = Symbol(kind, name.text, name.span, declaration(each), each.doc)  # type: ignore[arg-type]
@@ -406,11 +412,12 @@ class _Walk:
     def expression(self, x: object, scope: Mapping[str, Symbol]) -> Symbol | None:
         """Of a path what it leads to."""
         match x:
-            case tree.Path(_, (first, *rest), at):
+            case tree.Path(_, (first, *rest), at, column):
                 found = self.use(first, scope)
                 for part in rest:
                     found = self.use(part, found.members) if found else None
                 self.expression(at, scope)
+                self.expression(column, scope)
                 return found
             case tree.Is(_, subject, what):
                 self.expression(subject, scope)

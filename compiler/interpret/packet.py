@@ -45,6 +45,7 @@ from ..model import (
     Queue,
     Recall,
     Remember,
+    SetRegister,
     Statement,
     Update,
     Verdict,
@@ -170,6 +171,8 @@ class _Run(OnStates):
                 self.forget(s)
             case Update():
                 self.update(s)
+            case SetRegister():
+                self.set_register(s)
             case Push() | Append():
                 self._push(s)
             case Pop():

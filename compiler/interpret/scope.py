@@ -51,6 +51,7 @@ from ..model import (
     PushElement,
     Random,
     Recalled,
+    Register,
     RuleCount,
     RuleId,
 )
@@ -244,6 +245,14 @@ class Scope:
         """What an element of a bound rule refers to."""
         return dict(self.bound[attribute.binding].references).get(attribute.element)
 
+    def cell(self, register: Register) -> int:
+        """Its number among all of the array."""
+        found = 0
+        shape = self.pipeline.array(register.registers).shape
+        for index, length in zip(register.at, shape, strict=True):
+            found = found * length + self.value(index) % length
+        return found
+
     def _attribute(self, expr: Expr) -> int | None:
         assert isinstance(expr, Attribute)
         rule = self.bound[expr.binding]
@@ -279,6 +288,8 @@ class Scope:
                 return self._attribute(expr) or 0
             case RuleId(binding):
                 return self.bound[binding].id
+            case Register():
+                return self.states.register(expr.registers, self.cell(expr))
             case RuleCount(binding, _, what):
                 rule = self.bound[binding]
                 return self.states.counted(rule.kind, rule.sequence)[what == "bytes"]

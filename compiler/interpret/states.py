@@ -7,7 +7,18 @@ from functools import partial
 
 from ...lang.contract.trace.steps import TracedValue
 from ...lang.contract.world.states import Kept, Lasts
-from ..model import Change, Exchange, Forget, Recall, Recalled, Remember, Slot, State, Update
+from ..model import (
+    Change,
+    Exchange,
+    Forget,
+    Recall,
+    Recalled,
+    Remember,
+    SetRegister,
+    Slot,
+    State,
+    Update,
+)
 from .scope import cut
 from .verdicts import Verdicts
 
@@ -35,6 +46,13 @@ class OnStates(Verdicts):
         value = self.value(s.value)
         if not self._change(s.slot, partial(changed, s.operator, s.slot.width, by=value)):
             self.event("lost", s.slot.state)
+
+    def set_register(self, s: SetRegister) -> None:
+        name, by, cell = s.register.registers, self.value(s.value), self.cell(s.register)
+        now = self.states.register(name, cell)
+        self.states.set_register(name, cell, changed(s.operator, s.register.width, now, by))
+        what = {"=": "set", "+": "plus", "-": "minus"}[s.operator]
+        self.step("update", name, TracedValue("cell", cell), TracedValue(what, by))
 
     def _remember(self, s: Remember) -> bool:
         values = tuple(map(self.value, s.values))

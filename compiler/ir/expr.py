@@ -352,6 +352,19 @@ class StateCall(Expr):
         return f"{self.what}_{self.number}" if self.slot else self.what
 
 
+class RegisterCall(Expr):
+    """What is done to an array of registers. `read` (cell), where it is number `cell` of all;
+    `set`, `plus`, `minus` (cell, value), which give nothing."""
+
+    registers: str
+    what: Literal["read", "set", "plus", "minus"]
+    arguments: tuple[Expr, ...]
+
+    @property
+    def type(self) -> Type:
+        return U64
+
+
 class HelperCall(Expr):
     """What a function of the same role returns for two numbers."""
 

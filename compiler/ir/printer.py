@@ -239,6 +239,8 @@ def print_expr(x: e.Expr) -> str:
             return f"{table}.{what}({_listed(arguments)})"
         case e.StateCall(state, what, arguments, slot):
             return f"{state}{slot and '.'}{slot}.{what}({_listed(arguments)})"
+        case e.RegisterCall(registers, what, arguments):
+            return f"{registers}.{what}({_listed(arguments)})"
         case e.HelperCall(function, a, b):
             return f"{function}({print_expr(a)}, {print_expr(b)})"
         case e.Call(function, arguments):

@@ -57,7 +57,9 @@ def _operands(x: Expr) -> Iterator[Expr]:
             yield from _widened(then.type, otherwise)
         case e.Call(function, arguments) if function not in _TAKE_INT:
             yield from filter(may_be_negative, arguments)
-        case e.TableCall(_, _, arguments) | e.StateCall(_, _, arguments):
+        case e.TableCall(_, _, arguments) | e.RegisterCall(_, _, arguments):
+            yield from filter(may_be_negative, arguments)
+        case e.StateCall(_, _, arguments):
             yield from filter(may_be_negative, arguments)
 
 

@@ -86,6 +86,7 @@ class Unit(Frozen):
     asks_local: tuple[
         str, ...
     ] = ()  # kinds of addresses that are asked whether they are the host's
+    registers: tuple[State, ...] = ()  # arrays of registers
     ring: EventRing | None = None  # of the events that packets raise
     replies: bool = False  # it sends errors, ICMP or others
     moments: tuple[Moment, ...] = ()  # what the scratch record keeps of when a packet came

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from ...lang.text.frozen import Frozen, kept
-from .expr import Call, Expr, HelperCall, Part, RecordOf, StateCall, TableCall
+from .expr import Call, Expr, HelperCall, Part, RecordOf, RegisterCall, StateCall, TableCall
 from .nodes import (
     AssumeNot,
     Blank,
@@ -162,7 +162,11 @@ def operations(function: Function, words: Mapping[str, int]) -> int:
         own = own_expressions(s)
         found += 1 + len(own)
         found += sum(_of_state(x, words) for x in own if isinstance(x, StateCall))
+        found += sum(_OF_REGISTER for x in own if isinstance(x, RegisterCall))
     return found
+
+
+_OF_REGISTER = 15
 
 
 def _of_state(x: StateCall, words: Mapping[str, int]) -> int:
@@ -189,7 +193,7 @@ PURE = {
 def has_effects(x: Expr) -> bool:
     """Whether to compute it changes anything, or asks a table."""
     return any(
-        isinstance(part, TableCall | StateCall | HelperCall | RecordOf)
+        isinstance(part, TableCall | StateCall | RegisterCall | HelperCall | RecordOf)
         or (isinstance(part, Call) and part.function not in PURE)
         for part in below(x)
     )
@@ -213,8 +217,10 @@ def counted_in(function: Function) -> set[str]:
 
 
 def states_of(function: Function) -> set[str]:
-    """Prefixes of the states whose maps it uses."""
-    return {x.state for x in expressions(function.body) if isinstance(x, StateCall)}
+    """Prefixes of the states and registers whose maps it uses."""
+    every = list(expressions(function.body))
+    found = {x.registers for x in every if isinstance(x, RegisterCall)}
+    return found | {x.state for x in every if isinstance(x, StateCall)}
 
 
 def looked_up_in(function: Function) -> set[str]:

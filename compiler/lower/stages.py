@@ -34,6 +34,7 @@ from ..model import (
     Queue,
     Recall,
     Remember,
+    SetRegister,
     Statement,
     Update,
     Verdict,
@@ -46,6 +47,7 @@ from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .emits import emit
 from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
+from .registers import set_register
 from .states import exchange, forget, recall, remember, update
 from .values import local_state, value
 
@@ -86,6 +88,9 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
         case Update():
             with site.writer.block():
                 update(site, s)
+        case SetRegister():
+            with site.writer.block():
+                set_register(site, s)
         case Push():
             push(site, s)
             return pushed(site.outline, tuple(e.node for e in s.elements), s.before, s.behind)

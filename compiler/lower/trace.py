@@ -14,7 +14,7 @@ from ..ir.expr import Cast, Expr, Member, element
 from ..ir.nodes import TraceNode, TraceParsed, TraceRule
 from ..ir.types import U64, Int
 from ..ir.unit import Traced, Unit
-from ..model import TAIL, Graph, Recalled
+from ..model import TAIL, Graph, Recalled, Register
 from ..model import Node as ModelNode
 from ..tables.layout import Table, member_name
 from .context import LoweringContext
@@ -81,6 +81,14 @@ def update(site: LoweringContext, slot: Recalled) -> None:
     """A slot of an entry was changed: what it holds now."""
     point = Point("update", slot.state, slots=(Slot(slot.slot, slot.width, slot.kind),))
     step(site, point, value(site, slot).host())
+
+
+def set_register(
+    site: LoweringContext, register: Register, what: str, cell: Expr, by: Expr
+) -> None:
+    """A register was changed: which of all, and by how much, or to what."""
+    point = Point("update", register.registers, slots=(Slot("cell", 32), Slot(what, 64)))
+    step(site, point, cell, by)
 
 
 def remember(site: LoweringContext, state: str, words: Expr, entry: Expr) -> None:

@@ -15,7 +15,7 @@ from ..ir.unit import Member, NodeState, Program, Record, Unit
 from ..model import Choose, DecodeProbe, Find, Header, Pipeline, Stage
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
 from ..tables.event_records import event_ring
-from ..tables.layout import Table, states, tables
+from ..tables.layout import Table, registers, states, tables
 from ..tables.offloaded import offloaded
 from . import trace
 from .context import Binding, LoweringContext, rule_record
@@ -59,6 +59,7 @@ def lower(
         tables=laid_out,
         records=tuple(_record(t) for t in laid_out),
         states=remembered,
+        registers=registers(pipeline),
         nodes=tuple(NodeState(c_name(n.name)) for n in pipeline.graph.nodes),
         bound=tuple(t.manifest.prefix for t in _bound(pipeline, by_name)),
         functions=tuple(functions),

@@ -7,7 +7,22 @@ from ..headers.clauses import arithmetic, clause
 from ..headers.context import announced, option_of
 from ..headers.fields import SIZES, field_value
 from ..headers.groups import group_pointer, packet_end, part_pointer
-from ..ir.expr import CTX, ZERO, Call, Cast, Member, NotNull, Number, State, as_bytes, load, number
+from ..ir.expr import (
+    CTX,
+    ZERO,
+    Call,
+    Cast,
+    Member,
+    Name,
+    NotNull,
+    Number,
+    RegisterCall,
+    State,
+    as_bytes,
+    binary,
+    load,
+    number,
+)
 from ..ir.expr import Expr as Made
 from ..ir.expr_builders import bits_joined, both, choose, first_of, low_bits, to_network, wide
 from ..ir.names import local_name
@@ -39,6 +54,7 @@ from ..model import (
     Packet,
     Random,
     Recalled,
+    Register,
     RuleCount,
     RuleId,
 )
@@ -79,6 +95,8 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return Value(Cast(U32, site.state("length")), 32)
         case Recalled():
             return _recalled(site, expr)
+        case Register():
+            return _register(site, expr)
         case Local():
             return Value(local_state(expr), bytes_of(expr.width) * 8)
         case Attribute():
@@ -110,6 +128,25 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
 def local_state(local: Local) -> State:
     """Where what a `let` named is kept, in this program and in later ones."""
     return State(local_name(local.name), Int(bytes_of(local.width) * 8))
+
+
+def cell_of(site: LoweringContext, register: Register) -> Name:
+    """Its number among all of the array. An index is counted modulo its length."""
+    found: Made = ZERO
+    for index, length in zip(
+        register.at, site.pipeline.array(register.registers).shape, strict=True
+    ):
+        at = Cast(U64, value(site, index).host())
+        power = not length & (length - 1)
+        within = at & (length - 1) if power else binary("%", at, number(length))
+        found = found * length + (number(index.value) if isinstance(index, Const) else within)
+    return site.writer.local(U32, "cell", Cast(U32, found))
+
+
+def _register(site: LoweringContext, register: Register) -> Value:
+    """In a variable: it may be another number when it is read again."""
+    read = RegisterCall(register.registers.lower(), "read", (cell_of(site, register),))
+    return Value(site.writer.local(U64, "register", read), 64)
 
 
 def _recalled(site: LoweringContext, expr: Recalled) -> Value:

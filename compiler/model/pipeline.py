@@ -8,7 +8,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .graph import Graph
 from .statements import Block
-from .tables import Element, EventKind, RuleKind, State
+from .tables import Element, EventKind, Registers, RuleKind, State
 
 
 class Stage(Frozen):
@@ -34,6 +34,7 @@ class Pipeline(Frozen):
     elements: tuple[Element, ...]
     rules: tuple[RuleKind, ...]
     states: tuple[State, ...]
+    registers: tuple[Registers, ...]
     emits: tuple[EventKind, ...]
     stages: tuple[Stage, ...]
     default: Literal["pass", "drop"]
@@ -57,3 +58,6 @@ class Pipeline(Frozen):
 
     def state(self, name: str) -> State:
         return next(s for s in self.states if s.name == name)
+
+    def array(self, name: str) -> Registers:
+        return next(r for r in self.registers if r.name == name)

@@ -35,6 +35,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"{state}.{slot}"
         case m.Attribute(binding, _, element):
             return f"{binding}.{element}" + ("?" if expr.optional else "")
+        case m.Register(name, at):
+            return name + "".join(f"[{expression(each)}]" for each in at)
         case m.RuleId(binding):
             return f"{binding}.id"
         case m.RuleCount(binding, _, what):

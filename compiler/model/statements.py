@@ -7,7 +7,7 @@ from typing import Literal
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .conditions import Condition
-from .values import Attribute, Expr, Item, Items, Listed, Local, Packet, PortOf, Recalled
+from .values import Attribute, Expr, Item, Items, Listed, Local, Packet, PortOf, Recalled, Register
 
 
 class Block(Frozen):
@@ -133,6 +133,19 @@ class Exchange(Frozen):
     before: Expr
     after: Expr
     otherwise: Block
+    span: Span
+
+
+RegisterChange = Literal["=", "+", "-"]
+
+
+class SetRegister(Frozen):
+    """Change a register in one step, by what it holds then. `+` and `-` stop at the ends of its
+    range."""
+
+    register: Register
+    operator: RegisterChange
+    value: Expr
     span: Span
 
 
@@ -290,6 +303,7 @@ Statement = (
     | Forget
     | Update
     | Exchange
+    | SetRegister
     | Push
     | Append
     | Pop

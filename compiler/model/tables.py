@@ -153,3 +153,14 @@ class State(Frozen):
     def given(self) -> tuple[Slot, ...]:
         """The slots that `remember` says, of those that it gives."""
         return self.gives[: len(self.gives) - len(self.counts)]
+
+
+class Registers(Frozen):
+    """An array of numbers of `width` bits that packets change, 0 at first. `shape`: its length, or
+    its rows and their length."""
+
+    name: str
+    shape: tuple[int, ...]
+    width: int
+    doc: str = ""
+    span: Span = NOWHERE

@@ -132,6 +132,15 @@ class Recalled(Frozen):
     port: bool = False
 
 
+class Register(Frozen):
+    """One of an array of registers, on all CPUs, as it is where it is read: another number each
+    time. `at`: an index for each of its lengths, modulo that."""
+
+    registers: str
+    at: tuple[Expr, ...]
+    width: int
+
+
 class Local(Frozen):
     """What a `let` named, as it was then. `name`: of all that are read at one place another."""
 
@@ -238,5 +247,5 @@ class Hash(Frozen):
 Expr = (
     Const | Own | NameBytes | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled
     | Local | HasOption | Attribute | RuleId | RuleCount | Listed | Count | Arithmetic | Hash
-    | First | Now | ClockError | Random
+    | Register | First | Now | ClockError | Random
 )  # fmt: skip

@@ -36,10 +36,12 @@ from ..model import (
     PushElement,
     Random,
     Recall,
+    Register,
     Remember,
     RuleCount,
     RuleId,
     RuleKind,
+    SetRegister,
 )
 from ..model.checksums import is_checksum
 from ..model.parse_graph import writable
@@ -52,7 +54,7 @@ from . import limits
 #: instructions, whatever is asked for elsewhere.
 FLAGS = ("-fno-jump-tables", "-mcpu=v3")
 
-_NOT_ON_A_CARD = Now | ClockError | Random | RuleId | RuleCount
+_NOT_ON_A_CARD = Now | ClockError | Random | RuleId | RuleCount | Register
 
 
 def refusals(pipeline: Pipeline) -> list[Diagnostic]:
@@ -117,6 +119,8 @@ def _statement(part: object) -> Diagnostic | None:
             return not_on_a_card(span, "making packets longer at their end")
         case Remember(state=state, span=span) | Recall(state=state, span=span):
             return _writes_state(span, state)
+        case SetRegister(span=span):
+            return not_on_a_card(span, "changing registers")
         case Emit(span=span):
             return not_on_a_card(span, "telling a controller of packets, as it has no ring buffer")
         case IsLimited(span=span):

@@ -10,11 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import prod
 
 from ...lang.contract.base.lists import bytes_of
 from ...lang.contract.manifest import manifest as m
 from ...lang.text.frozen import Frozen
-from ..model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind, Slot, State
+from ..model import (
+    Arrival,
+    Given,
+    Layer4,
+    Match,
+    Packet,
+    Pipeline,
+    Registers,
+    RuleKind,
+    Slot,
+    State,
+)
 from .fixed import fixed_masks
 
 MAX_PORTS = 64
@@ -264,6 +276,21 @@ def _state(state: State) -> m.State:
         state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc,
         state.lifetime, state.idle, state.in_place, state.counts,
         tuple(slot.name for slot in state.meters), state.packet_meter,
+    )  # fmt: skip
+
+
+def registers(pipeline: Pipeline) -> tuple[m.State, ...]:
+    """Arrays of registers, with the slots by which they are shown."""
+    return tuple(_registers(each) for each in pipeline.registers)
+
+
+def _registers(each: Registers) -> m.State:
+    indexes = tuple(Slot(name, 32, "uint") for name in ("row", "cell")[-len(each.shape) :])
+    match, key_size = _slots(indexes, 0, lambda _: 4)
+    gives, entry_size = _slots((Slot("value", each.width, "uint"),), m.SEEN, lambda _: 8)
+    return m.State(
+        each.name, prod(each.shape), key_size, entry_size, match, gives, doc=each.doc,
+        shape=each.shape,
     )  # fmt: skip
 
 

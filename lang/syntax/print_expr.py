@@ -49,7 +49,8 @@ def _expr(node: Expr) -> tuple[int, str]:
     if isinstance(node, tree.Call):
         return _ATOM, call(node)
     if isinstance(node, tree.Path) and node.index is not None:
-        return _ATOM, f"{names(node.parts, '.')}[{value(node.index)}]"
+        column = "" if node.column is None else f"[{value(node.column)}]"
+        return _ATOM, f"{names(node.parts, '.')}[{value(node.index)}]{column}"
     return _ATOM, node.text
 
 
@@ -178,7 +179,7 @@ def gives(node: tree.GivesList) -> str:
 
 
 def assign(node: tree.Assign) -> str:
-    return f"{node.target.text} = {value(node.value)}"
+    return f"{value(node.target)} = {value(node.value)}"
 
 
 def pushed(node: tree.PushElement) -> str:

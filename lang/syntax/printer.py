@@ -198,6 +198,9 @@ class _Printer(Statements):
             self.rule(node)
         elif isinstance(node, tree.State):
             self.state(node)
+        elif isinstance(node, tree.Registers):
+            shape = "".join(f"[{length.text}]" for length in node.shape)
+            self.write(f"registers {node.name.text}{shape} : {node.type.text}", end)
         elif isinstance(node, tree.Event):
             self.event(node)
         elif isinstance(node, tree.Default):

@@ -220,7 +220,7 @@ def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Forget):
         return f"forget {node.state.text}{_given(node.given)}"
     if isinstance(node, tree.Update):
-        return f"{node.slot.text} {node.operator}= {print_expr.value(node.value)}"
+        return f"{print_expr.value(node.slot)} {node.operator}= {print_expr.value(node.value)}"
     if isinstance(node, tree.Pop):
         return f"pop to {node.node.text}"
     if isinstance(node, tree.PopLink):

@@ -347,6 +347,11 @@ class _Builder(StatementBuilder):
         name, _, type_ = context.children
         return tree.Slot(self.span(context), self.name(name), self.name(type_))
 
+    def decl_registers(self, context: Context, children: list[Any], span: Span) -> tree.Registers:
+        doc = self.doc(context)
+        shape = tuple(self.number(c) for c in children[3:-2:3])
+        return tree.Registers(span, self.name(children[1]), shape, self.name(children[-1]), doc)
+
     def decl_event(self, context: Context, children: list[Any], span: Span) -> tree.Event:
         doc = self.doc(context)
         end = next(i for i, c in enumerate(children) if is_token(c, "}"))

@@ -35,6 +35,9 @@ class ExpressionBuilder:
         self.as_before = as_before
         self.errors: list[Diagnostic] = []
         self.named = False
+        self.registers = {
+            name.text for word, name in pairwise(lexed.tokens) if word.kind == "registers"
+        }
 
     # ---- helpers -----------------------------------------------------------------------------
 
@@ -224,17 +227,23 @@ class ExpressionBuilder:
         """A path in an expression: an index makes its first name a node of a stack, its last one an
         element of an array."""
         first, *rest = (c for c in context.children if type(c) is not Token)
-        name = self.name(first)
+        return self.path_of(first, rest)
+
+    def path_of(self, first: Context, rest: Sequence[Context]) -> tree.Path:
+        """A name, and what stands behind it: indexes, then steps."""
+        name, span = self.name(first), self.between(first, rest[-1] if rest else first)
         if rest and rest[0].start.kind == "[":
-            number = self.inner(rest[0].children[1])
-            if isinstance(number, tree.Number):
-                name = self.indexed(rest[0], name, number)
+            index, *column = map(self.inner, rest[0].children[1::3])
+            if name.text in self.registers and len(rest) == 1:
+                return tree.Path(span, (name,), index, *column)
+            if isinstance(index, tree.Number) and not column:
+                name = self.indexed(rest[0], name, index)
             else:
-                self.errors.append(_misplaced_index(self.span(rest[0])))
+                self.errors.append(_no_node_index(self.span(rest[0]), name.text, len(rest) > 1))
             rest = rest[1:]
-        index = self.steps_index(rest)
+        index_last = self.steps_index(rest)
         names = (name, *(self.name(step.children[0]) for step in rest))
-        return tree.Path(self.span(context), names, index)
+        return tree.Path(span, names, index_last)
 
     def steps_index(self, steps: Sequence[Context]) -> tree.Expr | None:
         """The index behind the last name of a path, if there is one: it can stand nowhere else."""
@@ -243,7 +252,9 @@ class ExpressionBuilder:
             if len(step.children) > 1 and step is not steps[-1]:
                 self.errors.append(_misplaced_index(self.span(step.children[1])))
             elif len(step.children) > 1:
-                index = self.inner(step.children[1].children[1])
+                index, *column = map(self.inner, step.children[1].children[1::3])
+                if column:
+                    self.errors.append(_misplaced_index(column[0].span))
         return index
 
     def subject(self, left: tree.Expr, verb: str) -> tree.Path:
@@ -298,6 +309,17 @@ def _subject(where: Span, verb: str) -> Diagnostic:
     )
     labels = (Label(where, f"must be a name, {expected}"),)
     return Diagnostic("H0114", f"`{verb}` can only be said of a name", labels)
+
+
+def _no_node_index(where: Span, name: str, member: bool) -> Diagnostic:
+    """`member`: a name follows."""
+    labels = (Label(where, "no number of a node of a stack, as in `vlan[1]`"),)
+    help = (
+        "a node has a number, `vlan[1].id`; an entry of a state is found by its key: `recall S(…)`"
+        if member
+        else f"an array that packets change is declared: `registers {name}[4096] : u32`"
+    )
+    return Diagnostic("H0116", "an index cannot stand here", labels, help)
 
 
 def _misplaced_index(where: Span) -> Diagnostic:

@@ -18,7 +18,9 @@ HARD = frozenset(
 """Words that cannot be names anywhere."""
 
 #: Words by which declarations of a pipeline begin, but for those of a file, too.
-_DECLARED = frozenset(("ie", "rule", "stage", "parser", "action", "ports", "state", "event"))
+_DECLARED = frozenset(
+    ("ie", "rule", "stage", "parser", "action", "ports", "registers", "state", "event")
+)
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
@@ -225,6 +227,8 @@ def _hint(place: Place) -> str:
         return "say how many there may be in a second: `limit 10 per second`"
     if token.kind == "by" and place.rule == "pipeline":
         return "the limit of all comes first: `limit 1k per second, 10 by src`"
+    if place.rule == "registers":
+        return "an array has one length or two: `registers R[4096] : u32`, `R[4][4096] : u32`"
     if "block" in place.rules and (hint := _of_statements(place)):
         return hint
     if token.kind == "import":
@@ -250,6 +254,8 @@ def _of_statements(place: Place) -> str:
             return "slots and elements are named: `S(src = user.src, n = 1)`"
         case "place":
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
+        case "statement" if before == "]" and token == "[":
+            return "an array of registers has one length or two: `R[0][i] += 1`"
         case "statement" if before == "]" or place.expected == {")"}:
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
         case "statement" if token == "(" and place.tokens[place.index - 2].text == ".":

@@ -54,14 +54,8 @@ class StatementBuilder(ExpressionBuilder):
         return tree.Update(span, assign.target, operator, assign.value) if operator else assign
 
     def assign_to(self, parts: list[Any], value: Context, span: Span) -> tree.Assign:
-        name, rest = self.name(parts[0]), parts[1:]
-        if rest and is_token(rest[0], "["):
-            name, rest = self.indexed(rest[1], name, self.number(rest[1])), rest[3:]
-        steps = [c for c in rest if type(c) is not Token]
-        index = self.steps_index(steps)
-        names = (name, *(self.name(step.children[0]) for step in steps))
-        end = self.span(steps[-1]) if steps else name.span
-        return tree.Assign(span, tree.Path(name.span.to(end), names, index), self.expr(value))
+        first, *rest = (c for c in parts if type(c) is not Token)
+        return tree.Assign(span, self.path_of(first, rest), self.expr(value))
 
     def if_else(self, context: Context) -> tree.If:
         children = context.children

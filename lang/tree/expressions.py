@@ -35,15 +35,18 @@ class Address(Node):
 
 class Path(Node):
     """A dotted name: `user`, `user.src`, `PDR.LBR`; with `index`, an element of an array:
-    `srh.segments[0]`. The second node of a stack has the plain name `vlan[1]`."""
+    `srh.segments[0]`; of registers also with a `column`: `SKETCH[0][hash(user.src)]`. The second
+    node of a stack has the plain name `vlan[1]`."""
 
     parts: tuple[Name, ...]
     index: Expr | None = None
+    column: Expr | None = None
 
     @property
     def text(self) -> str:
         dotted = ".".join(p.text for p in self.parts)
-        return dotted if self.index is None else f"{dotted}[{self.index.span.text}]"
+        indexes = (each for each in (self.index, self.column) if each is not None)
+        return dotted + "".join(f"[{each.span.text}]" for each in indexes)
 
 
 class Call(Node):

@@ -8,7 +8,7 @@ from .expressions import Name, Node, Path, Range
 from .graph import Chain, Edge
 from .headers import Header
 from .statements import Block, Verdict
-from .tables import Event, InformationElement, Rule, State
+from .tables import Event, InformationElement, Registers, Rule, State
 
 
 class Constant(Node):
@@ -71,6 +71,7 @@ Declaration = (
     | InformationElement
     | Rule
     | State
+    | Registers
     | Event
     | Default
     | Action

@@ -130,6 +130,16 @@ class State(Node):
     doc: str = ""
 
 
+class Registers(Node):
+    """`registers SKETCH[4][4096] : u32`: an array of numbers that packets change. `shape`: its
+    length, or its rows and their length."""
+
+    name: Name
+    shape: tuple[Number, ...]
+    type: Name
+    doc: str = ""
+
+
 # ---- events that packets raise ---------------------------------------------------------------
 
 

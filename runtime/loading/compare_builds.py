@@ -84,20 +84,32 @@ def _layout(state: State) -> State:
     return replace(state, name="", doc="", capacity=sets, ages=state.aging, lifetime="", idle=False)
 
 
+def _what(state: State) -> str:
+    if state.shape:
+        return f"{' x '.join(f'{n:,}' for n in state.shape)} registers of {state.gives[0].type}"
+    return f"a state of {state.capacity:,}"
+
+
 def _states(old: Manifest, new: Manifest, answers: Answers, kept: Collection[str]) -> Differences:
     for state in old.states:
         now = next((s for s in new.states if _is(state, s, answers)), None)
-        was = f"a state of {state.capacity:,}"
+        was = _what(state)
         if now is None:
             yield Difference(state.name, was, _NONE)
         elif now.name not in kept:
-            yield Difference(state.name, was, f"another one of {now.capacity:,}, empty")
+            yield Difference(
+                state.name,
+                was,
+                f"{_what(now)}, empty"
+                if now.shape or state.shape
+                else f"another one of {now.capacity:,}, empty",
+            )
         elif (now.name, now.capacity) != (state.name, state.capacity):
             name = f"{now.name}, " if now.name != state.name else ""
             yield Difference(state.name, was, f"{name}one of {now.capacity:,}")
     for state in new.states:
         if not any(_is(s, state, answers) for s in old.states):
-            yield Difference(state.name, _NONE, f"a state of {state.capacity:,}, empty")
+            yield Difference(state.name, _NONE, f"{_what(state)}, empty")
 
 
 # ---- rule kinds -----------------------------------------------------------------------------

@@ -51,7 +51,14 @@ def memory_of_tables(
             parts.append(MapMemory(METER_SIZE * kind.cells, METER_SIZE * kind.cells))
         found.append(_table(kind.name, "rule kind", kind.capacity, parts))
     for state in manifest.states:
-        found.append(_table(state.name, "state", state.capacity, [*_taken(maps, state.prefix)]))
+        found.append(
+            _table(
+                state.name,
+                "registers" if state.shape else "state",
+                state.capacity,
+                [*_taken(maps, state.prefix)],
+            )
+        )
     return [*found, _table("other maps", "", 0, list(maps.values()))]
 
 

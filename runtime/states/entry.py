@@ -107,4 +107,5 @@ def state_json(count: StateCount, state: State) -> dict[str, Any]:
         "gives": [slot.name for slot in state.gives],
         "ages": state.lifetime or state.ages or None,
         "idle": state.idle,
+        **({"shape": list(state.shape)} if state.shape else {}),
     }

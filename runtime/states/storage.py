@@ -19,6 +19,7 @@ from ...lang.contract.manifest.manifest import (
 )
 from ..kernel.handles import Map
 from ..kernel.maps import BPF_F_LOCK
+from . import registers
 
 #: Word of struct control with the seed of the keys' hash.
 SEED = 7
@@ -30,7 +31,8 @@ Array = npt.NDArray[Any]
 
 class Part(NamedTuple):
     """Some entries, a row of bytes each: keys, and entries. `lines`: of a state that is changed in
-    place, where each lies and its line, as it was at one moment; otherwise empty."""
+    place, where each lies and its line, as it was at one moment; of an array of registers their
+    numbers; otherwise empty."""
 
     keys: Array
     entries: Array
@@ -49,6 +51,11 @@ def new_seed() -> int:
 def read_parts(table: Map, state: State) -> Iterator[Part]:
     """All entries, some thousands at a time, in no order. One that stays while this goes on is
     there once; of those that come and go meanwhile any may be. Raises BpfError."""
+    if state.shape:
+        for first, values in registers.read_values(table, state):
+            there = np.nonzero(values)[0]
+            yield Part(*registers.rows_of(state, first + there, values[there]))
+        return
     if not state.in_place:
         for keys, entries in table.read_parts():
             yield _part(state, keys, entries)
@@ -69,6 +76,9 @@ def read_entries(table: Map, state: State) -> Iterator[tuple[bytes, bytes]]:
 def read_key(table: Map, state: State, key: bytes, seed: int) -> Part:
     """The entry of one key; none where there is none. `seed`: as struct control has it. Raises
     BpfError."""
+    if state.shape:
+        number, values = registers.read_value(table, state, key) or (0, np.zeros(0, np.uint64))
+        return Part(*registers.rows_of(state, np.arange(number, number + len(values)), values))
     if not state.in_place:
         entry = table.lookup(key)
         return _part(state, key if entry is not None else b"", entry or b"")
@@ -80,6 +90,8 @@ def read_key(table: Map, state: State, key: bytes, seed: int) -> Part:
 
 def count_entries(table: Map, state: State) -> int:
     """Raises BpfError."""
+    if state.shape:
+        return sum(len(part.keys) for part in read_parts(table, state))
     if not state.in_place:
         return sum(len(keys) // state.key_size for keys, _ in table.read_parts())
     return sum(int(np.count_nonzero(_tags(sets))) for sets in _sets(table))
@@ -87,6 +99,10 @@ def count_entries(table: Map, state: State) -> int:
 
 def remove_entries(table: Map, state: State) -> None:
     """All of them; no program may use the table meanwhile. Raises BpfError."""
+    if state.shape:
+        for part in read_parts(table, state):
+            registers.clear(table, part.lines)
+        return
     if not state.in_place:
         for key in list(table.keys()):
             table.delete(key)

@@ -12,7 +12,7 @@ from ...lang.contract.manifest.manifest import Manifest, Slot, State
 from ...lang.contract.rules.ie_values import fold, spell
 from ..base.errors import of_kernel, refused
 from ..kernel.handles import BpfError, Map, Program
-from . import errors
+from . import errors, registers
 from .entry import Entry, Where
 from .filters import Filter, key_of, words_at
 from .removal import load_remover, remove_lines
@@ -101,6 +101,9 @@ class StateTable:
         """What deletes entries that were read, and says how many."""
         state = self.state
         with ExitStack() as owned, self._deleting():
+            if state.shape:
+                yield lambda part: registers.clear(self._table, part.lines)
+                return
             if not state.in_place:
                 yield lambda part: self._table.delete_batch(part.keys.tobytes())
                 return

@@ -41,6 +41,7 @@ from helioc.compiler.model import (
     Recalled,
     Remember,
     RuleKind,
+    SetRegister,
     State,
     Statement,
     Update,
@@ -154,6 +155,8 @@ def _of_statement(part: Any) -> Iterator[str]:
             yield "remembered if absent"
         case Emit() if any(isinstance(value, Identity) for value in part.values):
             yield "rule in an event"
+        case SetRegister():
+            yield f"register {part.operator}"
         case Update():
             yield "slot set in place" if part.operator == "=" else "slot computed in place"
         case Attribute() if part.optional:

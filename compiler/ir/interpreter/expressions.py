@@ -54,6 +54,8 @@ class Packet(Protocol):
     def look(self, table: str, what: str, arguments: list[Value]) -> Value: ...
     def record(self, table: str, slot: int) -> Value: ...
     def ask_state(self, call: e.StateCall, arguments: list[Value]) -> Value: ...
+
+    def ask_registers(self, call: e.RegisterCall, numbers: list[int]) -> int: ...
     def helper(self, name: str, registers: Numbers, a: int, b: int) -> int: ...
 
 
@@ -205,6 +207,9 @@ class Expressions:
     def _state_call(self, x: e.StateCall) -> Value:
         return self.packet.ask_state(x, [self.value(each) for each in x.arguments])
 
+    def _register_call(self, x: e.RegisterCall) -> Value:
+        return self.packet.ask_registers(x, [self.number(each) for each in x.arguments])
+
     def _helper_call(self, x: e.HelperCall) -> Value:
         return self.packet.helper(x.function, self.registers, self.number(x.a), self.number(x.b))
 
@@ -307,5 +312,5 @@ VALUES: dict[type[Expr], Callable[[Any, Any], Value]] = {
     e.Cast: Expressions._cast, e.Choice: Expressions._choice, e.NotNull: Expressions._not_null,
     e.Call: Expressions._call, e.TableCall: Expressions._table_call,
     e.RecordOf: Expressions._record_of, e.StateCall: Expressions._state_call,
-    e.HelperCall: Expressions._helper_call,
+    e.RegisterCall: Expressions._register_call, e.HelperCall: Expressions._helper_call,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from ....lang.contract.world.environment import Emitted, Environment, Fate, Outc
 from ....lang.contract.world.meters import BYTE, PACKET
 from ....lang.contract.world.moment import Moment
 from ....lang.contract.world.states import States
-from ..expr import StateCall
+from ..expr import RegisterCall, StateCall
 from ..nodes import Body, Function
 from ..unit import Program, Unit
 from . import answers, checksums, forwarding, header
@@ -55,6 +55,7 @@ class Machine:
         self.counters = {c.index: (c.group, c.reason) for c in unit.counters}
         self.events = {event: index for index, event in self.counters.items()}
         self.entries = Entries(unit.states, self.states)
+        self.widths = {r.prefix: r.register_bits for r in unit.registers}
         self.emits = {kind.name: kind for kind in unit.ring.kinds} if unit.ring else {}
         self.scratch: Numbers = {}
         self.rooms: dict[str, Region] = {}
@@ -284,6 +285,17 @@ class _Packet:
             return 0
         numbers = [each for each in arguments if isinstance(each, int)]
         return self._measured(call.state, mark, (call.state, mark), packets, *numbers)
+
+    def ask_registers(self, call: RegisterCall, numbers: list[int]) -> int:
+        states, cell = self._machine.states, numbers[0]
+        value = states.register(call.registers, cell)
+        if call.what == "read":
+            return value
+        most = ones(self._machine.widths[call.registers])
+        by = numbers[1]
+        changed = {"set": by, "plus": min(value + by, most), "minus": max(value - by, 0)}
+        states.set_register(call.registers, cell, changed[call.what])
+        return 0
 
     # ---- the host ---------------------------------------------------------------------------
 

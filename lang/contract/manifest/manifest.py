@@ -26,6 +26,8 @@ SEEN = 8
 STATE_LINES, STATE_HEAD, TAGS_AT = 8, 64, 8
 #: Bytes of a line in front of its key.
 GENERATION = 8
+#: Bits of registers that programs add to: in 64 bits the sum of what CPUs add at once fits.
+MOST_COUNTED = 48
 #: Bytes of an element of the map `counts`: packets, bytes.
 COUNTS_SIZE = 16
 #: Of so many CPUs at most a program adds up what they counted.
@@ -363,7 +365,12 @@ class State(Frozen):
     lines: a u64 that changes with the entry, key_size and entry_size bytes. `counts`: the last
     slots of `gives`, which programs add to: packets, bytes. `meters`, `packet_meter`: as of a
     `RuleKind`, of slots; then each line ends with BUCKETS bytes, as an element of the map `meters`
-    does behind its lock."""
+    does behind its lock.
+
+    `shape`: it is an array of registers, and the map an ARRAY of `capacity` u64 in host order,
+    those of a row behind each other. CPUs add to one at once, so that it may hold more than its
+    range, or less (as an i64), by what each of them added last. Its entries are those that are not
+    0: the key has u32 `row` (of two lengths) and u32 `cell`, the entry `value`."""
 
     name: str
     capacity: int
@@ -379,10 +386,16 @@ class State(Frozen):
     counts: tuple[str, ...] = ()
     meters: tuple[str, ...] = ()
     packet_meter: bool = False
+    shape: tuple[int, ...] = ()
 
     @property
     def prefix(self) -> str:
         return self.name.lower()
+
+    @property
+    def register_bits(self) -> int:
+        """Of an array of registers, how wide each is."""
+        return int(self.gives[0].type[1:])
 
     @property
     def given(self) -> tuple[Slot, ...]:

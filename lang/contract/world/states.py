@@ -26,8 +26,8 @@ Lasts = Callable[[tuple[int, ...]], int]
 
 class States:
     """What packets left behind: entries of the state tables by key, what rules' meters lack and
-    what rules counted, and how far ICMP errors are ahead of their limit. `moment` is the clock.
-    Here nothing gives way to new entries: when a table is full is the kernel's to know."""
+    what rules counted, registers, and how far ICMP errors are ahead of their limit. `moment` is the
+    clock. Here nothing gives way to new entries: when a table is full is the kernel's to know."""
 
     def __init__(self) -> None:
         self.moment = Moment()
@@ -40,6 +40,8 @@ class States:
         self._meters_before: list[tuple[tuple[str, int], Metered]] = []
         self._counts: dict[tuple[str, int], tuple[int, int]] = {}  # packets and bytes, likewise
         self._counts_before: list[tuple[tuple[str, int], tuple[int, int]]] = []
+        self._registers: dict[tuple[str, int], int] = {}  # by array and number
+        self._registers_before: list[tuple[tuple[str, int], int]] = []
         self._marks = 0
         #: By event, and source: when its bucket of tokens will be full, in ns.
         self._full: dict[tuple[object, ...], int] = {}
@@ -59,6 +61,7 @@ class States:
         self._before.clear()
         self._meters_before.clear()
         self._counts_before.clear()
+        self._registers_before.clear()
         self._due_before = self._due
         self._full_before = dict(self._full)
 
@@ -70,6 +73,8 @@ class States:
             self._meters[rule] = meter
         for rule, counts in reversed(self._counts_before):
             self._counts[rule] = counts
+        for register, value in reversed(self._registers_before):
+            self._registers[register] = value
         for state, key, entry in reversed(self._before):
             self._entries[state].pop(key, None)
             if entry is not None:
@@ -123,6 +128,15 @@ class States:
         self._before.append((state, key, entries.pop(key, None)))
         if entry is not None:
             entries[key] = entry
+
+    def register(self, registers: str, number: int) -> int:
+        """What a register of an array holds."""
+        return self._registers.get((registers, number), 0)
+
+    def set_register(self, registers: str, number: int, value: int) -> None:
+        place = registers, number
+        self._registers_before.append((place, self.register(*place)))
+        self._registers[place] = value
 
     def count(self, kind: str, sequence: int, length: int) -> None:
         """A rule counts a packet."""

@@ -26,7 +26,7 @@ from packet_cases import packet_cases_hold
 HERE = Path(__file__).parent / "cases"
 PIPELINES = sorted(
     p
-    for d in ("lookups", "rules", "states", "expressions", "events")
+    for d in ("lookups", "rules", "states", "registers", "expressions", "events")
     for p in (HERE / d).glob("*.hp")
 )
 
