@@ -17,6 +17,7 @@ from . import errors
 from .edge_guards import EdgeGuards
 from .expressions import Expressions
 from .header_clauses import HeaderClauses
+from .header_fields import text_length
 from .header_layout import Fields, Layout
 from .values import Value, of_width
 
@@ -175,7 +176,12 @@ class OptionsChecker:
                 continue
             tests.append((option, test))
             kinds = test.ranges
-            groups.append(model.Group(name.text, (), layout.at, kinds=kinds, mask=test.mask))
+            text = next((f for f in layout.fields if f.kind == "text"), None)
+            length = text and self.text_length(option, heading, layout)
+            says = f"{name.text}.{length.name}" if length else ""
+            groups.append(
+                model.Group(name.text, (), layout.at, kinds=kinds, mask=test.mask, text=says)
+            )
             fields += (
                 replace(
                     field,
@@ -204,10 +210,29 @@ class OptionsChecker:
         fields.names = {f.name: f.span for f in heading.fields if not f.name.startswith("_")}
         layout = Layout(at=heading.fixed)
         for field in option.fields:
-            if self.is_plain(field):
+            if field.type.name.text == "name":
+                self.place_name(field, option, fields, layout)
+            elif self.is_plain(field):
                 fields.place(field, layout)
         fields.whole_bytes(layout, option.name.span, "this option")
         return layout
+
+    def place_name(
+        self, field: tree.Field, option: tree.Option, fields: Fields, layout: Layout
+    ) -> None:
+        """The text of a name, which an option ends with: it is none of what each has at least."""
+        if field.type.count is None or field is not option.fields[-1]:
+            self.found.add(_no_name(field.span))
+            return
+        before = layout.at
+        fields.place(field, layout)
+        layout.at = before
+
+    def text_length(
+        self, option: tree.Option, heading: model.Header, layout: Layout
+    ) -> model.Field | None:
+        above = [*heading.fields, *(f for f in layout.fields if f.kind != "text")]
+        return text_length(self.found, option.fields[-1].type, above)
 
 
 def with_options_asked(pipeline: model.Pipeline) -> model.Pipeline:
@@ -248,6 +273,16 @@ def _wrong(where: Span, title: str, says: str) -> Diagnostic:
         title,
         (where, says),
         help="write `tlv(kind : u8, length : u8, bare 1, end 0) max 40 { NAME when kind = 2 {…} }`",
+    )
+
+
+def _no_name(where: Span) -> Diagnostic:
+    return error(
+        "H0409",
+        "an option has a name as text, and ends with it",
+        (where, "not such a name"),
+        help="write it last, with the field that says how long it is: "
+        "`length : u16  host : name[length]`",
     )
 
 

@@ -12,7 +12,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .header_clauses import HeaderClauses
-from .header_fields import check_sums
+from .header_fields import check_sums, text_length
 from .header_layout import Fields, Layout
 from .header_options import OptionsChecker, no_options
 from .resolve import Known
@@ -87,13 +87,16 @@ class _HeaderChecker(Fields):
         self.lengths(fields, fixed // 8)
         check_sums(self.found, fields, groups)
         least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
-        least += self.name is not None  # the root's, which has no labels
+        least += (
+            self.name is not None and self.name.type.count is None
+        )  # the root's, without labels
         most = (fixed + sum(g.width * g.most for g in groups)) // 8
         most = max(size.high, least) if size else most
-        if most > LARGEST:
-            self.found.add(
-                _too_big_header(size.span if size else self.header.name.span, most, LARGEST)
-            )
+        within = options is not None or self.layouts[-1].group == model.TAIL
+        largest = LARGEST // 2 if within else LARGEST
+        if most > largest:
+            where = size.span if size else self.header.name.span
+            self.found.add(_too_big_header(where, most, largest))
         return model.Header(
             name=self.header.name.text,
             link=self.header.link,
@@ -140,12 +143,25 @@ class _HeaderChecker(Fields):
         assert layout.group is not None
         if layout.array is None:
             return model.Group(layout.group, layout.flags, layout.at)
+        if layout.array is self.name and layout.array.type.count is not None:
+            return self.text(layout, clauses)
         if layout.array is self.name:
             name = model.NameBytes(self.layouts[0].at // 8)
             clauses.bounds.append(model.Compare("<=", name, model.Const(LONGEST, 8)))
             return model.Group(layout.group, (), 8, name, LONGEST)
         count, most = clauses.array(layout.array)
         return model.Group(layout.group, (), layout.at, count, most)
+
+    def text(self, layout: Layout, clauses: HeaderClauses) -> model.Group:
+        """The text of a name: as many bytes as a field in front of it says."""
+        assert layout.array is not None and layout.group is not None
+        length = text_length(self.found, layout.array.type, self.layouts[0].fields)
+        if length is None:
+            return model.Group(layout.group, (), 8, model.Const(0, 1), 1)
+        count = model.Own(length.name)
+        if 1 << length.width > LONGEST + 1:
+            clauses.bounds.append(model.Compare("<=", count, model.Const(LONGEST, 8)))
+        return model.Group(layout.group, (), 8, count, LONGEST, text=length.name)
 
     # ---- fields ------------------------------------------------------------------------------
 
@@ -313,9 +329,10 @@ def _out_of_place(span: Span, what: str, why: str, before: Span | None, help: st
 
 
 def _too_big_header(span: Span, size: int, limit: int) -> Diagnostic:
+    """Parts that are counted from the end, and options, are found by a second number."""
     return error(
         "H0244",
         f"this header may be {size} bytes long",
         (span, f"at most {limit}: a frame is seen no further in"),
-        help="narrow the field that gives the size",
+        help="narrow the field that gives the size, or what is taken: `accept length <= 4096`",
     )

@@ -85,7 +85,7 @@ def _arrays_known(program: Program, element: tree.PushElement, node: model.Node)
     """Whether of a header with an array all values are known, by the one that it has; not of a
     domain name."""
     arrays = [field for field in node.header.fields if node.header.array(field)]
-    if any(field.kind == "name" for field in arrays):
+    if any(field.kind in model.NAME_KINDS for field in arrays):
         span = element.node.span
         program.report(errors.unsupported(span, "writing a header with a domain name"))
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..headers.fields import pieces
+from ..headers.fields import field_value, pieces
 from ..headers.groups import part_pointer
 from ..headers.stores import Store, placed
 from ..ir.builder import Builder
@@ -31,7 +31,7 @@ from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
 from ..ir.nodes import CountRule, Do
 from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
-from ..model import Arrival, Choose, Find, IfGives
+from ..model import Arrival, Choose, Find, Group, Header, IfGives
 from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
@@ -182,11 +182,13 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
             _copy_number(w, words, port, containers)
         elif not site.may_have(node):
             continue
-        elif group is not None and site.header(node).domain_name(group):
-            for c in containers:
-                _name(site, key, words, c, absent.get((node, group)))
         elif group is not None:
-            _group(site, key, words, node, group, containers, absent.get((node, group)))
+            names = [c for c in containers if _is_name(site, c)]
+            for c in names:
+                _name(site, key, words, c, absent.get((node, group)))
+            others = [c for c in containers if c not in names]
+            if others:
+                _group(site, key, words, node, group, others, absent.get((node, group)))
         elif (node, None) in absent:
             with w.when(NotNull(site.pointer(node))):
                 _copy(w, words, site.pointer(node), containers)
@@ -248,6 +250,16 @@ def _group(
                 _present(w, key, words, bit)
 
 
+def _is_name(site: LoweringContext, container: Container) -> bool:
+    """Whether the container is what rules are compared with of a domain name."""
+    assert container.group is not None
+    header = site.header(container.node)
+    group = header.group(container.group)
+    if header.option(group.name) is None:
+        return bool(header.domain_name(group.name) or group.text)
+    return bool(group.text) and container.offset * 8 == group.width
+
+
 def _name(
     site: LoweringContext,
     key: Key,
@@ -256,18 +268,39 @@ def _name(
     bit: int | None,
 ) -> None:
     """What rules are compared with of a domain name, by way of the scratch record."""
-    w, node, count = site.writer, container.node, container.size // 8
-    place = site.header(node).domain_name(container.group or "")
-    assert place is not None
-    kept = State("name", Array(U64, WORDS_OF_NAME), scratch=True)
+    w, node, size = site.writer, container.node, number(container.size)
+    header, name = site.header(node), container.group or ""
+    group, labels = header.group(name), header.domain_name(name)
     with w.when(NotNull(site.pointer(node))):
-        where = site.pointer(node) + place.at
-        w.put(Do(Call("name_key", (CTX, SCRATCH, where, number(container.size)))))
-        for i in range(count):
-            word = element(kept, WORDS_OF_NAME - count + i)
-            w.set(element(words, container.at // 8 + i), word)
-        if bit is not None:
-            _present(w, key, words, bit)
+        pointer = site.pointer(node)
+        if labels is not None:
+            w.put(Do(Call("name_key", (CTX, SCRATCH, pointer + labels.at, size))))
+            _copy_name(w, key, words, container, bit)
+            return
+        if header.option(name) is None:
+            _text(w, header, group, pointer, header.fixed // 8, size)
+            _copy_name(w, key, words, container, bit)
+            return
+        option = part_pointer(site, node, name, pointer)
+        with w.when(option):
+            _text(w, header, group, option, group.width // 8, size)
+            _copy_name(w, key, words, container, bit)
+
+
+def _text(w: Builder, header: Header, group: Group, start: Expr, at: int, size: Expr) -> None:
+    """Of a name's text, `at` bytes behind the start of what it stands in."""
+    length = field_value(start, header.field(group.text)).host()
+    w.put(Do(Call("text_key", (CTX, SCRATCH, start + at, length, size))))
+
+
+def _copy_name(w: Builder, key: Key, words: Name, container: Container, bit: int | None) -> None:
+    kept = State("name", Array(U64, WORDS_OF_NAME), scratch=True)
+    count = container.size // 8
+    for i in range(count):
+        word = element(kept, WORDS_OF_NAME - count + i)
+        w.set(element(words, container.at // 8 + i), word)
+    if bit is not None:
+        _present(w, key, words, bit)
 
 
 # ---- references -----------------------------------------------------------------------------

@@ -70,6 +70,7 @@ from .tables import (
     State,
 )
 from .values import (
+    NAME_KINDS,
     Announced,
     Arithmetic,
     Arrival,
@@ -103,6 +104,7 @@ from .values import (
 )
 
 __all__ = [
+    "NAME_KINDS",
     "TAIL",
     "And",
     "Announced",
