@@ -84,11 +84,11 @@ def text_length(
 
 
 def _no_text_length(where: Span, known: list[str]) -> Diagnostic:
-    near = did_you_mean(where.text, known)
-    help = near or (
+    help = did_you_mean(where.text, known) or (
         f"write the field in front of it, such as `name[{known[-1]}]`"
         if known
-        else "declare a field in front of it: `length : u16`"
+        else "declare a field in front of it, `length : u16`; of labels, which say it themselves, "
+        "the type is `name` alone"
     )
     return error(
         "H0400",

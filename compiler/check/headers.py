@@ -68,12 +68,14 @@ class _HeaderChecker(Fields):
         options = None
         if self.tlv is not None:
             options = OptionsChecker(self.tlv, {*self.names}, self.found).check(clauses)
+        if self.tlv is not None and options is None:
+            self.lose_options(self.tlv)
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
         reach = clauses.single(tree.Reach)
         if size is None and options and options.within and len(self.layouts) == 1:
             size = self.size_of(clauses)
-        elif self.rest and not any(isinstance(m, tree.Size) for m in members):
+        elif self.rest and not self.is_sized():
             self.found.add(
                 _out_of_place(
                     self.rest.span,
@@ -116,6 +118,18 @@ class _HeaderChecker(Fields):
             doc=self.header.doc,
             span=self.header.name.span,
         )
+
+    def is_sized(self) -> bool:
+        """Whether it says where it ends, be it wrong."""
+        within = self.tlv and self.tlv.options and self.tlv.options.within
+        lost = within and self.tlv and self.tlv.name and self.tlv.name.text in self.broken
+        return bool(lost) or any(isinstance(m, tree.Size) for m in self.header.members)
+
+    def lose_options(self, field: tree.Field) -> None:
+        """Something is wrong with the options: of none more is said."""
+        assert field.options is not None
+        names = [field.name, *(option.name for option in field.options.members)]
+        self.broken.update(name.text for name in names if name)
 
     def size_of(self, clauses: HeaderClauses) -> Value | None:
         """Of a header that ends where its options do."""

@@ -119,6 +119,8 @@ class PacketNames:
         if node is None:
             return None
         option = option_of(node.header, path)
+        if len(path.parts) > 1 and path.parts[1].text in self.checked.headers[node.name].broken:
+            return None
         if option is not None and len(path.parts) < 4:
             field = self.option_field(node, option, path)
             return None if field is None else (node, field)

@@ -42,6 +42,7 @@ HOMES = {
     "ipv6_routing": "std.ipv6",
     "ipv6_fragment": "std.ipv6",
     "ipv6_authentication": "std.ipv6",
+    "stamp": "std.stamp",
     "srh": "std.srv6",
     "gre": "std.gre",
     "vxlan": "std.vxlan",

@@ -106,8 +106,9 @@ def _one(
     for i, group in enumerate(wanted):
         place = option_of(site.graph, node.name, group.name)
         there = _comes_first(site, node)
-        fits = [size >= group.width // 8, *_text_fits(node, group, option, size)]
-        first = both((*fits, place.is_(0), *([there] if there else [])))
+        text = _text_fits(node, group, option, size)
+        fits = (size >= group.width // 8, place.is_(0), *text)
+        first = both((*fits, *([there] if there else [])))
         with w.either(i == 0, _is_kind(group, kind)), w.when(first):
             w.set(place, HERE)
     w.add(HERE, size)
