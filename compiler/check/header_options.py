@@ -23,6 +23,8 @@ from .values import Value, of_width
 
 MOST_OPTIONS = 64
 WIDEST = {"kind": 32, "length": 16}  # bits
+#: What else the two are called.
+_CALLED = {"kind": {"type", "code", "tag", "option", "class"}, "length": {"len", "size", "bytes"}}
 _WORDS = ("bare", "end", "size")
 
 
@@ -77,7 +79,7 @@ class OptionsChecker:
             field = known.get(name)
             if field is None and name not in fields.broken:
                 title = f"each option begins with fields, of which one is `{name}`"
-                self.found.add(_wrong(self.field.type.span, title, f"add `{name} : u8`"))
+                self.found.add(_wrong(*self.instead(name, title)))
             elif field and (field.kind != "uint" or field.width > widest):
                 title = f"the {name} of an option is a number"
                 self.found.add(_wrong(field.span, title, f"of at most {widest} bits"))
@@ -86,6 +88,16 @@ class OptionsChecker:
         size = layout.at // 8
         name, placed = self.field.type.name.text, tuple(layout.fields)
         return model.Header(name, False, placed, (), layout.at, size, size, span=self.field.span)
+
+    def instead(self, name: str, title: str) -> tuple[Span, str, str]:
+        """Where what each option begins with says the kind, or the length, in another way."""
+        for said in self.written.said:
+            if said.word.text == name:
+                return said.word.span, title, f"write `{name} : u8`"
+        for field in self.written.heading:
+            if field.name and field.name.text in _CALLED[name]:
+                return field.name.span, title, f"call it `{name}`"
+        return self.field.type.span, title, f"add `{name} : u8`"
 
     def is_plain(self, field: tree.Field) -> bool:
         """Whether it is a field of fixed size, as those of options are."""
@@ -105,6 +117,8 @@ class OptionsChecker:
         spans: dict[str, Span] = {}
         for said in self.written.said:
             word = said.word.text
+            if word in WIDEST and word not in {f.name for f in heading.fields}:
+                continue  # a field without a colon
             if word not in _WORDS:
                 help = did_you_mean(word, _WORDS) or f"the words are {', '.join(_WORDS)}"
                 title = f"`{word}` says nothing of options"
@@ -192,6 +206,11 @@ class OptionsChecker:
                 for field in (*heading.fields, *layout.fields)
                 if not field.name.startswith("_")
             )
+            alone = {value for said in self.written.said if said.word.text in ("bare", "end")
+                     for value in _numbers(said.value)}  # fmt: skip
+            known = sorted(k for k in alone if groups[-1].is_kind(k) and layout.at > 8)
+            if known and all(low == high for low, high in kinds) and len(known) == len(kinds):
+                self.found.add(_kind_alone(option, known[0]))
         for (first, one), (second, other) in combinations(tests, 2):
             if guards.overlap((one,), (other,)):
                 self.found.add(_same_kind(first, second))
@@ -283,6 +302,24 @@ def _no_name(where: Span) -> Diagnostic:
         (where, "not such a name"),
         help="write it last, with the field that says how long it is: "
         "`length : u16  host : name[length]`",
+    )
+
+
+def _numbers(value: tree.Expr) -> Iterator[int]:
+    match value:
+        case tree.Binary(operator="|", left=first, right=second):
+            yield from _numbers(first)
+            yield from _numbers(second)
+        case tree.Number(value=number):
+            yield number
+
+
+def _kind_alone(option: tree.Option, kind: int) -> Diagnostic:
+    return error(
+        "H0429",
+        f"no packet has the option `{option.name.text}`",
+        (option.alternatives[0].span, f"options of kind {kind} are their kind alone"),
+        help="give it another kind, or take this one out of `bare` or `end`",
     )
 
 

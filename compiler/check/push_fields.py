@@ -177,7 +177,8 @@ def _assign(
     if field is None or _kept_right(program, name, node, field) or value is None:
         return None
     if field.kind == "bytes":
-        program.report(errors.unsupported(name.span, "writing a run of bytes"))
+        help = "leave it out: zeros are written; one of 8 bytes or fewer may be declared as `u64`"
+        program.report(errors.unsupported(name.span, "writing a run of bytes", help))
         return None
     if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, program.found):
         return None

@@ -177,7 +177,7 @@ class GraphMaker:
 
     def labelled(self, chance: Chance) -> None:
         """Perhaps a header with a domain name, behind nodes that have room for an edge."""
-        if chance.maybe(0.3):
+        if chance.maybe(0.65):
             return
         roles: set[str] = set()
         for spot in chance.some([s for s in self.spots if s.open and not s.link], 1, 2):

@@ -11,6 +11,7 @@ _FRONT = "header label {\n  kind : u8\n  id : bytes[5]\n"
 _OPTION = "    host when kind = 1 { bytes : u8  name : name[bytes] }\n"
 #: The header: with a name of labels, with the text of one, and with that in an option.
 FORMS = (
+    f"{_FRONT}  host : name\n}}\n",
     (f"{_FRONT}  host : name\n}}\n"),
     (f"{_FRONT}  size : u8\n  host : name[size]\n}}\n"),
     (f"{_FRONT}  all : u8\n  notes : tlv(kind : u8, length : u8, end 0, size length + 2) within all"
