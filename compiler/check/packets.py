@@ -67,7 +67,7 @@ class PacketNames:
             )
             return None
         if field.kind == "bytes":
-            self.found.add(errors.unsupported(path.span, "reading a run of bytes"))
+            self.found.add(errors.unsupported(path.span, "reading a run of bytes", _READ))
             return None
         if field.kind in model.NAME_KINDS:
             self.found.add(_name_read(path, field))
@@ -238,6 +238,9 @@ def _is_option(path: tree.Path, fields: Sequence[str]) -> Diagnostic:
         help=f"name a field, `{path.text}.{fields[-1]}`, or ask whether it is there: "
         f"`if {path.text} {{…}}`",
     )
+
+
+_READ = "match it in a rule, by an element `ie NAME = NUMBER, bytes[16]`, or declare it as numbers"
 
 
 def _no_header(name: tree.Name, chain: model.Chain) -> Diagnostic:
