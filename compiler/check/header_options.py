@@ -51,6 +51,7 @@ class OptionsChecker:
             return None
         said = self.said(heading)
         groups, fields = self.options(heading)
+        self.check_kinds(groups, {*said.get("bare", ()), *said.get("end", ())})  # type: ignore[misc]
         if len(found.errors) > before or self.field.name is None:
             return None
         return model.Options(
@@ -117,8 +118,6 @@ class OptionsChecker:
         spans: dict[str, Span] = {}
         for said in self.written.said:
             word = said.word.text
-            if word in WIDEST and word not in {f.name for f in heading.fields}:
-                continue  # a field without a colon
             if word not in _WORDS:
                 help = did_you_mean(word, _WORDS) or f"the words are {', '.join(_WORDS)}"
                 title = f"`{word}` says nothing of options"
@@ -206,15 +205,18 @@ class OptionsChecker:
                 for field in (*heading.fields, *layout.fields)
                 if not field.name.startswith("_")
             )
-            alone = {value for said in self.written.said if said.word.text in ("bare", "end")
-                     for value in _numbers(said.value)}  # fmt: skip
-            known = sorted(k for k in alone if groups[-1].is_kind(k) and layout.at > 8)
-            if known and all(low == high for low, high in kinds) and len(known) == len(kinds):
-                self.found.add(_kind_alone(option, known[0]))
         for (first, one), (second, other) in combinations(tests, 2):
             if guards.overlap((one,), (other,)):
                 self.found.add(_same_kind(first, second))
         return tuple(groups), tuple(fields)
+
+    def check_kinds(self, groups: tuple[model.Group, ...], alone: set[int]) -> None:
+        """`alone`: kinds of options that have nothing else."""
+        written = {option.name.text: option for option in self.written.members}
+        for group in groups:
+            kinds = {low for low, high in group.kinds if low == high}
+            if len(kinds) == len(group.kinds) and kinds <= alone:
+                self.found.add(_kind_alone(written[group.name], min(kinds)))
 
     def test(self, option: tree.Option, kind: model.Field) -> model.Test | None:
         if option.by.text != "kind":
@@ -303,15 +305,6 @@ def _no_name(where: Span) -> Diagnostic:
         help="write it last, with the field that says how long it is: "
         "`length : u16  host : name[length]`",
     )
-
-
-def _numbers(value: tree.Expr) -> Iterator[int]:
-    match value:
-        case tree.Binary(operator="|", left=first, right=second):
-            yield from _numbers(first)
-            yield from _numbers(second)
-        case tree.Number(value=number):
-            yield number
 
 
 def _kind_alone(option: tree.Option, kind: int) -> Diagnostic:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..headers.fields import field_value, pieces
+from ..headers.fields import pieces
 from ..headers.groups import part_pointer
 from ..headers.stores import Store, placed
 from ..ir.builder import Builder
 from ..ir.expr import (
-    CTX,
     ZERO,
-    Call,
     Cast,
     Expr,
     Member,
@@ -25,25 +23,22 @@ from ..ir.expr import (
     load,
     named,
     not_,
-    number,
 )
 from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
 from ..ir.nodes import CountRule, Do
 from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
-from ..model import Arrival, Choose, Find, Group, Header, IfGives
+from ..model import Arrival, Choose, Find, IfGives
 from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
-from .values import SCRATCH, value
+from .name_keys import is_name, name_key, present
+from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
 #: record. A BPF function has five arguments, and one is the epoch.
 ARGUMENTS_MOST = 4
-
-#: Of the text of the longest name in a packet.
-WORDS_OF_NAME = 32
 
 Fill = Callable[[LoweringContext], None]
 
@@ -160,7 +155,7 @@ def _given(
         for store in placed(v, c.at, c.size, shift):
             store.into(w, words)
         if laid.presence is not None:
-            _present(w, key, words, laid.presence)
+            present(w, key, words, laid.presence)
     said = {name for name, _ in given}
     found = frozenset(c for c, names in filled.items() if said.intersection(names))
     assert all(said.issuperset(filled[c]) for c in found), "H0319"
@@ -183,24 +178,18 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
         elif not site.may_have(node):
             continue
         elif group is not None:
-            names = [c for c in containers if _is_name(site, c)]
+            names = [c for c in containers if is_name(site, c)]
             for c in names:
-                _name(site, key, words, c, absent.get((node, group)))
+                name_key(site, key, words, c, absent.get((node, group)))
             others = [c for c in containers if c not in names]
             if others:
                 _group(site, key, words, node, group, others, absent.get((node, group)))
         elif (node, None) in absent:
             with w.when(NotNull(site.pointer(node))):
                 _copy(w, words, site.pointer(node), containers)
-                _present(w, key, words, absent[node, None])
+                present(w, key, words, absent[node, None])
         else:
             _copy(w, words, site.node(node), containers)
-
-
-def _present(w: Builder, key: Key, words: Name, bit: int) -> None:
-    """Set a presence bit: `bit` counts from the key's least significant (last) byte."""
-    byte = key.size - 1 - bit // 8
-    w.join(element(words, byte // 8), 1 << (byte % 8 * 8 + bit % 8))
 
 
 def _copy(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:
@@ -247,60 +236,7 @@ def _group(
         with w.when(pointer):
             _copy(w, words, pointer, containers)
             if bit is not None:
-                _present(w, key, words, bit)
-
-
-def _is_name(site: LoweringContext, container: Container) -> bool:
-    """Whether the container is what rules are compared with of a domain name."""
-    assert container.group is not None
-    header = site.header(container.node)
-    group = header.group(container.group)
-    if header.option(group.name) is None:
-        return bool(header.domain_name(group.name) or group.text)
-    return bool(group.text) and container.offset * 8 == group.width
-
-
-def _name(
-    site: LoweringContext,
-    key: Key,
-    words: Name,
-    container: Container,
-    bit: int | None,
-) -> None:
-    """What rules are compared with of a domain name, by way of the scratch record."""
-    w, node, size = site.writer, container.node, number(container.size)
-    header, name = site.header(node), container.group or ""
-    group, labels = header.group(name), header.domain_name(name)
-    with w.when(NotNull(site.pointer(node))):
-        pointer = site.pointer(node)
-        if labels is not None:
-            w.put(Do(Call("name_key", (CTX, SCRATCH, pointer + labels.at, size))))
-            _copy_name(w, key, words, container, bit)
-            return
-        if header.option(name) is None:
-            _text(w, header, group, pointer, header.fixed // 8, size)
-            _copy_name(w, key, words, container, bit)
-            return
-        option = part_pointer(site, node, name, pointer)
-        with w.when(option):
-            _text(w, header, group, option, group.width // 8, size)
-            _copy_name(w, key, words, container, bit)
-
-
-def _text(w: Builder, header: Header, group: Group, start: Expr, at: int, size: Expr) -> None:
-    """Of a name's text, `at` bytes behind the start of what it stands in."""
-    length = field_value(start, header.field(group.text)).host()
-    w.put(Do(Call("text_key", (CTX, SCRATCH, start + at, length, size))))
-
-
-def _copy_name(w: Builder, key: Key, words: Name, container: Container, bit: int | None) -> None:
-    kept = State("name", Array(U64, WORDS_OF_NAME), scratch=True)
-    count = container.size // 8
-    for i in range(count):
-        word = element(kept, WORDS_OF_NAME - count + i)
-        w.set(element(words, container.at // 8 + i), word)
-    if bit is not None:
-        _present(w, key, words, bit)
+                present(w, key, words, bit)
 
 
 # ---- references -----------------------------------------------------------------------------
