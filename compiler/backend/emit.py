@@ -45,7 +45,8 @@ from ..ir.walk import (
     tables_of,
 )
 from ..lower.events import EMITTING
-from ..lower.lookup import ARGUMENTS_MOST, WORDS_OF_NAME
+from ..lower.lookup import ARGUMENTS_MOST
+from ..lower.name_keys import WORDS_OF_NAME
 from ..tables.event_records import first_bucket, source_words
 from ..tables.fixed import FixedTuple, fixed_tuples
 from ..tables.layout import flow_size, member_name, meters_of, row_of_counts

@@ -61,7 +61,8 @@ def _target(
     of an array."""
     if path.parts[0].text in program.rules.known or path.parts[0].text in scope.names:
         what = "a rule" if len(path.parts) == 1 else "an element of a rule"
-        program.report(errors.wrong_kind(path.span, what, "a field of the packet"))
+        help = "rules are changed by requests; what packets change is a slot of a state, `S.n += 1`"
+        program.report(errors.wrong_kind(path.span, what, "a field of the packet", help=help))
         return None
     value = StageNames(program, state, scope, use).name(path)
     if value is None:
@@ -101,15 +102,18 @@ def _why_not(program: Program, node: model.Node, field: model.Field, state: Stat
     if (field.offset if field.group is None else header.fixed) < seen:
         return "an edge in front looks ahead at it"
     if decides_reading(header, field):
-        return "it says how the header is read"
+        option = header.option(field.group)
+        return "it says how the option is read" if option else "it says how the header is read"
     return None
 
 
 def decides_reading(header: model.Header, field: model.Field) -> bool:
     """Whether a field says how long its header is, or whether it is one."""
     options = header.options
-    if options and header.option(field.group) and field.offset < options.heading.fixed:
-        return True
+    if options and header.option(field.group):
+        whole = {group.text for group in options.groups}
+        if field.offset < options.heading.fixed or field.name in whole:
+            return True
     said = (*(g.count for g in header.groups), options.within if options else None)
     clauses = (*said, header.size, header.extent, header.reach, *header.accept, *header.payload)
     read = frozenset[str]().union(*(own_fields(c) for c in clauses if c is not None))

@@ -65,7 +65,9 @@ class EdgeGuards:
             self.found.add(errors.whole_array(name.span, name.text, field.span))
             return None
         if field.kind == "bytes":
-            self.found.add(errors.unsupported(name.span, "testing a run of bytes"))
+            self.found.add(
+                errors.unsupported(name.span, "testing a run of bytes", "declare it as numbers")
+            )
             return None
         return field
 

@@ -228,8 +228,17 @@ class _GraphChecker:
             source, target, tests, guards_of.writes(edge, tests, header), roles, edge.span
         )
 
+    def not_started(self, name: tree.Name) -> None:
+        """`ethernet -> …` beside `start -> …`, which says where packets start."""
+        starts = [(e.alias or e.target).text for e in self.starts]
+        if self.headers.keys() >= {*starts} and all(e.alias for e in self.starts):
+            help = f"packets start at `{starts[0]}`: write `{starts[0]} -> …`"
+            self.found.add(errors.unknown("node", name, (), help))
+
     def unknown_source(self, name: tree.Name) -> None:
-        if name.text == ENTRY:
+        if name.text == ENTRY and ENTRY in self.known:
+            self.not_started(name)
+        elif name.text == ENTRY:
             self.unknown_header(name)
         else:
             self.found.add(

@@ -15,6 +15,8 @@ def not_assigned(
     span: Span, field: str, why: str, where: Span, derived: bool = False
 ) -> Diagnostic:
     again = "the packet would be another one: pop the header and push it again"
+    if "option" in why:
+        again = "an option stays as long as it came, and of its kind: change its other fields"
     return error(
         "H0322",
         f"`{field}` cannot be changed in place",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
@@ -29,7 +30,8 @@ class HeaderClauses:
         self.fields = fields
         self.broken = broken
         self.found = found
-        self.expressions = Expressions(self.own, self.no_call, found)
+        self.expressions = Expressions(self.accepted, self.no_call, found)
+        self.tested = Expressions(self.own, self.no_call, found)
         self.bounds: list[model.Condition] = []
 
     def single(
@@ -87,9 +89,9 @@ class HeaderClauses:
                     else model.Or((sides[0], sides[1]))
                 )
             case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
-                return self.expressions.compare(expr)
+                return self.tested.compare(expr)
             case tree.In():
-                return self.expressions.contains(expr)
+                return self.tested.contains(expr)
             case tree.Is() | tree.Gives() | tree.Metered():
                 self.found.add(
                     _clause_reads(
@@ -101,9 +103,20 @@ class HeaderClauses:
                 )
                 return None
             case _:
-                if self.expressions.value(expr) is not None:
+                if self.tested.value(expr) is not None:
                     self.found.add(errors.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
                 return None
+
+    def accepted(self, path: tree.Path) -> Value | None:
+        """A field of a header that is ours: no more than `accept` says, which is asked first."""
+        value = self.own(path)
+        for each in self.header.members:
+            match each:
+                case tree.Accept(
+                    condition=tree.Binary(operator="<=", left=tree.Path() as of, right=most)
+                ) if value and of.text == path.text and isinstance(most, tree.Number):
+                    value = replace(value, high=min(value.high, most.value))
+        return value
 
     def own(self, path: tree.Path) -> Value | None:
         name = path.parts[0]

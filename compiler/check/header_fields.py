@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostics, did_you_mean
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
+from ...lang.text.source import Span
 from .. import model
 from ..model.checksums import is_checksum
 from . import errors
@@ -57,17 +58,44 @@ def type_of(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | 
 
 def name_type(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | None:
     """A name's bytes, one by one."""
-    wrong = member.type.count or member.default or (member.parts[0] if member.parts else None)
+    wrong = member.type.maximum or member.default or (member.parts[0] if member.parts else None)
     if wrong is not None:
         found.add(
             errors.unsupported(
                 wrong.span,
-                "a size, a default or parts of a name",
-                "write `name` alone: its labels say how long it is",
+                "a bound, a default or parts of a name",
+                "write `name`, whose labels say how long it is, or `name[FIELD]` of its text",
             )
         )
         return None
-    return "name", 8
+    return ("text" if member.type.count else "name"), 8
+
+
+def text_length(
+    found: Diagnostics, type_: tree.Type, above: Sequence[model.Field]
+) -> model.Field | None:
+    """The field that says how many bytes the text of a name has."""
+    count = type_.count
+    known = {f.name: f for f in above if f.kind == "uint" and f.name[0] != "_"}
+    field = known.get(count.text) if isinstance(count, tree.Path) else None
+    if field is None and count is not None:
+        found.add(_no_text_length(count.span, list(known)))
+    return field
+
+
+def _no_text_length(where: Span, known: list[str]) -> Diagnostic:
+    help = did_you_mean(where.text, known) or (
+        f"write the field in front of it, such as `name[{known[-1]}]`"
+        if known
+        else "declare a field in front of it, `length : u16`; of labels, which say it themselves, "
+        "the type is `name` alone"
+    )
+    return error(
+        "H0400",
+        "the bytes of a name's text are what a field in front of it says",
+        (where, "no number that stands in front of it"),
+        help=help,
+    )
 
 
 def bytes_type(found: Diagnostics, type_: tree.Type) -> tuple[model.Kind, int] | None:

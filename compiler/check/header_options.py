@@ -17,11 +17,14 @@ from . import errors
 from .edge_guards import EdgeGuards
 from .expressions import Expressions
 from .header_clauses import HeaderClauses
+from .header_fields import text_length
 from .header_layout import Fields, Layout
 from .values import Value, of_width
 
 MOST_OPTIONS = 64
 WIDEST = {"kind": 32, "length": 16}  # bits
+#: What else the two are called.
+_CALLED = {"kind": {"type", "code", "tag", "option", "class"}, "length": {"len", "size", "bytes"}}
 _WORDS = ("bare", "end", "size")
 
 
@@ -48,6 +51,7 @@ class OptionsChecker:
             return None
         said = self.said(heading)
         groups, fields = self.options(heading)
+        self.check_kinds(groups, {*said.get("bare", ()), *said.get("end", ())})  # type: ignore[misc]
         if len(found.errors) > before or self.field.name is None:
             return None
         return model.Options(
@@ -76,7 +80,7 @@ class OptionsChecker:
             field = known.get(name)
             if field is None and name not in fields.broken:
                 title = f"each option begins with fields, of which one is `{name}`"
-                self.found.add(_wrong(self.field.type.span, title, f"add `{name} : u8`"))
+                self.found.add(_wrong(*self.instead(name, title)))
             elif field and (field.kind != "uint" or field.width > widest):
                 title = f"the {name} of an option is a number"
                 self.found.add(_wrong(field.span, title, f"of at most {widest} bits"))
@@ -85,6 +89,16 @@ class OptionsChecker:
         size = layout.at // 8
         name, placed = self.field.type.name.text, tuple(layout.fields)
         return model.Header(name, False, placed, (), layout.at, size, size, span=self.field.span)
+
+    def instead(self, name: str, title: str) -> tuple[Span, str, str]:
+        """Where what each option begins with says the kind, or the length, in another way."""
+        for said in self.written.said:
+            if said.word.text == name:
+                return said.word.span, title, f"write `{name} : u8`"
+        for field in self.written.heading:
+            if field.name and field.name.text in _CALLED[name]:
+                return field.name.span, title, f"call it `{name}`"
+        return self.field.type.span, title, f"add `{name} : u8`"
 
     def is_plain(self, field: tree.Field) -> bool:
         """Whether it is a field of fixed size, as those of options are."""
@@ -175,7 +189,12 @@ class OptionsChecker:
                 continue
             tests.append((option, test))
             kinds = test.ranges
-            groups.append(model.Group(name.text, (), layout.at, kinds=kinds, mask=test.mask))
+            text = next((f for f in layout.fields if f.kind == "text"), None)
+            length = text and self.text_length(option, heading, layout)
+            says = f"{name.text}.{length.name}" if length else ""
+            groups.append(
+                model.Group(name.text, (), layout.at, kinds=kinds, mask=test.mask, text=says)
+            )
             fields += (
                 replace(
                     field,
@@ -191,6 +210,14 @@ class OptionsChecker:
                 self.found.add(_same_kind(first, second))
         return tuple(groups), tuple(fields)
 
+    def check_kinds(self, groups: tuple[model.Group, ...], alone: set[int]) -> None:
+        """`alone`: kinds of options that have nothing else."""
+        written = {option.name.text: option for option in self.written.members}
+        for group in groups:
+            kinds = {low for low, high in group.kinds if low == high}
+            if len(kinds) == len(group.kinds) and kinds <= alone:
+                self.found.add(_kind_alone(written[group.name], min(kinds)))
+
     def test(self, option: tree.Option, kind: model.Field) -> model.Test | None:
         if option.by.text != "kind":
             help = "write `when kind = VALUE`"
@@ -204,10 +231,29 @@ class OptionsChecker:
         fields.names = {f.name: f.span for f in heading.fields if not f.name.startswith("_")}
         layout = Layout(at=heading.fixed)
         for field in option.fields:
-            if self.is_plain(field):
+            if field.type.name.text == "name":
+                self.place_name(field, option, fields, layout)
+            elif self.is_plain(field):
                 fields.place(field, layout)
         fields.whole_bytes(layout, option.name.span, "this option")
         return layout
+
+    def place_name(
+        self, field: tree.Field, option: tree.Option, fields: Fields, layout: Layout
+    ) -> None:
+        """The text of a name, which an option ends with: it is none of what each has at least."""
+        if field.type.count is None or field is not option.fields[-1]:
+            self.found.add(_no_name(field.span))
+            return
+        before = layout.at
+        fields.place(field, layout)
+        layout.at = before
+
+    def text_length(
+        self, option: tree.Option, heading: model.Header, layout: Layout
+    ) -> model.Field | None:
+        above = [*heading.fields, *(f for f in layout.fields if f.kind != "text")]
+        return text_length(self.found, option.fields[-1].type, above)
 
 
 def with_options_asked(pipeline: model.Pipeline) -> model.Pipeline:
@@ -248,6 +294,25 @@ def _wrong(where: Span, title: str, says: str) -> Diagnostic:
         title,
         (where, says),
         help="write `tlv(kind : u8, length : u8, bare 1, end 0) max 40 { NAME when kind = 2 {…} }`",
+    )
+
+
+def _no_name(where: Span) -> Diagnostic:
+    return error(
+        "H0409",
+        "an option has a name as text, and ends with it",
+        (where, "not such a name"),
+        help="write it last, with the field that says how long it is: "
+        "`length : u16  host : name[length]`",
+    )
+
+
+def _kind_alone(option: tree.Option, kind: int) -> Diagnostic:
+    return error(
+        "H0429",
+        f"no packet has the option `{option.name.text}`",
+        (option.alternatives[0].span, f"options of kind {kind} are their kind alone"),
+        help="give it another kind, or take this one out of `bare` or `end`",
     )
 
 

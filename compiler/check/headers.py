@@ -12,7 +12,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .header_clauses import HeaderClauses
-from .header_fields import check_sums
+from .header_fields import check_sums, text_length
 from .header_layout import Fields, Layout
 from .header_options import OptionsChecker, no_options
 from .resolve import Known
@@ -68,12 +68,14 @@ class _HeaderChecker(Fields):
         options = None
         if self.tlv is not None:
             options = OptionsChecker(self.tlv, {*self.names}, self.found).check(clauses)
+        if self.tlv is not None and options is None:
+            self.lose_options(self.tlv)
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
         reach = clauses.single(tree.Reach)
         if size is None and options and options.within and len(self.layouts) == 1:
             size = self.size_of(clauses)
-        elif self.rest and not any(isinstance(m, tree.Size) for m in members):
+        elif self.rest and not self.is_sized():
             self.found.add(
                 _out_of_place(
                     self.rest.span,
@@ -87,13 +89,16 @@ class _HeaderChecker(Fields):
         self.lengths(fields, fixed // 8)
         check_sums(self.found, fields, groups)
         least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
-        least += self.name is not None  # the root's, which has no labels
+        least += (
+            self.name is not None and self.name.type.count is None
+        )  # the root's, without labels
         most = (fixed + sum(g.width * g.most for g in groups)) // 8
         most = max(size.high, least) if size else most
-        if most > LARGEST:
-            self.found.add(
-                _too_big_header(size.span if size else self.header.name.span, most, LARGEST)
-            )
+        within = options is not None or self.layouts[-1].group == model.TAIL
+        largest = LARGEST // 2 if within else LARGEST
+        if most > largest:
+            where = size.span if size else self.header.name.span
+            self.found.add(_too_big_header(where, most, largest))
         return model.Header(
             name=self.header.name.text,
             link=self.header.link,
@@ -113,6 +118,18 @@ class _HeaderChecker(Fields):
             doc=self.header.doc,
             span=self.header.name.span,
         )
+
+    def is_sized(self) -> bool:
+        """Whether it says where it ends, be it wrong."""
+        within = self.tlv and self.tlv.options and self.tlv.options.within
+        lost = within and self.tlv and self.tlv.name and self.tlv.name.text in self.broken
+        return bool(lost) or any(isinstance(m, tree.Size) for m in self.header.members)
+
+    def lose_options(self, field: tree.Field) -> None:
+        """Something is wrong with the options: of none more is said."""
+        assert field.options is not None
+        names = [field.name, *(option.name for option in field.options.members)]
+        self.broken.update(name.text for name in names if name)
 
     def size_of(self, clauses: HeaderClauses) -> Value | None:
         """Of a header that ends where its options do."""
@@ -140,12 +157,25 @@ class _HeaderChecker(Fields):
         assert layout.group is not None
         if layout.array is None:
             return model.Group(layout.group, layout.flags, layout.at)
+        if layout.array is self.name and layout.array.type.count is not None:
+            return self.text(layout, clauses)
         if layout.array is self.name:
             name = model.NameBytes(self.layouts[0].at // 8)
             clauses.bounds.append(model.Compare("<=", name, model.Const(LONGEST, 8)))
             return model.Group(layout.group, (), 8, name, LONGEST)
         count, most = clauses.array(layout.array)
         return model.Group(layout.group, (), layout.at, count, most)
+
+    def text(self, layout: Layout, clauses: HeaderClauses) -> model.Group:
+        """The text of a name: as many bytes as a field in front of it says."""
+        assert layout.array is not None and layout.group is not None
+        length = text_length(self.found, layout.array.type, self.layouts[0].fields)
+        if length is None:
+            return model.Group(layout.group, (), 8, model.Const(0, 1), 1)
+        count = model.Own(length.name)
+        if 1 << length.width > LONGEST + 1:
+            clauses.bounds.append(model.Compare("<=", count, model.Const(LONGEST, 8)))
+        return model.Group(layout.group, (), 8, count, LONGEST, text=length.name)
 
     # ---- fields ------------------------------------------------------------------------------
 
@@ -313,9 +343,10 @@ def _out_of_place(span: Span, what: str, why: str, before: Span | None, help: st
 
 
 def _too_big_header(span: Span, size: int, limit: int) -> Diagnostic:
+    """Parts that are counted from the end, and options, are found by a second number."""
     return error(
         "H0244",
         f"this header may be {size} bytes long",
         (span, f"at most {limit}: a frame is seen no further in"),
-        help="narrow the field that gives the size",
+        help="narrow the field that gives the size, or what is taken: `accept length <= 4096`",
     )

@@ -77,7 +77,7 @@ class Matches:
             return None
         assert isinstance(expr, model.Packet | model.Layer4)
         field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
-        if field_kind == element.kind == "name":
+        if field_kind in model.NAME_KINDS and element.kind == "name":
             assert isinstance(expr, model.Packet)
             return replace(expr, width=element.width)
         if (element.kind, element.width) != (field_kind, expr.width):
@@ -110,7 +110,7 @@ def _type_of(kind: model.Kind, width: int) -> str:
             return f"u{width}"
         case "bytes":
             return f"bytes[{width // 8}]"
-        case "name":
+        case "name" | "text":
             return "name[64]"
     return kind
 

@@ -19,6 +19,10 @@ from .stage_program import Program
 
 #: Of the colours: what a packet may have already.
 _COLOURS: tuple[Colour, ...] = get_args(Colour)
+#: What a packet may be that has a colour: none gets a better one.
+_WORSE: dict[Colour, set[Colour]] = {
+    "green": {"green", "yellow", "red"}, "yellow": {"yellow", "red"}, "red": {"red"}
+}  # fmt: skip
 
 
 def metered(
@@ -35,6 +39,8 @@ def metered(
         if given is None:
             return None
         made = replace(made, given=given)
+        if isinstance(given, str) and colours and _WORSE[given].isdisjoint(colours):
+            program.report(_never(expr, given, colours))
     return made if colours else None
 
 
@@ -193,6 +199,17 @@ def _colour_twice(name: tree.Name, first: Span) -> Diagnostic:
         (name.span, "named again"),
         (first, "first named here"),
         help="leave one out",
+    )
+
+
+def _never(expr: tree.Metered, given: Colour, asked: Sequence[Colour]) -> Diagnostic:
+    span = expr.colours[0].span.to(expr.colours[-1].span)
+    return error(
+        "H0442",
+        f"a packet that is `{given}` does not become {listed(asked, 'or')}",
+        (span, "never so"),
+        help="a meter gives no better colour than the packet has: ask for red, or leave `from` out",
+        severity="warning",
     )
 
 

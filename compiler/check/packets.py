@@ -67,9 +67,9 @@ class PacketNames:
             )
             return None
         if field.kind == "bytes":
-            self.found.add(errors.unsupported(path.span, "reading a run of bytes"))
+            self.found.add(errors.unsupported(path.span, "reading a run of bytes", _READ))
             return None
-        if field.kind == "name":
+        if field.kind in model.NAME_KINDS:
             self.found.add(_name_read(path, field))
             return None
         if node.header.array(field):
@@ -80,13 +80,13 @@ class PacketNames:
 
     def matched(self, path: tree.Path) -> Value | None:
         """What a rule may match: also a run of bytes, and a domain name."""
-        if len(path.parts) != 2 or path.parts[0].text == "l4" or path.parts[0].text in self.chains:
+        if not 2 <= len(path.parts) <= 3 or path.parts[0].text in ("l4", *self.chains):
             return self.field(path, groups=True)
         found = self.node_and_field(path)
         if found is None:
             return None
         node, field = found
-        if field.kind not in ("bytes", "name") or not field.width:
+        if field.kind not in ("bytes", *model.NAME_KINDS) or not field.width:
             return self.field(path, groups=True)
         expr = model.Packet(node.name, field.name, field.width, field.kind)
         return of_width(expr, field.width, field.kind, path.span, f"`{path.text}`", field.span)
@@ -98,7 +98,7 @@ class PacketNames:
             return None
         node, field = found
         array = node.header.array(field)
-        if field.kind == "name":
+        if field.kind in model.NAME_KINDS:
             self.found.add(_name_read(path, field))
             return None
         if array is None:
@@ -119,6 +119,8 @@ class PacketNames:
         if node is None:
             return None
         option = option_of(node.header, path)
+        if len(path.parts) > 1 and path.parts[1].text in self.checked.headers[node.name].broken:
+            return None
         if option is not None and len(path.parts) < 4:
             field = self.option_field(node, option, path)
             return None if field is None else (node, field)
@@ -236,6 +238,9 @@ def _is_option(path: tree.Path, fields: Sequence[str]) -> Diagnostic:
         help=f"name a field, `{path.text}.{fields[-1]}`, or ask whether it is there: "
         f"`if {path.text} {{…}}`",
     )
+
+
+_READ = "match it in a rule, by an element `ie NAME = NUMBER, bytes[16]`, or declare it as numbers"
 
 
 def _no_header(name: tree.Name, chain: model.Chain) -> Diagnostic:

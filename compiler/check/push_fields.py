@@ -81,13 +81,16 @@ def element_of(
     return Written(made_of, node.header, element.node.span, values, spans, writes, asked)
 
 
+_READ_ONLY = "push a header without one: names are what packets come with, for rules to match"
+
+
 def _arrays_known(program: Program, element: tree.PushElement, node: model.Node) -> bool:
     """Whether of a header with an array all values are known, by the one that it has; not of a
     domain name."""
     arrays = [field for field in node.header.fields if node.header.array(field)]
-    if any(field.kind == "name" for field in arrays):
+    if any(field.kind in model.NAME_KINDS for field in arrays):
         span = element.node.span
-        program.report(errors.unsupported(span, "writing a header with a domain name"))
+        program.report(errors.unsupported(span, "writing a header with a domain name", _READ_ONLY))
         return False
     if len(arrays) > 1:
         second = arrays[1].span, "a second one"
@@ -177,7 +180,8 @@ def _assign(
     if field is None or _kept_right(program, name, node, field) or value is None:
         return None
     if field.kind == "bytes":
-        program.report(errors.unsupported(name.span, "writing a run of bytes"))
+        help = "declare what is pushed as numbers: `u64` is eight bytes"
+        program.report(errors.unsupported(name.span, "writing a run of bytes", help))
         return None
     if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, program.found):
         return None

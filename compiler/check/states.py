@@ -131,6 +131,9 @@ def _slot(name: tree.Name, type_: tree.Name | None, found: Diagnostics) -> model
     if type_.text == "port":
         return model.Slot(name.text, 32, "uint", port=True)
     typed = scalar(type_.text)
+    if type_.text in ("name", "bytes"):
+        found.add(_no_run(type_))
+        return None
     if typed is None:
         allowed = "u1 … u64, mac, ip4, ip6, port"
         found.add(errors.no_such_type(type_, allowed, _TYPES))
@@ -139,6 +142,17 @@ def _slot(name: tree.Name, type_: tree.Name | None, found: Diagnostics) -> model
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_run(type_: tree.Name) -> Diagnostic:
+    what = "a domain name" if type_.text == "name" else "a run of bytes"
+    return error(
+        "H0428",
+        f"a state does not keep {what}",
+        (type_.span, "not the type of a slot"),
+        help="match it in a rule, and keep which rule it was: `match rule : u32`, then "
+        "`remember S(rule = R.id, …)`",
+    )
 
 
 def _nothing_kept(name: tree.Name, match: bool, gives: bool) -> Diagnostic:

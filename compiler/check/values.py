@@ -20,6 +20,7 @@ KINDS = {
     "ip6": "an IPv6 address",
     "bytes": "a run of bytes",
     "name": "a domain name",
+    "text": "a domain name",
 }
 
 

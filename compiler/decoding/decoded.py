@@ -13,7 +13,7 @@ from ..captures.links import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret.header_view import Value
 from ..interpret.parse_packet import PacketParser
-from ..model import Field, Graph, Header
+from ..model import NAME_KINDS, Field, Graph, Header
 
 #: `cut`: a header that the parser asks for was not captured; `foreign`: no Ethernet frame;
 #: `refused`: the kernel cannot be asked.
@@ -98,8 +98,8 @@ def json_value(field: Field, value: Value | Sequence[int]) -> JsonValue:
     """A field's value as JSON has it."""
     if isinstance(value, bytes):
         return value.hex()
-    if field.kind == "name" and not isinstance(value, int):
-        return domain_names.shown(bytes(value))
+    if field.kind in NAME_KINDS and not isinstance(value, int):
+        return domain_names.shown_as(field.kind, bytes(value))
     if not isinstance(value, int):
         return [one for item in value if not isinstance(one := json_value(field, item), list)]
     match field.kind:

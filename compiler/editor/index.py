@@ -124,6 +124,7 @@ class _Walk:
                 for each in fields(option.fields):
                     if each.name is not None:
                         self.use(each.name, found.members)
+                    self.expression(each.type.count, found.members)
 
     # ---- pipelines ---------------------------------------------------------------------------
 

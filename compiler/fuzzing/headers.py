@@ -96,6 +96,8 @@ def field_value(header: Header, field: Field, world: World) -> st.SearchStrategy
 def _field_value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
     if field.kind == "name":
         return _names()
+    if field.kind == "text":
+        return _texts().map(tuple)
     array = header.array(field)
     if array is not None:
         one = st.sampled_from(world.values(field.kind, field.width))
@@ -122,12 +124,20 @@ def _option(draw: st.DrawFn, options: Options, world: World) -> bytes:
     most = (1 << options.heading.field("kind").width) - 1
     kind = draw(st.sampled_from((*kinds(options), *kinds(options), min(most, 77))))
     group = options.named(kind)
-    size = max(least(options, kind) + draw(st.sampled_from((0, 0, 0, 1, 2, 4, -1))), 0)
+    text = draw(_texts()) if group and group.text else b""
+    size = least(options, kind) + len(text) + draw(st.sampled_from((0, 0, 0, 1, 2, 4, -1)))
+    size = max(size, 0)
     content = draw(st.binary(min_size=32, max_size=32))
     for field in options.fields if group else ():
         if group and field.group == group.name and field.offset >= options.heading.fixed:
+            if field.kind == "text":
+                continue
             value = draw(field_value_of(field, world))
+            if field.name == group.text and draw(st.integers(0, 7)):
+                value = len(text) & (1 << field.width) - 1
             content = put(content, field.offset - options.heading.fixed, field.width, value)
+    if group and text:
+        content = content[: (group.width - options.heading.fixed) // 8] + text + content
     says = size if draw(st.integers(0, 15)) else draw(st.sampled_from((0, 1, size + 4, 255)))
     return option(options, kind, says, content[: max(size - options.heading.minimum, 0)])
 
@@ -138,6 +148,15 @@ def field_value_of(field: Field, world: World) -> st.SearchStrategy[int]:
     if field.kind == "bytes":
         return anything
     return st.sampled_from(world.values(field.kind, field.width)) | anything
+
+
+def _texts() -> st.SearchStrategy[bytes]:
+    """Texts of names: known ones, in any case, with a last dot, longer ones, and what is none."""
+    known = st.sampled_from(NAMES)
+    text = st.one_of(known, known, known.map(str.upper)).map(str.encode)
+    front = st.sampled_from((b"", b"", b"a.", b"x", b"\0.", b"q" * 60 + b"."))
+    end = st.sampled_from((b"", b"", b".", b"..", b"\0"))
+    return st.tuples(front, text, end).map(b"".join)
 
 
 def _names() -> st.SearchStrategy[Value]:

@@ -7,6 +7,8 @@ from ..interpret.evaluate import evaluate
 from ..interpret.header_view import put
 from ..model import Expr, Options, Own
 
+_LENGTHS = 320  # of a name's text, and what stands around it
+
 
 def kinds(options: Options) -> list[int]:
     """Kinds of each named option, at the ends of their ranges, and of those that stand alone."""
@@ -35,10 +37,10 @@ def option(options: Options, kind: int, size: int, content: bytes) -> bytes:
 
 @kept
 def _lengths(options: Options) -> dict[int, int]:
-    """What `length` says for each size of less than 64 bytes, where nothing else has a part in
-    it."""
+    """What `length` says for each size of an option that may be drawn, where nothing else has a
+    part in it."""
     found: dict[int, int] = {}
-    for length in range(min(64, 1 << options.heading.field("length").width)):
+    for length in range(min(_LENGTHS, 1 << options.heading.field("length").width)):
 
         def read(expr: Expr, length: int = length) -> int:
             assert isinstance(expr, Own)

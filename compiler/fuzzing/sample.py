@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...lang.contract.base.domain_names import compared
-from ..interpret.header_view import Value
+from ...lang.contract.base.domain_names import compared_as
 from ..interpret.parse_packet import PacketParser
 from ..model import Layer4, Match, Packet, Pipeline
 from ..model.checksums import LAYER4
@@ -26,11 +25,7 @@ class Sample:
         assert port is not None
         self.packet, self._port, self._asked = drawn, drawn.port, asked or {}
         parsed = PacketParser(pipeline.graph).parse(port.role, drawn.frame)
-        self._fields: dict[tuple[str, str], Value] = {
-            (layer.name, name): value
-            for layer in parsed.layers
-            for name, value in layer.fields.items()
-        }
+        self._views = {layer.name: layer.view for layer in parsed.layers}
         self._layer4 = [x for x in parsed.layers if x.header.protocol in LAYER4]
 
     def value(self, rule: str, match: Match) -> int | None:
@@ -39,9 +34,10 @@ class Sample:
         if asked is not None:
             return asked
         if isinstance(operand, Packet):
-            found = self._fields.get((operand.node, operand.field))
+            view = self._views.get(operand.node)
+            found = view.get(operand.field) if view else None
             if match.element.kind == "name" and isinstance(found, tuple):
-                return compared(bytes(found), match.element.width // 8)
+                return compared_as(operand.kind, bytes(found), match.element.width // 8)
             return found if isinstance(found, int) else None
         if isinstance(operand, Layer4):
             return self._layer4[-1].view.number(operand.which) if self._layer4 else 0

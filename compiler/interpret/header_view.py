@@ -80,10 +80,11 @@ class HeaderView:
 
     def get_field(self, field: Field) -> Value | None:
         at, array = self.offset(field), self.header.array(field)
-        count = self.count(array) if array else 1
+        option = self.header.option(field.group) if field.kind == "text" else None
+        count = self.count(array) if array else self.number(option.text) if option else 1
         if at is None or at + field.width * count > len(self.data) * 8:
             return None
-        if array is not None:
+        if array is not None or option is not None:
             return tuple(self._bits(at + field.width * i, field.width) for i in range(count))
         if not field.width:
             return self.data[at // 8 : len(self.data) - self.header.tail // 8]

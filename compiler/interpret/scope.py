@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...lang.contract.base.colours import COLOUR_BITS, Colour
-from ...lang.contract.base.domain_names import compared
+from ...lang.contract.base.domain_names import compared_as
 from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
@@ -218,7 +218,7 @@ class Scope:
         layer = self.packet.layer(match.operand.node)
         value = layer.view.get(match.operand.field) if layer else None
         if match.element.kind == "name" and isinstance(value, tuple):
-            return compared(bytes(value), match.element.width // 8)
+            return compared_as(match.operand.kind, bytes(value), match.element.width // 8)
         return value if isinstance(value, int) else None
 
     # ---- expressions ------------------------------------------------------------------------

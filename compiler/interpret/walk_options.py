@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import Expr, Options, Own
+from ...lang.contract.base.domain_names import LONGEST
+from ..model import Expr, Field, Group, Options, Own
 from .evaluate import evaluate
 
 
@@ -18,9 +19,20 @@ def starts_of(options: Options, data: bytes, begin: int, end: int) -> dict[str, 
     found: dict[str, int] = {}
     for at, kind, size in _walk(options, data, begin, end):
         group = options.named(kind)
-        if group is not None and size * 8 >= group.width:
+        if group is not None and _has_all(options, group, data[at : at + size]):
             found.setdefault(group.name, at)
     return found
+
+
+def _has_all(options: Options, group: Group, option: bytes) -> bool:
+    """Whether it has all its fields, of which the last may be the text of a name."""
+    if len(option) * 8 < group.width:
+        return False
+    if not group.text:
+        return True
+    field = next(f for f in options.fields if f.name == group.text)
+    length = _number(option, field)
+    return length <= LONGEST and len(option) >= length + group.width // 8
 
 
 def _walk(options: Options, data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -51,8 +63,9 @@ def _walk(options: Options, data: bytes, at: int, end: int) -> Iterator[tuple[in
 
 
 def _values(options: Options, data: bytes) -> dict[str, int]:
-    number, bits = int.from_bytes(data, "big"), len(data) * 8
-    return {
-        f.name: number >> bits - f.offset - f.width & (1 << f.width) - 1
-        for f in options.heading.fields
-    }
+    return {f.name: _number(data, f) for f in options.heading.fields}
+
+
+def _number(data: bytes, field: Field) -> int:
+    shift = len(data) * 8 - field.offset - field.width
+    return int.from_bytes(data, "big") >> shift & (1 << field.width) - 1

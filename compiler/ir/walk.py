@@ -180,7 +180,7 @@ def _of_state(x: StateCall, words: Mapping[str, int]) -> int:
 
 
 #: Those that have to do with domain names.
-NAMES = {"name_bytes", "name_key"}
+NAMES = {"name_bytes", "name_key", "text_key"}
 
 #: Functions of the runtime header that change nothing.
 PURE = {

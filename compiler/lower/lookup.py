@@ -9,9 +9,7 @@ from ..headers.groups import part_pointer
 from ..headers.stores import Store, placed
 from ..ir.builder import Builder
 from ..ir.expr import (
-    CTX,
     ZERO,
-    Call,
     Cast,
     Expr,
     Member,
@@ -25,7 +23,6 @@ from ..ir.expr import (
     load,
     named,
     not_,
-    number,
 )
 from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
@@ -36,14 +33,12 @@ from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
-from .values import SCRATCH, value
+from .name_keys import is_name, name_key, present
+from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
 #: record. A BPF function has five arguments, and one is the epoch.
 ARGUMENTS_MOST = 4
-
-#: Of the text of the longest name in a packet.
-WORDS_OF_NAME = 32
 
 Fill = Callable[[LoweringContext], None]
 
@@ -160,7 +155,7 @@ def _given(
         for store in placed(v, c.at, c.size, shift):
             store.into(w, words)
         if laid.presence is not None:
-            _present(w, key, words, laid.presence)
+            present(w, key, words, laid.presence)
     said = {name for name, _ in given}
     found = frozenset(c for c, names in filled.items() if said.intersection(names))
     assert all(said.issuperset(filled[c]) for c in found), "H0319"
@@ -182,23 +177,19 @@ def _fill(site: LoweringContext, key: Key, words: Name, filled: frozenset[Contai
             _copy_number(w, words, port, containers)
         elif not site.may_have(node):
             continue
-        elif group is not None and site.header(node).domain_name(group):
-            for c in containers:
-                _name(site, key, words, c, absent.get((node, group)))
         elif group is not None:
-            _group(site, key, words, node, group, containers, absent.get((node, group)))
+            names = [c for c in containers if is_name(site, c)]
+            for c in names:
+                name_key(site, key, words, c, absent.get((node, group)))
+            others = [c for c in containers if c not in names]
+            if others:
+                _group(site, key, words, node, group, others, absent.get((node, group)))
         elif (node, None) in absent:
             with w.when(NotNull(site.pointer(node))):
                 _copy(w, words, site.pointer(node), containers)
-                _present(w, key, words, absent[node, None])
+                present(w, key, words, absent[node, None])
         else:
             _copy(w, words, site.node(node), containers)
-
-
-def _present(w: Builder, key: Key, words: Name, bit: int) -> None:
-    """Set a presence bit: `bit` counts from the key's least significant (last) byte."""
-    byte = key.size - 1 - bit // 8
-    w.join(element(words, byte // 8), 1 << (byte % 8 * 8 + bit % 8))
 
 
 def _copy(w: Builder, words: Name, source: Expr, containers: list[Container]) -> None:
@@ -245,29 +236,7 @@ def _group(
         with w.when(pointer):
             _copy(w, words, pointer, containers)
             if bit is not None:
-                _present(w, key, words, bit)
-
-
-def _name(
-    site: LoweringContext,
-    key: Key,
-    words: Name,
-    container: Container,
-    bit: int | None,
-) -> None:
-    """What rules are compared with of a domain name, by way of the scratch record."""
-    w, node, count = site.writer, container.node, container.size // 8
-    place = site.header(node).domain_name(container.group or "")
-    assert place is not None
-    kept = State("name", Array(U64, WORDS_OF_NAME), scratch=True)
-    with w.when(NotNull(site.pointer(node))):
-        where = site.pointer(node) + place.at
-        w.put(Do(Call("name_key", (CTX, SCRATCH, where, number(container.size)))))
-        for i in range(count):
-            word = element(kept, WORDS_OF_NAME - count + i)
-            w.set(element(words, container.at // 8 + i), word)
-        if bit is not None:
-            _present(w, key, words, bit)
+                present(w, key, words, bit)
 
 
 # ---- references -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
+from ...lang.contract.base.domain_names import LONGEST
 from ..headers import groups
 from ..headers.clauses import clause
 from ..headers.context import option_of, place_of
@@ -105,10 +106,22 @@ def _one(
     for i, group in enumerate(wanted):
         place = option_of(site.graph, node.name, group.name)
         there = _comes_first(site, node)
-        first = both((size >= group.width // 8, place.is_(0), *([there] if there else [])))
+        text = _text_fits(node, group, option, size)
+        fits = (size >= group.width // 8, place.is_(0), *text)
+        first = both((*fits, *([there] if there else [])))
         with w.either(i == 0, _is_kind(group, kind)), w.when(first):
             w.set(place, HERE)
     w.add(HERE, size)
+
+
+def _text_fits(node: Node, group: Group, option: Expr, size: Expr) -> list[Expr]:
+    """Whether the name that the option ends with, if it has one, is in it, and no longer than names
+    are."""
+    if not group.text:
+        return []
+    length = field_value(option, node.header.field(group.text)).host()
+    whole = group.width // 8
+    return [option + whole <= END, length <= LONGEST, size >= length + whole]
 
 
 def _comes_first(site: LoweringContext, node: Node) -> Expr | None:

@@ -73,6 +73,7 @@ from .tables import (
     State,
 )
 from .values import (
+    NAME_KINDS,
     Announced,
     Arithmetic,
     Arrival,
@@ -107,6 +108,7 @@ from .values import (
 )
 
 __all__ = [
+    "NAME_KINDS",
     "TAIL",
     "And",
     "Announced",

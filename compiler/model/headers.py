@@ -40,7 +40,8 @@ class Group(Frozen):
     fields is set; always where there are none. `count`: an array with that number of elements (at
     most `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
     ends where the header ends. Of an option its name, and `width` from its heading on; `kinds`:
-    the values of its kind, under `mask` if given."""
+    the values of its kind, under `mask` if given. `text`: the field that says how many bytes the
+    text of a name has that this array is, or that the option ends with."""
 
     name: str
     flags: tuple[str, ...]
@@ -49,6 +50,7 @@ class Group(Frozen):
     most: int = 1
     kinds: tuple[tuple[int, int], ...] = ()
     mask: int | None = None
+    text: str = ""
 
     def is_kind(self, kind: int) -> bool:
         """Whether an option of this kind is it."""

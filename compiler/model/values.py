@@ -6,8 +6,9 @@ from typing import Literal
 
 from ...lang.text.frozen import Frozen
 
-#: `name`: a domain name (RFC 1035), which a packet has as labels.
-Kind = Literal["uint", "mac", "ip4", "ip6", "bytes", "name"]
+#: `name`: a domain name (RFC 1035), which a packet has as labels; `text`: one that it has as text.
+Kind = Literal["uint", "mac", "ip4", "ip6", "bytes", "name", "text"]
+NAME_KINDS = ("name", "text")
 
 
 class Const(Frozen):

@@ -15,6 +15,7 @@ from ..headers.outline import popped_to
 from ..lower.events import events_of
 from ..lower.reads import asks_local, reads, walk
 from ..model import (
+    NAME_KINDS,
     Append,
     Arrival,
     Assign,
@@ -80,7 +81,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
 def _names(pipeline: Pipeline) -> list[Span]:
     """Where headers have them."""
     headers = dict.fromkeys(node.header for node in pipeline.graph.nodes)
-    return [f.span for header in headers for f in header.fields if f.kind == "name"]
+    return [f.span for header in headers for f in header.fields if f.kind in NAME_KINDS]
 
 
 def without_sizes(pipeline: Pipeline) -> Pipeline:

@@ -23,7 +23,7 @@ from ...lang.text.source import Span
 from ...lang.text.yaml_reader import Entry
 from ..interpret.build_packet import Heading, build
 from ..interpret.header_view import Value
-from ..model import Derived, Field, Graph, Header
+from ..model import NAME_KINDS, Derived, Field, Graph, Header
 
 _HEX = re.compile(r"(?:0x)?((?:\s*[0-9a-fA-F]{2})*)\s*")
 _SLICE = re.compile(r"in\[(\d{1,5}):(\d{1,5})\]")
@@ -161,20 +161,21 @@ class Notation:
         for key, entry in self._yaml.mapping(node, f"`{name}`", fields).items():
             field, value = fields[key], entry.value
             array = header.array(field)
-            if field.kind == "name":
-                read: Value | None = self._name(value)
+            if field.kind in NAME_KINDS:
+                read: Value | None = self._name(field, value)
             else:
                 read = self._list(field, value) if array else self._value(field, value)
             if read is not None:
                 found[key] = read
         return found
 
-    def _name(self, node: yaml.Node) -> tuple[int, ...] | None:
+    def _name(self, field: Field, node: yaml.Node) -> tuple[int, ...] | None:
         """A domain name's bytes: `www.example.org`, or hex."""
         text = self._yaml.text(node)
         if text is None:
             return None
-        data = self._hex(node) if text.startswith("0x") else domain_names.wire(text)
+        read = domain_names.wire if field.kind == "name" else domain_names.plain
+        data = self._hex(node) if text.startswith("0x") else read(text)
         if data is None and not text.startswith("0x"):
             hint = "labels of 1 to 63 characters; another byte is \\046, of three decimal digits"
             self._yaml.found.add(bad_value(self._yaml.span(node), text, "a domain name", hint))

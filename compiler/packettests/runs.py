@@ -18,7 +18,7 @@ from ..interpret.header_view import HeaderView, Value
 from ..interpret.packet import Interpreter
 from ..interpret.parse_packet import parse_packet
 from ..interpret.reached import Reached
-from ..model import Pipeline
+from ..model import NAME_KINDS, Pipeline
 from . import emits
 from .cases import Case
 from .notation import Part, Written
@@ -241,8 +241,8 @@ def _shown(value: Value | None, kind: str) -> str:
         return "nothing"
     if isinstance(value, bytes):
         return value.hex() or "nothing"
-    if kind == "name" and isinstance(value, tuple):
-        return domain_names.shown(bytes(value))
+    if kind in NAME_KINDS and isinstance(value, tuple):
+        return domain_names.shown_as(kind, bytes(value))
     if isinstance(value, tuple):
         return f"[{', '.join(_shown(v, kind) for v in value)}]"
     if kind == "ip4":

@@ -157,7 +157,7 @@ def span_of(pipeline: Pipeline, matched: Match) -> tuple[str, str | None, int, i
     header = pipeline.graph.node(operand.node).header
     field = header.field(operand.field)
     if matched.element.kind == "name":
-        return operand.node, field.group, 0, matched.element.width // 8
+        return operand.node, field.group, field.offset // 8, matched.element.width // 8
     first, last = field.offset // 8, (field.offset + field.width - 1) // 8
     return operand.node, field.group, first, last - first + 1
 

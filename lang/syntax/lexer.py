@@ -78,6 +78,7 @@ def lex(source: Source) -> Lexed:
     """Split `source`. What is no token is left out and reported in `errors`."""
     out = Lexed()
     text, tokens, first = source.text, out.tokens, True
+    quoted = -1  # where a text in quotes begins
     long = set[str]()  # names that are too long, each reported once
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
@@ -88,6 +89,11 @@ def lex(source: Source) -> Lexed:
         if kind == "COMMENT":
             _comment(out, source, word, start, first)
             continue
+        if kind == "STRAY" and word[0] == '"':
+            again = 0 <= quoted < start and "\n" not in text[quoted:start]
+            quoted = -1 if again else start
+            if again and len(word) == 1:
+                continue  # the end of what was reported
         if kind == "STRAY":
             out.report(_stray_character(Span(source, start, start + len(word))))
         elif kind == "BLOCK":

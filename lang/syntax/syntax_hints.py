@@ -202,8 +202,35 @@ def in_words(rule: str, expected: set[str]) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
 
 
+def _of_types(place: Place) -> str:
+    """What is written another way of names, runs of bytes and options."""
+    token, (third, second, before) = place.token.text, _behind_which(place)
+    if token == "[" and before in ("name", "bytes") and second == ":":
+        return "states keep no names and no runs of bytes: match them in a rule, and keep its id"
+    if "tlv" in (second, before) and token != "(":
+        return "say what each option begins with: `tlv(kind : u8, length : u8) max 40 {…}`"
+    if token == "within" and place.expected == {"{"}:
+        return "`within` stands in front of `max`: `tlv(…) within words * 4 max 8 {…}`"
+    if place.expected == {"max"}:
+        return "say how many there may be: `max 8`"
+    if before == "when" and place.token.kind == "NUMBER":
+        return f"write `when kind = {token}`"
+    if token == "," and third == "tlv":
+        return f"each has a name: `kind : {before}`"
+    return ""
+
+
+def _behind_which(place: Place) -> tuple[str, str, str]:
+    """The three words in front."""
+    words = [token.text for token in place.tokens[max(0, place.index - 3) : place.index]]
+    third, second, before = [*[""] * (3 - len(words)), *words]
+    return third, second, before
+
+
 def _hint(place: Place) -> str:
     token = place.token
+    if hint := _of_types(place):
+        return hint
     for first in (place.index - 1, place.index):
         pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
         if pair in foreign_words.SIGNS:

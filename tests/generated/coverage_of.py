@@ -224,6 +224,8 @@ def _of_header(header: Header) -> Iterator[str]:
     for clause in ("size", "extent", "accept", "require", "payload", "reach", "groups", "link"):
         if getattr(header, clause):
             yield f"header with {clause}"
+    if header.options and any(group.text for group in header.options.groups):
+        yield "field text"
     for f in header.fields:
         yield from _of_field(f)
 

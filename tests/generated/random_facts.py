@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from helioc.compiler.check.assigns import COVERED
 from helioc.compiler.check.push_fields import own_fields
-from helioc.compiler.model import Derived, Field, Graph, Group, Header
+from helioc.compiler.model import NAME_KINDS, Derived, Field, Graph, Group, Header
 from helioc.compiler.model.checksums import LAYER4, NETWORK, is_checksum
 from helioc.compiler.model.header_sizes import is_even, starts_even, sums_are_even
 from helioc.compiler.model.parse_graph import (
@@ -85,7 +85,7 @@ class Facts:
     def arrays(self, node: str) -> list[tuple[Field, Group]]:
         header = self.header(node)
         found = ((f, header.array(f)) for f in header.fields)
-        return [(f, group) for f, group in found if group is not None and f.kind != "name"]
+        return [(f, group) for f, group in found if group is not None and f.kind not in NAME_KINDS]
 
     def assignable(self, node: str, behind: Worlds) -> list[Field]:
         """Fields that may be changed in place of packets that have the node; `behind`: those that

@@ -136,6 +136,8 @@ class FieldMaker:
         chance, header = self.chance, node.header
         if field.kind == "name":
             return random_names.host(chance)
+        if field.kind == "text":
+            return random_names.text(chance)
         array = header.array(field)
         if array is not None:
             most = chance.one((array.most, min(2, array.most), array.most))
@@ -157,6 +159,9 @@ class FieldMaker:
             size = max(least(options, kind) + chance.one((0, 0, 0, 1, 4, -1)), 0)
             says = size if chance.maybe(0.97) else chance.one((0, 1, size + 1, size + 30))
             content = chance.random_bytes(max(size - options.heading.minimum, 0))
+            group = options.named(kind)
+            if group is not None and group.text:
+                content, says = random_names.in_option(chance)
             found += option(options, kind, says, content)
         return found
 

@@ -94,7 +94,7 @@ class GraphMaker:
         lines, headers = (self.chain.lines, self.chain.headers) if self.chain else ([], [])
         own = [*(with_options(o.text) for o in self.own.values()), *headers]
         if any(s.header == random_names.NODE for s in self.spots):
-            own.append(random_names.HEADER)
+            own.append(Chance("form " + " ".join(self.edges)).one(random_names.FORMS))
         return Grown(
             own, [*self.starts, *perhaps_fitting([*self.edges, *lines], self.starts)], imports
         )

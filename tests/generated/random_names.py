@@ -7,7 +7,16 @@ from chance import Chance
 from helioc.lang.contract.base.domain_names import wire
 
 NODE = "label"
-HEADER = "header label {\n  kind : u8\n  id : bytes[5]\n  host : name\n}\n"
+_FRONT = "header label {\n  kind : u8\n  id : bytes[5]\n"
+_OPTION = "    host when kind = 1 { bytes : u8  name : name[bytes] }\n"
+#: The header: with a name of labels, with the text of one, and with that in an option.
+FORMS = (
+    f"{_FRONT}  host : name\n}}\n",
+    (f"{_FRONT}  host : name\n}}\n"),
+    (f"{_FRONT}  size : u8\n  host : name[size]\n}}\n"),
+    (f"{_FRONT}  all : u8\n  notes : tlv(kind : u8, length : u8, end 0, size length + 2) within all"
+     f" max 4 {{\n{_OPTION}  }}\n}}\n"),
+)  # fmt: skip
 #: As rules say them, where they fit; some below others.
 NAMES = ("a.example", "example", "b.a.example", "xa.example", "org", ".", "a-b.c", "1.2.3")
 RUNS = (0x4745542031, 0x4745540000, 0, (1 << 40) - 1)
@@ -27,6 +36,23 @@ def host(chance: Chance) -> tuple[int, ...]:
     if chance.maybe(0.1):
         name = name[:-1] + chance.one((b"", b"\xc0\x0c", b"\x40", b"\x3f"))
     return tuple(name)
+
+
+def text(chance: Chance) -> tuple[int, ...]:
+    """The same as text, perhaps with a last dot."""
+    name = chance.one(NAMES).removesuffix(".").encode()
+    for _ in range(chance.one((0, 0, 0, 1, 3))):
+        name = chance.one((b"a.", b".", b"\0.", b"x", b"q" * 63 + b".")) + name
+    if chance.maybe(0.3):
+        name = name.upper()
+    return tuple(name + chance.one((b"", b"", b".", b"..", b"\0"))[: 255 - len(name)])
+
+
+def in_option(chance: Chance) -> tuple[bytes, int]:
+    """The same with its length in front, and the size of the option that has both."""
+    name = bytes(text(chance))
+    says = len(name) if chance.maybe(0.9) else chance.one((0, 3, len(name) + 1, 255))
+    return bytes([min(says, 255)]) + name, len(name) + 3
 
 
 def said(chance: Chance, how: str, size: int) -> str:

@@ -269,7 +269,9 @@ class RuleMaker:
         if size + 2 <= room and own.maybe(0.9):
             how = own.one(("optional", "ternary", "ternary"))
             made = self.element(f"name[{size}]", "name", 8 * size)
-            kind.matches.append(Match(made, how, f"{random_names.NODE}.host"))
+            options = self.facts.header(random_names.NODE).options
+            field = "host.name" if options else "host"
+            kind.matches.append(Match(made, how, f"{random_names.NODE}.{field}"))
         if size + 12 <= room and own.maybe(0.7):
             how = own.one(("optional", "lpm", "ternary"))
             made = self.element("bytes[5]", "bytes", 40)

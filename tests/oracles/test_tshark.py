@@ -28,9 +28,11 @@ EVERYTHING = HERE / "everything.hp"
 PIPELINES = sorted((ROOT / "pipelines").glob("*.hp"))
 NAMES: dict[str, Any] = yaml.safe_load((HERE / "fields.yaml").read_text())
 #: tshark shows what they hold, not where they begin: test_error_indication.py compares them, and
-#: test_domain_names.py, by scapy, what is one protocol in tshark. So does
-#: test_stamp.py what tshark knows behind a control connection only.
-ELEMENTS = {"gtpu_teid_data", "gtpu_peer_address", "dns", "dns_question", "dns_type", "stamp"}
+#: test_domain_names.py, by scapy, what is one protocol in tshark; test_server_names.py those of
+#: TLS, and test_stamp.py what tshark knows behind a control connection only.
+ELEMENTS = {"gtpu_teid_data", "gtpu_peer_address", "dns", "dns_question", "dns_type", "stamp",
+            "tls_record", "tls_handshake", "tls_client_hello", "tls_cipher_suites",
+            "tls_compression", "tls_extensions"}  # fmt: skip
 PROTOCOLS = {header["proto"] for header in NAMES.values()}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from ....lang.contract.base.domain_names import LONGEST, bytes_of_name, compared
+from ....lang.contract.base.domain_names import LONGEST, bytes_of_name, compared, compared_plain
 from ....lang.contract.world.environment import Environment, Port
 from ....lang.contract.world.moment import Moment
 from .expressions import CONSTANTS, Packet
@@ -87,7 +87,15 @@ def name_bytes(host: Host, _: int, name: Pointer) -> Value:
 def name_key(host: Host, _: int, scratch: Value, name: Pointer, size: int) -> Value:
     length = name_bytes(host, _, name)
     assert isinstance(length, int)
-    number = compared(name.read(length), size)
+    return _keep_name(host, compared(name.read(length), size))
+
+
+@known
+def text_key(host: Host, _: int, scratch: Value, text: Pointer, length: int, size: int) -> Value:
+    return _keep_name(host, compared_plain(text.read(length), size))
+
+
+def _keep_name(host: Host, number: int) -> Value:
     host.room("name", 256).put(number.to_bytes(256, "big"))
     return 0
 

@@ -54,10 +54,25 @@ def compared(name: bytes, size: int) -> int:
     dots = {at - (len(name[1:-1]) - len(text)) for at in lengths}
     if any(byte in b".\0" for at, byte in enumerate(text) if at not in dots):
         return (1 << 8 * size) - 1
-    text = bytes(ord(".") if at in dots else byte for at, byte in enumerate(text)).lower()
-    if len(name) - 2 > size:
-        text = bytes([_LONGER]) + text[1:]
-    return int.from_bytes(text, "big")
+    text = bytes(ord(".") if at in dots else byte for at, byte in enumerate(text))
+    return _number(text, len(name) - 2 > size)
+
+
+def compared_plain(text: bytes, size: int) -> int:
+    """The same of a name that a packet has as text, perhaps with a last dot; all ones where that
+    has a 0 among the last bytes."""
+    text = text.removesuffix(b".")
+    last = text[-size:]
+    return (1 << 8 * size) - 1 if 0 in last else _number(last, len(text) > size)
+
+
+def compared_as(kind: str, data: bytes, size: int) -> int:
+    """`data`: of a field of that kind, `name` (labels) or `text`."""
+    return (compared if kind == "name" else compared_plain)(data, size)
+
+
+def _number(text: bytes, longer: bool) -> int:
+    return int.from_bytes((bytes([_LONGER]) + text[1:] if longer else text).lower(), "big")
 
 
 def compared_text(number: int) -> str:
@@ -67,6 +82,11 @@ def compared_text(number: int) -> str:
         return "a name that no rule has"
     longer = text[:1] == bytes([_LONGER])
     return ("…" + _printed(text[1:]) if longer else _printed(text)) or "."
+
+
+def shown_as(kind: str, data: bytes) -> str:
+    """`data`: of a field of that kind, `name` (labels) or `text`."""
+    return shown(data) if kind == "name" else _printed(data)
 
 
 def shown(name: bytes) -> str:
@@ -84,15 +104,15 @@ def wire(text: str) -> bytes | None:
     """The bytes of a name that is written so; None where it is none."""
     made = b""
     for label in [] if text in ("", ".") else text.removesuffix(".").split("."):
-        data = _label(label)
+        data = plain(label)
         if data is None or not 1 <= len(data) <= LONGEST_LABEL:
             return None
         made += bytes([len(data)]) + data
     return made + b"\0" if len(made) < LONGEST else None
 
 
-def _label(text: str) -> bytes | None:
-    """A label's bytes; `\\DDD` is one of them."""
+def plain(text: str) -> bytes | None:
+    """A label's bytes, or those of a name's text; `\\DDD` is one of them."""
     first, *others = text.split("\\")
     if not text.isascii() or not all(_DECIMAL.match(each) for each in others):
         return None

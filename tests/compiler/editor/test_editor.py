@@ -243,7 +243,7 @@ const ALERT = 148
 header mark {
   words   : u8
   options : tlv(kind : u8, length : u8, bare 0, size length + 2) within words * 4 max 8 {
-    origin when kind = 7 | ALERT { node : u32  port : u16 }
+    origin when kind = 7 | ALERT { node : u32  port : u16  chars : u8  site : name[chars] }
   }
 }
 
@@ -274,6 +274,7 @@ pipeline p {
         ("148 {", "port", "from_port", 1),
         ("const ", "ALERT", "LARM", 2),
         ("148 {", "node", "from_node", 2),
+        ("148 {", "chars", "bytes", 2),
     ],
 )
 def test_a_new_name_in_options(before: str, word: str, name: str, places: int) -> None:
