@@ -90,6 +90,8 @@ def test_the_traced_build_tells_what_the_interpreter_says(path: Path, join: Join
             kernel.set_rules(case.book)
             kernel.forget()
             interpreter = Interpreter(pipeline, case.environment)
+            for each in (kernel, interpreter):
+                each.set_moment(case.moment)
             for frame, port in (*case.packets_before, (case.frame, case.port)):
                 expected = interpreter.run(case.book, frame, port)
                 if len(frame) >= SHORTEST:
