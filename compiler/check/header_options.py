@@ -4,7 +4,7 @@ with, how long it is, and the fields of those that are named."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ...lang import tree
@@ -26,6 +26,15 @@ WIDEST = {"kind": 32, "length": 16}  # bits
 #: What else the two are called.
 _CALLED = {"kind": {"type", "code", "tag", "option", "class"}, "length": {"len", "size", "bytes"}}
 _WORDS = ("bare", "end", "size")
+
+
+@dataclass
+class _Said:
+    """What the words in the parentheses say."""
+
+    size: model.Expr | None = None
+    bare: tuple[int, ...] = ()
+    end: tuple[int, ...] = ()
 
 
 class OptionsChecker:
@@ -51,15 +60,15 @@ class OptionsChecker:
             return None
         said = self.said(heading)
         groups, fields = self.options(heading)
-        self.check_kinds(groups, {*said.get("bare", ()), *said.get("end", ())})  # type: ignore[misc]
+        self.check_kinds(groups, {*said.bare, *said.end})
         if len(found.errors) > before or self.field.name is None:
             return None
         return model.Options(
             field=self.field.name.text,
             heading=heading,
-            size=said.get("size", model.Own("length")),  # type: ignore[arg-type]
-            bare=said.get("bare", ()),  # type: ignore[arg-type]
-            end=said.get("end", ()),  # type: ignore[arg-type]
+            size=said.size or model.Own("length"),
+            bare=said.bare,
+            end=said.end,
             within=within.expr if within else None,
             most=written.most.value,
             groups=groups,
@@ -112,10 +121,8 @@ class OptionsChecker:
             self.found.add(_wrong(wrong.span, title, "not such a field"))
         return not wrong
 
-    def said(self, heading: model.Header) -> dict[str, object]:
-        """What the words in the parentheses say."""
-        made: dict[str, object] = {}
-        spans: dict[str, Span] = {}
+    def said(self, heading: model.Header) -> _Said:
+        made, spans = _Said(), dict[str, Span]()
         for said in self.written.said:
             word = said.word.text
             if word not in _WORDS:
@@ -126,12 +133,11 @@ class OptionsChecker:
                 self.found.add(errors.twice_in_pipeline(f"`{word}`", said.span, spans[word]))
             elif word == "size":
                 value = self.size(said.value, heading)
-                made[word] = value.expr if value else model.Own("length")
+                made.size = value.expr if value else None
             else:
-                made[word] = tuple(self.kinds(said, heading.field("kind")))
+                setattr(made, word, tuple(self.kinds(said, heading.field("kind"))))
             spans.setdefault(word, said.span)
-        both = {*made.get("bare", ())} & {*made.get("end", ())}  # type: ignore[misc]
-        if both:
+        if both := {*made.bare} & {*made.end}:
             says = f"{min(both)} cannot be `bare` and `end`"
             self.found.add(_wrong(spans["end"], "one kind stands for two things", says))
         return made

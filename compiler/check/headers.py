@@ -65,11 +65,7 @@ class _HeaderChecker(Fields):
         fields = [f for layout in self.layouts for f in layout.fields]
         clauses = HeaderClauses(self.header, fields, self.broken, self.found)
         groups = tuple(self.laid_out(layout, clauses) for layout in self.layouts[1:])
-        options = None
-        if self.tlv is not None:
-            options = OptionsChecker(self.tlv, {*self.names}, self.found).check(clauses)
-        if self.tlv is not None and options is None:
-            self.lose_options(self.tlv)
+        options = self.options(clauses)
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
         reach = clauses.single(tree.Reach)
@@ -88,17 +84,7 @@ class _HeaderChecker(Fields):
         fixed = self.layouts[0].at
         self.lengths(fields, fixed // 8)
         check_sums(self.found, fields, groups)
-        least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
-        least += (
-            self.name is not None and self.name.type.count is None
-        )  # the root's, without labels
-        most = (fixed + sum(g.width * g.most for g in groups)) // 8
-        most = max(size.high, least) if size else most
-        within = options is not None or self.layouts[-1].group == model.TAIL
-        largest = LARGEST // 2 if within else LARGEST
-        if most > largest:
-            where = size.span if size else self.header.name.span
-            self.found.add(_too_big_header(where, most, largest))
+        least, most = self.bounds(groups, size, options is not None)
         return model.Header(
             name=self.header.name.text,
             link=self.header.link,
@@ -118,6 +104,31 @@ class _HeaderChecker(Fields):
             doc=self.header.doc,
             span=self.header.name.span,
         )
+
+    def options(self, clauses: HeaderClauses) -> model.Options | None:
+        if self.tlv is None:
+            return None
+        options = OptionsChecker(self.tlv, {*self.names}, self.found).check(clauses)
+        if options is None:
+            self.lose_options(self.tlv)
+        return options
+
+    def bounds(
+        self, groups: tuple[model.Group, ...], size: Value | None, options: bool
+    ) -> tuple[int, int]:
+        """The bytes that the header has at least, and at most."""
+        fixed = self.layouts[0].at
+        least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
+        if self.name is not None and self.name.type.count is None:
+            least += 1  # the root's name, without labels
+        most = (fixed + sum(g.width * g.most for g in groups)) // 8
+        most = max(size.high, least) if size else most
+        within = options or self.layouts[-1].group == model.TAIL
+        largest = LARGEST // 2 if within else LARGEST
+        if most > largest:
+            where = size.span if size else self.header.name.span
+            self.found.add(_too_big_header(where, most, largest))
+        return least, most
 
     def is_sized(self) -> bool:
         """Whether it says where it ends, be it wrong."""
