@@ -7,9 +7,17 @@ from collections.abc import Sequence
 
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.session import Session, ask, new_book
-from helioc.lang.contract.manifest.manifest import SEEN
+from helioc.lang.contract.manifest.manifest import (
+    GENERATION,
+    SEEN,
+    STATE_HEAD,
+    STATE_LINES,
+    TAGS_AT,
+    State,
+)
 from helioc.lang.contract.request.request import Request
 from helioc.runtime.loading.reader import Reader
+from helioc.runtime.states.storage import SEED, state_hash
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 from lab import Lab, Namespace
@@ -51,4 +59,19 @@ def fill_states(name: str) -> None:
                 key = bytes([number] * state.key_size)
                 seen = time.clock_gettime_ns(time.CLOCK_MONOTONIC).to_bytes(SEEN, "little")
                 entry = seen + bytes([number] * (state.entry_size - SEEN))
-                reader.map(f"{state.prefix}_state").update(key, entry)
+                table = reader.map(f"{state.prefix}_state")
+                if not state.in_place:
+                    table.update(key, entry)
+                    continue
+                control = reader.map("control").lookup(bytes(4)) or b""
+                seed = int.from_bytes(control[8 * SEED :][:8], "little")
+                at = state_hash(key, seed) & (state.sets - 1)
+                table.update(at.to_bytes(4, "little"), set_of(state, key + entry))
+
+
+def set_of(state: State, line: bytes) -> bytes:
+    """A set whose first line is in use."""
+    head = bytearray(STATE_HEAD)
+    head[TAGS_AT] = 1
+    lines = bytes(GENERATION) + line
+    return bytes(head) + lines.ljust(STATE_LINES * state.line_size, b"\0")
