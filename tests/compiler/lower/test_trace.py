@@ -136,7 +136,7 @@ def test_json() -> None:
             seen |= {step["what"] for step in shown["steps"]}
     assert seen == {
         "stage", "look", "rule", "slot", "remember", "recall", "recalled", "pop", "push", "set",
-        "leave", "event", "queue", "append",
+        "leave", "event", "queue", "append", "update",
     }  # fmt: skip
 
 
