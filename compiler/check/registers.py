@@ -10,7 +10,7 @@ from ...lang.contract.manifest.manifest import MOST_COUNTED
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
+from ..lower.reads import walk, walk_named
 from . import errors
 from .changes import Changed
 from .edges import CheckedGraph
@@ -101,21 +101,8 @@ def lost_changes(stages: Iterable[model.Stage]) -> list[Diagnostic]:
         for part in every
         if isinstance(part, model.SetRegister)
         and part.operator == "="
-        and part.register in _read_in(part.value, named)
+        and part.register in walk_named((part.value,), named)
     ]
-
-
-def _read_in(value: model.Expr, named: Mapping[model.Local, model.Expr]) -> set[model.Register]:
-    """The registers that go into a value, also by names."""
-    found, left, seen = set[model.Register](), [value], set[model.Local]()
-    while left:
-        for part in walk(left.pop()):
-            if isinstance(part, model.Register):
-                found.add(part)
-            elif isinstance(part, model.Local) and part in named and part not in seen:
-                seen.add(part)
-                left.append(named[part])
-    return found
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
+from ..lower.reads import walk, walk_named
 from . import errors
 from .changes import Changed
 from .flow import Scope, State, bind, unbind
@@ -161,28 +161,13 @@ def updates(stages: Sequence[model.Stage]) -> Iterator[Lost]:
     for stage in stages:
         for part in walk(stage.body):
             if isinstance(part, model.Update) and part.operator == "=":
-                if part.slot in _read_in((part.value,), named):
+                if part.slot in walk_named((part.value,), named):
                     yield Lost(stage.name, part.slot.state, part.slot.slot, part.span)
             elif isinstance(part, model.Remember) and part.state in sizes:
                 key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
-                read = {each.state for each in _read_in(values, named)}
-                if part.state in read and (part.state, key) in recalled:
+                read = (p for p in walk_named(values, named) if isinstance(p, model.Recalled))
+                if (part.state, key) in recalled and part.state in {p.state for p in read}:
                     yield Lost(stage.name, part.state, "", part.span)
-
-
-def _read_in(
-    values: tuple[model.Expr, ...], named: Mapping[model.Local, model.Expr]
-) -> set[model.Recalled]:
-    """What of states goes into these values, also by names."""
-    found, left, seen = set[model.Recalled](), [*values], set[model.Local]()
-    while left:
-        for part in walk(left.pop()):
-            if isinstance(part, model.Recalled):
-                found.add(part)
-            elif isinstance(part, model.Local) and part in named and part not in seen:
-                seen.add(part)
-                left.append(named[part])
-    return found
 
 
 def _named(program: Program, name: tree.Name) -> model.State | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...lang.text.frozen import Frozen, kept
@@ -13,10 +13,12 @@ from ..model import (
     Bridge,
     ClockError,
     Condition,
+    Expr,
     Forward,
     If,
     IsLimited,
     IsLocal,
+    Local,
     MatchReference,
     MatchValue,
     Metered,
@@ -157,3 +159,14 @@ def walk(part: Any) -> Iterator[Any]:
             yield part
             names = reversed(part.__match_args__)
             left += (getattr(part, name) for name in names if name != "span")
+
+
+def walk_named(values: Iterable[Expr], named: Mapping[Local, Expr]) -> Iterator[Any]:
+    """All that goes into values, also by the names that `let` gave."""
+    left, seen = [*values], set[Local]()
+    while left:
+        for part in walk(left.pop()):
+            yield part
+            if isinstance(part, Local) and part in named and part not in seen:
+                seen.add(part)
+                left.append(named[part])

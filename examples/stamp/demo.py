@@ -15,6 +15,7 @@ import struct
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -65,9 +66,13 @@ def build(lab: Lab) -> World:
         world.linux.sysctl(f"net.{name}", 1)
     world.linux.ip(*"-6 route add fc00:c::e/128 encap seg6local action End dev a0".split())
     for address in (SENDER4, SENDER6, REFLECTOR4, REFLECTOR6):
-        until(lambda to=address: ping(world.linux, to, 1).received, "its neighbours")  # type: ignore[misc]
+        until(partial(reached, world.linux, address), f"{address} answers")
     hear_answers([(world.linux, "a0"), (world.linux, "b0")])
     return world
+
+
+def reached(room: Namespace, address: str) -> bool:
+    return ping(room, address, 1).lost == 0
 
 
 # ---- the Session-Sender, and what its edge recorded ----------------------------------------------
