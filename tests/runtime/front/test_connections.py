@@ -224,7 +224,9 @@ def test_who_has_no_call_gives_way(tmp_path: Path) -> None:
         for number in range(3, 8):
             client(f"127.0.0.{number}")
             until(lambda: made._sources._connections == 6, "one gave way")
-        assert [gone(each) for each in first] == [True, True, True, True, True, False]
+        assert [gone(each) for each in first[::2]] == [True, True, True]
+        # Which one stays is the last that was heard: it may be the acknowledgement of a setting.
+        assert sum(gone(each) for each in first[1::2]) == 2
         with pytest.raises(Closed):
             client("127.0.0.8")
 
