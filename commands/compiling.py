@@ -52,7 +52,8 @@ def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: boo
         written.append(write_skeleton(made.bundle, directory))
     click.echo(program_table(made.bundle, measured, span))
     click.echo(made.lines, nl=False)
-    click.echo(memory_table(made.bundle, measured), nl=bool(measured.maps))
+    if tables := memory_table(made.bundle.manifest, measured.maps):
+        click.echo(f"\n{tables}")
     click.echo(f"wrote {', '.join(str(path) for path in written)}")
 
 
@@ -86,6 +87,17 @@ def _anew(
     if kept:
         kept.keep(pipeline.span.source.text, made)
     return made, measured, pipeline.span
+
+
+def tables_of(pipeline: Pipeline) -> str:
+    """What a load takes of the kernel's memory, a line a table; nothing is loaded. Raises
+    `Refused`."""
+    from ..runtime.kernel.handles import Object
+
+    with objects_kept():
+        bundle = compile_pipeline(pipeline)
+    with Object.open(bundle.object) as opened:
+        return memory_table(bundle.manifest, opened.map_specs())
 
 
 def compile_card(file: Path, out: Path | None, traced: bool, cached: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..compiler.bundle import Bundle
@@ -12,6 +12,8 @@ from ..lang.text.diagnostics import Diagnostic, Label, Refused
 from ..lang.text.source import Span
 
 if TYPE_CHECKING:
+    from ..lang.contract.manifest.manifest import Manifest
+    from ..runtime.kernel.handles import MapSpec
     from ..runtime.kernel.program_stats import ObjectStats
 
 
@@ -45,18 +47,18 @@ def parts_of_stages(pipeline: Pipeline) -> Iterator[str]:
         yield f"(stage {name} is too much for one program: {places})"
 
 
-def memory_table(bundle: Bundle, measured: ObjectStats) -> str:
+def memory_table(manifest: Manifest, maps: Mapping[str, MapSpec]) -> str:
     """A line a rule kind and state: the kernel memory of its maps on this machine. Empty where
-    libbpf cannot be asked."""
+    libbpf cannot be asked for them."""
     from ..runtime.base.errors import mebibytes
     from ..runtime.kernel.libbpf import possible_cpus
     from ..runtime.loading.table_memory import memory_of_tables
 
-    if not measured.maps:
+    if not maps:
         return ""
     cpus = possible_cpus()
     rows: list[tuple[str, ...]] = [("table", "", "capacity", "at load", "full", "bytes each")]
-    tables = memory_of_tables(bundle.manifest, measured.maps, cpus)
+    tables = memory_of_tables(manifest, maps, cpus)
     for t in tables:
         sizes = mebibytes(t.at_load), mebibytes(t.full)
         each = (f"{t.capacity:,}", *sizes, f"{t.each:,}") if t.what else ("", *sizes, "")
@@ -64,7 +66,7 @@ def memory_table(bundle: Bundle, measured: ObjectStats) -> str:
     at_load, full = sum(t.at_load for t in tables), sum(t.full for t in tables)
     rows.append(("all", "", "", mebibytes(at_load), mebibytes(full), ""))
     machine = f"(kernel memory on a machine of {cpus} CPUs; full: with a key for each rule)"
-    return "\n".join(["", *_columns(rows), machine])
+    return "\n".join([*_columns(rows), machine])
 
 
 def card_table(bundle: Bundle, pipeline: Pipeline) -> str:

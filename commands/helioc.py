@@ -64,7 +64,10 @@ def left_out(command: Callable[..., None]) -> Callable[..., None]:
 
 @cli.command()
 @FILE
-def check(file: Path) -> None:
+@click.option(
+    "--tables", is_flag=True, help="Also print the kernel memory of each table (by clang)."
+)
+def check(file: Path, tables: bool) -> None:
     """Say what is wrong with a pipeline. What passes loads."""
     pipeline = checked(file)
     counts = (
@@ -74,6 +77,10 @@ def check(file: Path) -> None:
     )
     summary = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts)
     click.echo(f"{file}: ok ({summary})")
+    if tables:
+        from .compiling import tables_of
+
+        click.echo(tables_of(pipeline))
 
 
 # ---- compile --------------------------------------------------------------------------------

@@ -54,6 +54,16 @@ def test_the_intermediate_representation_is_shown_behind_a_pass(at: Path) -> Non
     )
 
 
+def test_check_says_what_each_table_takes(at: Path) -> None:
+    """As `compile` does, which measures it in the same way; nothing is written."""
+    tables = helioc(at, "check", "linx.hp", "--tables").split("\n", 1)[1]
+    assert not list(at.glob("*.bundle"))
+    pdr = next(line.split() for line in tables.splitlines() if line.startswith("PDR "))
+    assert pdr[:4] == ["PDR", "rule", "kind", "65,536"]
+    assert float(pdr[4]) * (1 << 20) == pytest.approx(65536 * int(pdr[-1]), rel=0.01)
+    assert tables in helioc(at, "compile", "linx.hp", "--no-trace")
+
+
 def test_what_nobody_reads_is_left_out_unless_it_is_wanted(at: Path) -> None:
     shown = ["compile", "linx.hp", "--print", "ir", "--fuse"]
     assert "state.vlan_at = at" not in helioc(at, *shown)
