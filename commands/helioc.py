@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 #: The compiler's passes (compiler/driver.py), and those of them that may be left out.
 STEPS = (
-    "edit_packets", "trace_points", "spill", "place_state", "usual_path", "fold_constants",
+    "join_checksums", "edit_packets", "trace_points", "spill", "place_state", "usual_path", "fold_constants",
     "simplify", "drop_unused", "merge_functions", "share_blocks", "lay_out_state",
     "join_parsers",
 )  # fmt: skip
 OPTIONAL = {
+    "join_checksums": "Bring checksums up to date with each assignment.",
     "usual_path": "Parse all packets alike, those that most are, too.",
     "fold_constants": "Keep variables that always hold the same number, and tests of these.",
     "simplify": "Do not compute what is known before clang does.",

@@ -71,7 +71,7 @@ class Build:
         from .backend.building import built
 
         pipeline, without = in_programs(self._pipeline, join), self._without
-        unit = edited(lowered(pipeline, join, traced))
+        unit = edited(lowered(pipeline, join, traced), without)
         made = placed(pipeline, unit, without)
         spilled = partial(run, pipeline, unit, spilled=True, without=without)
         self._built.insert(0, pool.submit(built, pipeline, made, spilled))

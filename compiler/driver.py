@@ -21,6 +21,7 @@ from .model import Pipeline
 from .passes.drop_unused import drop_unused
 from .passes.edit_packets import edit_packets
 from .passes.fold_constants import fold_constants
+from .passes.join_checksums import join_checksums
 from .passes.join_parsers import join_parsers
 from .passes.lay_out_state import lay_out_state
 from .passes.merge_functions import merge_functions
@@ -104,14 +105,19 @@ def _lowered(_: Pipeline) -> dict[tuple[Join, Target], Unit]:
     return {}
 
 
-def edited(unit: Unit) -> Unit:
-    """A unit after the first passes, which are the same wherever state is kept."""
-    return unit if unit.edited else _edited(unit)
+def edited(unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
+    """A unit after the first passes, which are the same wherever state is kept; as it is where one
+    of them is left out, which `run` sees to."""
+    return unit if unit.edited or "join_checksums" in without else _edited(unit)
 
 
 @kept
 def _edited(unit: Unit) -> Unit:
-    return trace_points(edit_packets(unit))
+    return trace_points(edit_packets(join_checksums(unit)))
+
+
+def _unless_edited(run: Callable[[Unit], Unit], unit: Unit) -> Unit:
+    return unit if unit.edited else run(unit)
 
 
 @dataclass(frozen=True)
@@ -133,10 +139,12 @@ class Pass:
 
 
 PASSES = (
-    # before all others, which know what it makes of a push, a pop or an assignment
-    Pass("edit_packets", lambda unit, _: unit if unit.edited else edit_packets(unit)),
+    # before edit_packets, behind which checksums are stores like others
+    Pass("join_checksums", lambda unit, _: _unless_edited(join_checksums, unit), optional=True),
+    # before all that follow, which know what it makes of a push, a pop or an assignment
+    Pass("edit_packets", lambda unit, _: _unless_edited(edit_packets, unit)),
     # before all that counts: most programs are not traced
-    Pass("trace_points", lambda unit, _: unit if unit.edited else trace_points(unit)),
+    Pass("trace_points", lambda unit, _: _unless_edited(trace_points, unit)),
     # before place_state, which makes the pointers that what it moves is read through
     Pass("spill", lambda unit, where: spill(unit) if where.spilled else unit),
     Pass("place_state", lambda unit, where: place_state(unit, where.memory, where.spilled)),
@@ -160,7 +168,7 @@ PASSES = (
 def placed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
     """A lowered unit after its passes. Where the verifier would have too much to follow, what the
     parser found is kept in memory; where that is still too much, the stack is spared."""
-    unit = edited(unit)
+    unit = edited(unit, without)
     made = _placed(unit)
     if without not in made:
         made[without] = _place(pipeline, unit, without)

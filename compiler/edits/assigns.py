@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from functools import partial
+from itertools import takewhile
 
 from ..headers.clauses import clause
 from ..headers.context import option_of
 from ..headers.fields import field_value
 from ..headers.groups import group_pointer, packet_end, part_pointer
 from ..headers.stores import put_summed, put_value
-from ..ir.edits import SetField
-from ..ir.expr import CTX, Call, Expr, Name, NotNull, Symbol, not_, number
+from ..ir.edits import FollowSums, SetField
+from ..ir.expr import Expr, Name, not_
 from ..ir.expr_builders import both, low_bits
+from ..ir.nodes import Body
 from ..ir.types import U64
-from ..model import Derived, Field
-from ..model.checksums import NETWORK, is_checksum
 from ..model.header_sizes import starts_even
-from ..model.parse_graph import below, between
 from . import trace
-from .context import EditContext
+from .context import Covering, EditContext
+from .sums import counting, covering_of, follow, waits
 
 
 def set_field(site: EditContext, target: SetField) -> None:
@@ -63,10 +61,9 @@ def _change_at(
     """`pointer` is to what the field's offset counts from: the header, its group, or the element of
     an array at `index`."""
     w, header, new = site.writer, site.header(target.node), target.value
-    field = header.field(target.field)
-    above, front = _above(site, target), _in_front(site, target.node)
+    field, covering = header.field(target.field), covering_of(site, target)
     trace.change(site, target.node, target.field, pointer, new)
-    if not (above or front or _sums(site, target.node, "header")):
+    if not covering:
         put_value(w, pointer, field, new)
         return
     option = header.option(field.group)
@@ -76,77 +73,35 @@ def _change_at(
     if option is not None:  # at an odd byte its words count as 256 times as much (RFC 1071)
         start = option_of(site.graph, target.node, option.name)
         change = w.local(U64, "turned", change << ((start & 1) << 3))
-    total = w.local(U64, "total", change)
-    _follow(site, target.node, "header", change, total)
-    routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]
-    for node in above:
-        nearer = [*routing, *between(site.graph, site.role, target.node, node)]
-        tests: list[Expr] = [not_(NotNull(site.pointer(n))) for n in nearer]
-        if index is not None:  # of a routing header, where it is the packet's last destination
-            left = field_value(site.node(target.node), header.field("segments_left")).expr
-            tests = [not_(index), left, *tests]
-        with w.when(both(tests)) if tests else nullcontext():
-            _follow(site, node, "pseudo", change, total)
-    for node in front:
-        _follow(site, node, "payload", total, total)
-
-
-def _follow(site: EditContext, node: str, part: str, change: Expr, total: Expr) -> None:
-    """The checksums of a node that cover this part follow `change`; `total` has theirs added. Where
-    the node may be absent that is a call: a branch would double what the verifier has to follow."""
-    w = site.writer
-    for field in _sums(site, node, part):
-        udp = site.header(node).protocol == "udp"
-        at = field.offset // 8
-        if field.group is not None:
-            name = f"follow_{node}_{field.name}"
-            called = site.helper(name, partial(_follow_group, node=node, field=field))
-            w.add(total, site.call(called, Call("folded", (change,))))
-        elif node in site.known or not site.head.scratch:
-            call = "udp_checksum_follow" if udp else "checksum_follow"
-            pointer = site.found(node)
-            with nullcontext() if node in site.known else w.when(pointer):
-                w.add(total, Call(call, (pointer + at, change), U64))
+    tests = dict[str, list[Expr]]()
+    if index is not None:  # of a routing header, where it is the packet's last destination
+        left = field_value(site.node(target.node), header.field("segments_left")).expr
+        tests = {node: [not_(index), left] for node in counting(site, target)}
+    now = dict[Covering, Name]()
+    for each in covering:
+        if each in site.sums and waits(site, target):
+            w.add(site.sums[each], change)
         else:
-            what = number(at) | Symbol("UDP_CHECKSUM") if udp else number(at)
-            w.add(total, Call("follow", (CTX, site.offset(node), what, change), U64))
+            now[each] = w.local(U64, "sum", change)
+    follow(site, now, tests)
 
 
-def _follow_group(site: EditContext, node: str, field: Field) -> None:
-    """The body of a helper: by how much the checksum changed; `a` is what changed under it."""
-    w = site.writer
-    assert field.group is not None
-    with w.unless(site.pointer(node)):
-        w.returns(0)
-    group = group_pointer(site, site.header(node), field.group, site.pointer(node))
-    with w.unless(group):
-        w.returns(0)
-    w.returns(Call("checksum_follow", (group + field.offset // 8, Name("a")), U64))
+# ---- several together -----------------------------------------------------------------------
 
 
-def _sums(site: EditContext, node: str, part: str) -> list[Field]:
-    """The checksums of a node that cover a part."""
-    return [f for f in site.header(node).fields if _covers(f, part)]
+def hold_sums(site: EditContext, run: Body) -> None:
+    """Checksums wait for what is assigned in front of `FollowSums`. Not those that only a branch
+    changes: they would follow where it is not taken, too."""
+    held = dict[Covering, Name]()
+    for s in takewhile(lambda s: not isinstance(s, FollowSums), run):
+        if isinstance(s, SetField) and waits(site, s):
+            for each in covering_of(site, s):
+                if each not in site.sums and each not in held:
+                    held[each] = site.writer.local(U64, "sum", 0)
+    site.sums = site.sums.new_child(held)
 
 
-def _covers(field: Field, part: str) -> bool:
-    default = field.default
-    return is_checksum(field) and isinstance(default, Derived) and part in default.over
-
-
-def _above(site: EditContext, target: SetField) -> list[str]:
-    """Nodes behind an IP header, or a routing header, whose checksum its addresses may count for,
-    and routing headers, which tell of the other address."""
-    protocol, field = site.header(target.node).protocol, target.field
-    last = protocol == "srh" and field == "segments"
-    if not last and (protocol not in NETWORK or field not in ("src", "dst")):
-        return []
-    behind = below(site.graph, site.role, target.node)
-    return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]
-
-
-def _in_front(site: EditContext, node: str) -> list[str]:
-    """Nodes that may be in front with a checksum over their payload, innermost first."""
-    gone = site.shape.gone(site.graph, site.role)
-    kept = [n for n in site.in_front(node)[1:] if n not in gone]
-    return [n for n in kept if _sums(site, n, "payload")]
+def follow_sums(site: EditContext) -> None:
+    """The checksums that waited follow."""
+    held, site.sums = site.sums.maps[0], site.sums.parents
+    follow(site, held)

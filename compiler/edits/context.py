@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..headers.context import Context, Helper, place_of, pointer_to
 from ..ir.builder import Builder
-from ..ir.expr import CTX, ZERO, Call, Expr, HelperCall, NotNull, State, StatePointer, not_, number
+from ..ir.expr import (
+    CTX,
+    ZERO,
+    Call,
+    Expr,
+    HelperCall,
+    Name,
+    NotNull,
+    State,
+    StatePointer,
+    not_,
+    number,
+)
 from ..ir.names import Names, c_name
 from ..ir.nodes import KnownNotNull
 from ..ir.types import BYTES, U64, Array
 from .head import Head
 from .shape import Shape
+
+
+class Covering(NamedTuple):
+    """A checksum that covers what is assigned: that of a node, counted where the packet lacks the
+    nodes `nearer`, itself covered by those of the nodes `fronts`, innermost first."""
+
+    node: str
+    field: str
+    nearer: tuple[str, ...]
+    fronts: tuple[str, ...]
 
 
 @dataclass
@@ -27,7 +50,8 @@ class ScratchWords:
 class EditContext(Context):
     """`head`: how the target moves a frame; `hooks`: what is done at an event; `kept`: the words
     that pushes take in the scratch record; `helpers`: by what they do, for which shape of
-    packet."""
+    packet. `sums`: variables for what changes under the checksums that wait, those of the
+    innermost body first."""
 
     shape: Shape
     head: Head
@@ -35,6 +59,7 @@ class EditContext(Context):
     names: Names
     kept: ScratchWords = field(default_factory=ScratchWords)
     helpers: dict[tuple[str, ...], Helper] = field(default_factory=dict)
+    sums: ChainMap[Covering, Name] = field(default_factory=ChainMap)
 
     @property
     def words(self) -> Expr:
@@ -139,7 +164,7 @@ class EditContext(Context):
 
     def new_function(self, writer: Builder, **changes: Any) -> EditContext:
         """The same place in a function of its own, which knows nothing yet."""
-        return replace(self, writer=writer, known=set(), **changes)
+        return replace(self, writer=writer, known=set(), sums=ChainMap(), **changes)
 
     def call(self, helper: str, a: Expr = ZERO, b: Expr = ZERO) -> Expr:
         """What a helper returns for two numbers."""

@@ -113,6 +113,18 @@ class SetField(PacketEdit):
     span: Span | None = None
 
 
+class HoldSums(PacketEdit):
+    """From here to `FollowSums` in the same body, checksums wait for what assignments change."""
+
+    span: Span | None = None
+
+
+class FollowSums(PacketEdit):
+    """Checksums that waited follow all assignments since `HoldSums`."""
+
+    span: Span | None = None
+
+
 class ClampMss(PacketEdit):
     """`forward` is to lower the MSS of TCP to what fits."""
 

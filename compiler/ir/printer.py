@@ -157,6 +157,10 @@ def _edit(s: ed.PacketEdit) -> str:
         case ed.SetField(node, field, value, index):
             at = "" if index is None else f"[{print_expr(index)}]"
             return f"{node}.{field}{at} = {_value(value)}"
+        case ed.HoldSums():
+            return "checksums wait"
+        case ed.FollowSums():
+            return "checksums follow"
         case ed.ClampMss():
             return "clamp mss"
         case ed.Forward(port, via, _, resolved, fronts):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..edits import trace
-from ..edits.assigns import set_field
+from ..edits.assigns import follow_sums, hold_sums, set_field
 from ..edits.carry import carried_over
 from ..edits.context import EditContext, ScratchWords
 from ..edits.forward import bridge, forward
@@ -103,8 +103,10 @@ class _Editor:
 
     def body(self, body: Body) -> Shape | None:
         """The shape behind a body; None where no way leads there."""
-        for s in body:
+        for i, s in enumerate(body):
             with self.site.writer.at(s.span):
+                if isinstance(s, e.HoldSums):
+                    hold_sums(self.site, body[i:])
                 shape = self._statement(s)
             if shape is None:
                 return None
@@ -176,6 +178,11 @@ class _Editor:
                 return pop_link(site, node)
             case e.SetField():
                 set_field(site, resolved)
+                return site.shape
+            case e.HoldSums():
+                return site.shape
+            case e.FollowSums():
+                follow_sums(site)
                 return site.shape
             case e.ClampMss():
                 return replace(site.shape, clamp=True)
