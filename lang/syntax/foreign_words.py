@@ -78,6 +78,7 @@ WORDS = {
     "bpf_perf_event_output": _TELLS,
     "bpf_ringbuf_output": _TELLS,
     "break": _VERDICT,
+    "by": "`count NAME` counts one packet; a sum is kept in `registers`, or in a slot: `S.n += 2`",
     "case": "an arm is `6 => drop` or `6 | 17 => {…}`",
     "const": "constants stand beside the stages; a value of the packet is named by `let`",
     "continue": _VERDICT,
@@ -130,6 +131,7 @@ WORDS = {
     "update": "recall the entry, then change it in place: `S.n += 1`",
     "valid": _PRESENT,
     "var": _TYPED,
+    "where": "`find R` compares what R's `match` says; all else is asked by an `if`",
     "while": _LOOP,
 }
 

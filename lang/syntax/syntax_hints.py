@@ -23,6 +23,10 @@ _DECLARED = frozenset(
 )
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
+_FORWARD = "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
+#: What gives a value, and is no statement.
+_FUNCTIONS = frozenset(("hash", "random", "checksum", "reversed", "rest"))
+_WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
 
 # By grammar rule: a token that it expects, and the text for all that it expects then.
@@ -164,6 +168,8 @@ def _behind(place: Place) -> str:
     for token in reversed(place.tokens[: place.index]):
         if token.text == "if" and "block" in place.rules and not token.first:
             return "the condition stands in front: `if a { drop }`"
+        if token.text == "forward" and "via" in place.expected:
+            return _FORWARD
         if token.first or token.text in ("{", "}"):
             break
     return ""
@@ -276,6 +282,8 @@ def _of_statements(place: Place) -> str:
         return "several values stand in braces: `a in { 6, 17 }`"
     if place.expected == {"{"} and before == ")":
         return "there are no casts: how wide a value is follows from its type"
+    if token == "{" and place.tokens[place.index - 2].text in _WITH_SLOTS:
+        return "slots stand in round brackets: `remember S(a = user.src, n = 1)`"
     match place.rule:
         case "assign" if place.expected & {"="} and token in (",", ")"):
             return "slots and elements are named: `S(src = user.src, n = 1)`"
@@ -283,6 +291,8 @@ def _of_statements(place: Place) -> str:
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
         case "statement" if before == "]" and token == "[":
             return "an array of registers has one length or two: `R[0][i] += 1`"
+        case "statement" if place.expected == {")"} and _called(place) in _FUNCTIONS:
+            return "a value alone does nothing: name it, `let x = hash(…)`"
         case "statement" if before == "]" or place.expected == {")"}:
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
         case "statement" if token == "(" and place.tokens[place.index - 2].text == ".":
@@ -291,7 +301,7 @@ def _of_statements(place: Place) -> str:
             return "a value is named by `let x = …`"
         case "statement" if token == ":":
             return "no type is written: how wide it is follows from the value"
-        case "arm" if token == "{" or before == ":":
+        case "arm" if token in ("{", "->", ":") or before == ":":
             return "an arm is `6 => drop` or `6 | 17 => {…}`"
         case "block" if token == "{" and before == ")":
             return "values stand in the brackets; `else {…}` may follow"
@@ -299,9 +309,15 @@ def _of_statements(place: Place) -> str:
             return "fields stand in braces: `push vlan { id = 5 }`"
         case "block" if token == ",":
             return "each statement stands alone, on a line or behind a blank"
-        case "statement" if place.expected == {"via"} or place.expected == {".", "via"}:
-            return "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
+        case "statement" if "via" in place.expected:
+            return _FORWARD
     return ""
+
+
+def _called(place: Place) -> str:
+    """The word in front of the bracket that is open."""
+    opened = (i for i in range(place.index - 1, 0, -1) if place.tokens[i].text == "(")
+    return place.tokens[next(opened, 1) - 1].text
 
 
 def _asks_meter(place: Place) -> bool:
