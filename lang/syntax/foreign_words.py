@@ -161,6 +161,7 @@ DECLARATIONS = {
     "let": "a value of the packet is named within a stage; write `const NAME = VALUE` here",
     "map": f"{_RULES}, a `state` for what packets leave",
     "meter": "a rule kind's meter is declared in it: `meters rate, burst`",
+    "meters": "a rule kind's meter is declared in it: `meters rate, burst`",
     "register": "write `registers R[4096] : u32`, and `R[i] += 1` in a stage",
     "struct": _HEADER,
     "table": _RULES,

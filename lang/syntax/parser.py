@@ -20,6 +20,7 @@ from ..tree import Program
 from . import syntax_hints
 from .lexer import Lexed, Token, lex, span
 from .program import build
+from .syntax_place import Place
 
 LARGEST_FILE = 1 << 20
 """Bytes."""
@@ -306,7 +307,7 @@ class _Careful(ErrorStrategy):
         texts = {_TEXTS[t] for t in expected if t in _TEXTS}
         rules = tuple(_rules(recognizer._ctx))
         tokens = self.lexed.tokens
-        place = syntax_hints.Place(self.source, tokens, stream.index, rules, texts, self.seen)
+        place = Place(self.source, tokens, stream.index, rules, texts, self.seen)
         self.errors.append(syntax_hints.explain(place))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..text.diagnostics import Diagnostic, Label, did_you_mean
-from ..text.frozen import Frozen
-from ..text.source import Source, Span
+from ..text.source import Span
 from ..tree.operators import COMPARISONS, PRECEDENCE
 from . import foreign_words
-from .lexer import Token, span
+from .lexer import span
 from .planned import planned
+from .statement_hints import FORWARD, asks_meter, declared, of_statements
+from .syntax_place import Place
 
 HARD = frozenset(
     "and append as bridge choose clamp counts default drop else emit find forward gives ie if"
@@ -23,10 +24,6 @@ _DECLARED = frozenset(
 )
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
-_FORWARD = "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
-#: What gives a value, and is no statement.
-_FUNCTIONS = frozenset(("hash", "random", "checksum", "reversed", "rest"))
-_WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
 
 # By grammar rule: a token that it expects, and the text for all that it expects then.
@@ -49,35 +46,6 @@ _WHOLE = {
     "hook": ("continue", "`pass`, `drop`, `reply icmp` or `continue`"),
     "verdict": ("pass", "`pass`, `drop`, `default`, `send back` or `reply icmp`"),
 }
-
-
-class Place(Frozen):
-    """Where parsing stopped: the token, the rules being parsed (innermost first), the expected
-    tokens, and the words that were acceptable at this and earlier tokens."""
-
-    source: Source
-    tokens: list[Token]
-    index: int
-    rules: tuple[str, ...]
-    expected: set[str]
-    seen: dict[int, set[str]]
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.index]
-
-    @property
-    def rule(self) -> str:
-        return self.rules[0]
-
-    def begins(self, index: int) -> bool:
-        """Whether that token is the first of a line or follows a brace."""
-        return self.tokens[index].first or self.tokens[index - 1].text in ("{", "}")
-
-    def span(self, index: int, count: int = 1) -> Span:
-        """The place of `count` tokens, beginning with `index`."""
-        last = self.tokens[min(index + count, len(self.tokens)) - 1]
-        return self.source.span(self.tokens[index].start, last.stop)
 
 
 def explain(place: Place) -> Diagnostic:
@@ -160,19 +128,19 @@ def _plain(place: Place) -> Diagnostic:
         end = place.tokens[place.index - 1].stop
         return _incomplete(source.span(end, end), expected, _behind(place))
     found = f"`{token.text}`" if token.text else "the end of the file"
-    return _unexpected(span(source, token), found, expected, _hint(place))
+    return _unexpected(span(source, token), found, expected, _hint(place) or declared(place))
 
 
 def _behind(place: Place) -> str:
-    """Where `if` stands behind what it is about."""
+    """Where the line before is not complete."""
     for token in reversed(place.tokens[: place.index]):
         if token.text == "if" and "block" in place.rules and not token.first:
             return "the condition stands in front: `if a { drop }`"
-        if token.text == "forward" and "via" in place.expected:
-            return _FORWARD
+        if token.text == "forward" and place.expected <= {".", "via"}:
+            return FORWARD
         if token.first or token.text in ("{", "}"):
             break
-    return ""
+    return declared(place)
 
 
 def _whole(rule: str, expected: set[str]) -> str:
@@ -220,7 +188,7 @@ def _of_types(place: Place) -> str:
     if place.expected == {"max"}:
         return "say how many there may be: `max 8`"
     if before == "when" and place.token.kind == "NUMBER":
-        return f"write `when kind = {token}`"
+        return f"write `when {'type' if 'edge' in place.rules else 'kind'} = {token}`"
     if token == "," and third == "tlv":
         return f"each has a name: `kind : {before}`"
     return ""
@@ -250,11 +218,11 @@ def _hint(place: Place) -> str:
         return f"`if {token.kind} …` asks whether it was done, and its `else` is for where not"
     if token.kind == "meter" and "rule_" in place.rules:
         return "a rule kind's meter is declared by `meters`: `meters rate, burst`"
-    if asked == "meter" or _asks_meter(place):
+    if asked == "meter" or asks_meter(place):
         return "a meter is asked in a condition: `if meter PDR is red {…}`"
     if token.kind in _IN_PLACE:
         return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"
-    if token.kind == "(" and place.expected == {"{"}:  # of `event` and `emit`
+    if token.kind == "(" and place.expected == {"{"} and "stage" not in place.rules[:2]:
         return "its fields stand in braces: `event E { a : u8 }`, `emit E { a = 1 }`"
     if place.rule == "event" and place.expected == {"per"}:
         return "say how many there may be in a second: `limit 10 per second`"
@@ -262,67 +230,13 @@ def _hint(place: Place) -> str:
         return "the limit of all comes first: `limit 1k per second, 10 by src`"
     if place.rule == "registers":
         return "an array has one length or two: `registers R[4096] : u32`, `R[4][4096] : u32`"
-    if "block" in place.rules and (hint := _of_statements(place)):
+    if "block" in place.rules and (hint := of_statements(place)):
         return hint
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in _DECLARED:
         return f"`{token.text}` belongs into a `pipeline`: is there a `}}` too many above?"
     return ""
-
-
-def _of_statements(place: Place) -> str:
-    """What is written another way in a stage."""
-    token, before = place.token.text, place.tokens[place.index - 1].text
-    if token == "as":
-        return "what was found has its kind's or its state's name: `R.element`, `S.slot`"
-    if place.expected == {"{"} and token == ":":
-        return "the block stands in braces: `if a { drop }`"
-    if token == "," and (place.expected == {"{"} or "member_" in place.rules):
-        return "several values stand in braces: `a in { 6, 17 }`"
-    if place.expected == {"{"} and before == ")":
-        return "there are no casts: how wide a value is follows from its type"
-    if token == "{" and place.tokens[place.index - 2].text in _WITH_SLOTS:
-        return "slots stand in round brackets: `remember S(a = user.src, n = 1)`"
-    match place.rule:
-        case "assign" if place.expected & {"="} and token in (",", ")"):
-            return "slots and elements are named: `S(src = user.src, n = 1)`"
-        case "place":
-            return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
-        case "statement" if before == "]" and token == "[":
-            return "an array of registers has one length or two: `R[0][i] += 1`"
-        case "statement" if place.expected == {")"} and _called(place) in _FUNCTIONS:
-            return "a value alone does nothing: name it, `let x = hash(…)`"
-        case "statement" if before == "]" or place.expected == {")"}:
-            return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
-        case "statement" if token == "(" and place.tokens[place.index - 2].text == ".":
-            return "what is done to a state is a statement: `recall S(…)`, `remember S(…)`"
-        case "statement" if token == ":" and place.tokens[place.index - 2].text != "let":
-            return "a value is named by `let x = …`"
-        case "statement" if token == ":":
-            return "no type is written: how wide it is follows from the value"
-        case "arm" if token in ("{", "->", ":") or before == ":":
-            return "an arm is `6 => drop` or `6 | 17 => {…}`"
-        case "block" if token == "{" and before == ")":
-            return "values stand in the brackets; `else {…}` may follow"
-        case "block" if token == "(" and place.tokens[place.index - 2].text in ("push", "/"):
-            return "fields stand in braces: `push vlan { id = 5 }`"
-        case "block" if token == ",":
-            return "each statement stands alone, on a line or behind a blank"
-        case "statement" if "via" in place.expected:
-            return _FORWARD
-    return ""
-
-
-def _called(place: Place) -> str:
-    """The word in front of the bracket that is open."""
-    opened = (i for i in range(place.index - 1, 0, -1) if place.tokens[i].text == "(")
-    return place.tokens[next(opened, 1) - 1].text
-
-
-def _asks_meter(place: Place) -> bool:
-    """`meter PDR` without a colour."""
-    return place.index > 1 and place.tokens[place.index - 2].kind == "meter"
 
 
 # ---- errors ---------------------------------------------------------------------------------
