@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from helioc.commands.helioc import cli
 from helioc.commands.packet_runs import fuzz_pipeline
 from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.report import disagreement
@@ -35,11 +36,12 @@ from helioc.compiler.ir.values import Value
 from helioc.compiler.lower import header_steps, lookup
 from helioc.compiler.lower.context import LoweringContext
 from helioc.compiler.manifest import manifest_of
-from helioc.compiler.model import Field, Node
+from helioc.compiler.model import Field, Node, Pipeline
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
 from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.lang.contract.request.request import Request
+from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
@@ -295,31 +297,58 @@ def cells_of_a_replacement(patch: pytest.MonkeyPatch) -> None:
 
 
 CHANGES = [filter_of_an_update, bits_of_an_update, records_of_an_update, cells_of_a_replacement]
+#: Rules under masks, and of a kind that others refer to: what changes is met often.
+CHANGING = """import std.ethernet, std.ip
+pipeline changing {
+  ports lan
+  parser { ethernet -> ipv4 when type = 0x0800 }
+  ie address = 1, ip4
+  ie action  = 2, u8  { PASS = 1, DROP = 2 }
+  rule FAR [16] { gives action }
+  rule PDR [64] {
+    match address ternary ipv4.dst
+    gives FAR
+    counts packets
+  }
+  default drop
+  stage act {
+    if not ipv4 { default }
+    find PDR else { default }
+    if PDR gives FAR {
+      match FAR.action { PASS => pass  DROP => drop }
+    }
+    default
+  }
+  run parser -> act
+}
+"""
 
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("fault", CHANGES)
-def test_a_fault_where_rules_change_is_found(
-    fault: Callable[[pytest.MonkeyPatch], None], sound: Bundle, fuzzed: Fuzzed
-) -> None:
+def test_a_fault_where_rules_change_is_found(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
     """The packet test says which requests it takes, one after the other. A table that had other
     rules may have masks of these, under which a fault shows that a new one does not show."""
+    pipeline = check(parse(Source("changing.hp", CHANGING)))
+    compiled = compile_pipeline(pipeline)
+    bundle = Bundle(compiled.manifest, compiled.object)
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        case = next(filter(None, (_found_anew(fuzzed, sound, start) for start in range(6))))
-    with KernelBackend(sound) as kernel:
-        assert run_case(linx(), case, [Interpreted(linx()), kernel]).ok
+        case = next(filter(None, (_found_anew(pipeline, bundle, start) for start in range(6))))
+    with KernelBackend(bundle) as kernel:
+        assert run_case(pipeline, case, [Interpreted(pipeline), kernel]).ok
 
 
-def _found_anew(fuzzed: Fuzzed, sound: Bundle, start: int) -> Case | None:
+def _found_anew(pipeline: Pipeline, bundle: Bundle, start: int) -> Case | None:
     """A packet test of what a search found, if that fails where there were no other rules."""
-    with PrivateRun(sound) as run:
+    fuzzed = Fuzzed(pipeline)
+    with PrivateRun(bundle) as run:
         found = search(fuzzed, run, 40_000, start)
     assert found.scenario is not None and found.meeting is not None
     _, text = disagreement(fuzzed, found.scenario, found.meeting)
-    (case,) = read_tests(linx(), sound.manifest, Source("found", text))
-    with KernelBackend(sound) as kernel:
-        fails = not run_case(linx(), case, [kernel]).ok
+    (case,) = read_tests(pipeline, bundle.manifest, Source("found", text))
+    with KernelBackend(bundle) as kernel:
+        fails = not run_case(pipeline, case, [kernel]).ok
     few = len(found.scenario.requests) == 2 and len(found.scenario.packets) == 1
     return case if few and fails else None
 
