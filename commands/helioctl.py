@@ -12,7 +12,18 @@ from typing import NoReturn
 
 import click
 
-from . import backup, certificates, events, intents, loading, observe, repair, rules, states
+from . import (
+    backup,
+    certificates,
+    events,
+    intents,
+    loading,
+    observe,
+    repair,
+    rules,
+    stamp,
+    states,
+)  # fmt: skip
 from .command import run
 from .explain import explain
 from .output import PATH
@@ -45,7 +56,18 @@ def cli(context: click.Context, name: str, agent: str, identity: Path | None, lo
     context.obj = Target(name, agent, local, identity)
 
 
-for group in (loading, rules, observe, states, events, intents, certificates, repair, backup):
+for group in (
+    loading,
+    rules,
+    observe,
+    states,
+    events,
+    intents,
+    stamp,
+    certificates,
+    repair,
+    backup,
+):
     for command in group.COMMANDS:
         cli.add_command(command)
 cli.add_command(explain)

@@ -27,6 +27,7 @@ from ..loading.loader import unload
 from ..loading.releases import loaded_names, pick
 from ..owner.events import Event, PipelineChanged
 from ..owner.owner import Owner
+from ..stamp.store import SessionStore
 from .owners import begun
 from .reports import ReportingOwners
 from .restore import check
@@ -131,6 +132,7 @@ class Agent(ReportingOwners):
                 self.store.remove(name)
             self._findings.pop(name, None)
         self.intents.forget(name)
+        self.stamp.forget(name)
         self._need_list()
         return name
 
@@ -145,7 +147,7 @@ class Agent(ReportingOwners):
     def backup(self) -> Iterator[Taken]:
         """Everything that is kept: each pipeline as it is at one moment, while requests go on."""
         store = self._need_store()
-        with self.intents.paused() as intents, self._changing:
+        with self.stamp.paused(), self.intents.paused() as intents, self._changing:
             lost = [item.name for item in store.pipelines() if item.name not in self._owners]
             if lost:
                 why, help_ = f"`{lost[0]}` could not be restored", "see `helioctl status`"
@@ -168,7 +170,7 @@ class Agent(ReportingOwners):
         cannot be loaded is kept, and its status says why, as after a reboot."""
         store = self._need_store()
         check(received)
-        with self.intents.paused(), self._changing:
+        with self.stamp.paused(), self.intents.paused(), self._changing:
             intents = len(self.intents.find())
             there = {*self._owners, *(item.name for item in store.pipelines())}
             if (there or intents) and not replace_all:
@@ -185,7 +187,8 @@ class Agent(ReportingOwners):
             finally:
                 for item in store.pipelines():
                     self._restore_or_say(item)
-            self.intents.replace(IntentStore(store))
+            self.intents.replace(intents_kept := IntentStore(store))
+            self.stamp.replace(SessionStore(intents_kept.ledger))
         publish_agent("journal", len(self.losses))
         self._need_list()
 
@@ -233,6 +236,7 @@ class Agent(ReportingOwners):
         publish_agent("journal", 0)
         self.events.close()
         self.raised.close()
+        self.stamp.stop()
         self.prober.stop()
         self.net_watcher.stop()
         self.event_reader.stop()

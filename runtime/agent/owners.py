@@ -36,6 +36,9 @@ from ..owner.events import Event, Events, OverlayChanged
 from ..owner.journal_flusher import JournalFlusher
 from ..owner.net_watcher import NetWatcher
 from ..owner.owner import Owner
+from ..stamp.kept import kept_counts
+from ..stamp.manager import StampManager
+from ..stamp.store import SessionStore
 from ..tracing.stale_traces import stale_traces
 from ..tracing.swap import restore_plain_builds
 from .inspector import Inspector
@@ -54,11 +57,12 @@ class Owners:
         self.inspector = Inspector(self._bundle)
         self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.watcher = Watcher(self.owners)
-        self.raised = RaisedEvents()
+        self.intents = IntentManager(self.owner, intents := IntentStore(store))
+        self.stamp = StampManager(self.owner, SessionStore(intents.ledger), kept_counts())
+        self.raised = RaisedEvents(self.stamp.take)
         self.event_reader = EventReader(self.owners, self.raised)
         self._changing = RLock()
         self.journal_flusher = JournalFlusher(self.owners, store)
-        self.intents = IntentManager(self.owner, IntentStore(store))
 
     def open_all(self) -> dict[str, list[Diagnostic]]:
         """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
@@ -82,6 +86,7 @@ class Owners:
         publish_agent("journal", len(self.losses))
         self.journal_flusher.start()
         self.net_watcher.start()
+        self.stamp.start()  # before answers that wait are read
         self.event_reader.start()
         self.prober.start()
         self.intents.start()

@@ -43,6 +43,7 @@ from ..loading.refresh import refresh_rules
 from ..loading.releases import need_name
 from ..ports.ports import PortConfig
 from ..rules import snapshot
+from ..stamp.store import check as check_sessions
 
 
 def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagnostic]]:
@@ -200,6 +201,7 @@ def check(received: Received) -> None:
     if (intents := received.contents.intents) is not None:
         with _understood(intents.name):
             check_intents(received.content(intents))
+            check_sessions(received.content(intents))
 
 
 @contextmanager

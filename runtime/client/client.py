@@ -29,7 +29,8 @@ from ..rpc import control_pb2 as pb
 from ..rpc import replies
 from ..rules.report import Shown
 from ..states.entry import Entry, StateCount, Where
-from .calls import Calls, Rejected
+from .calls import Rejected
+from .stamp_calls import StampCalls
 from .streams import Stream, Watch
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Schema:
         return Codecs(self.manifest, self.kinds)
 
 
-class Client(Calls):
+class Client(StampCalls):
     """A connection to an agent. May be used by several threads; close it."""
 
     def __init__(

@@ -4,25 +4,24 @@ nobody else waits."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 
-from ..base.watcher_queue import WatcherQueue
+from ..base.watcher_queue import CountedQueue
 from .source import Raised
 
 #: Records that wait for one watcher, and that are kept of a pipeline, at most.
 DEPTH, KEPT = 4096, 4096
 
 
-class RaisedWatcher(WatcherQueue[Raised | int]):
+class RaisedWatcher(CountedQueue[Raised]):
     """Of a pipeline (empty: of all), and of these events (none: of all). Iterates over records, and
     how many were left out between two of them."""
 
     def __init__(self, pipeline: str, events: Collection[str] = ()) -> None:
-        super().__init__()
+        super().__init__(DEPTH)
         self._pipeline, self._events = pipeline, frozenset(events)
-        self._missed = 0
 
     def wants(self, raised: Raised) -> bool:
         if self._pipeline not in ("", raised.pipeline):
@@ -30,34 +29,21 @@ class RaisedWatcher(WatcherQueue[Raised | int]):
         return not self._events or raised.record.kind.name in self._events
 
     def put(self, raised: Sequence[Raised]) -> None:
-        wanted = [each for each in raised if self.wants(each)]
-        if not wanted:
-            return
-        with self._some:
-            if len(self._waiting) < DEPTH - 1:  # there is room for a record behind the report
-                self._report_missed()
-            room = 0 if self._missed else DEPTH - len(self._waiting)
-            fitting = wanted[:room]
-            self._waiting.extend(fitting)
-            self._missed += len(wanted) - len(fitting)
-            self._some.notify()
-
-    def _report_missed(self) -> bool:
-        missed, self._missed = self._missed, 0
-        if missed:
-            self._waiting.append(missed)
-        return bool(missed)
+        self.offer([each for each in raised if self.wants(each)])
 
 
 class RaisedEvents:
     """Of all pipelines of an agent: the last that were read, and their watchers."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: Callable[[str, Sequence[Raised]], None] = lambda *_: None) -> None:
+        """`first`: is told of a pipeline's records before watchers are, and keeps up."""
+        self._first = first
         self._kept: dict[str, deque[Raised]] = {}
         self._watchers: tuple[RaisedWatcher, ...] = ()
         self._changing = Lock()
 
     def tell(self, pipeline: str, raised: Sequence[Raised]) -> None:
+        self._first(pipeline, raised)
         with self._changing:
             self._kept.setdefault(pipeline, deque(maxlen=KEPT)).extend(raised)
             watchers = self._watchers

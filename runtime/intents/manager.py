@@ -14,15 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from ...lang.contract.request.request import Change, Request, RuleItem
-from ...lang.contract.rules.rule_text import canonical
 from ...lang.contract.rules.rules import Reference
-from ...lang.contract.rules.wire import encode
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.exit_status import diagnosed
 from ...lang.text.source import Source
 from ..base.errors import refused
 from ..owner.owner import Owner
-from ..owner.requests import ApplyRequest
+from ..owner.requests import request_of
 from . import errors
 from .compile import PipelineContext, compile_intent
 from .document import Document, read_document
@@ -218,7 +216,7 @@ class IntentManager:
             ).request
             gone = self._remaining_rules(intent, owner)
             asked = Request((*_deletion(gone), *made.changes), made.source)
-            done = owner.apply(_apply_request(asked, owner)._replace(key=key, parsed=asked))
+            done = owner.apply(request_of(asked, owner, key))
         rules = owner.find(done.created).values()
         own = tuple(IntentRule(r.kind, r.id, match_digest(r)) for r in rules if not r.owner)
         begun = replace(intent, state="active", rules=own, why="")
@@ -237,7 +235,7 @@ class IntentManager:
     def _delete(self, intent: Intent, owner: Owner) -> None:
         asked = Request(_deletion(self._remaining_rules(intent, owner)))
         if asked.changes:
-            owner.apply(_apply_request(asked, owner))
+            owner.apply(request_of(asked, owner))
 
     def _remaining_rules(self, intent: Intent, owner: Owner) -> list[IntentRule]:
         """Those of its rules that are there, and still its own."""
@@ -324,11 +322,6 @@ class IntentManager:
     def _drop(self, intent: Intent) -> None:
         self._intents.pop((intent.pipeline, intent.id), None)
         self._later.pop(intent.serial, None)
-
-
-def _apply_request(asked: Request, owner: Owner) -> ApplyRequest:
-    digest, codecs = owner.digest, owner.codecs  # so that an upgrade in between is seen
-    return ApplyRequest(encode(canonical(asked, codecs.kinds), codecs), digest=digest)
 
 
 def _deletion(rules: Iterable[IntentRule]) -> tuple[Change, ...]:

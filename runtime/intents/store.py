@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic
 from ..journal.files import Doubtful
-from ..journal.ledger import Ledger
+from ..journal.ledger import KIND, Ledger
 from ..journal.store import Store
 
 State = Literal["pending", "active", "failed", "expired"]
@@ -62,29 +62,32 @@ class IntentStore:
     """
 
     def __init__(self, store: Store | None) -> None:
-        self._ledger = Ledger(store) if store is not None else None
+        #: Of others' texts, too.
+        self.ledger = Ledger(store) if store is not None else None
         self.doubt = list[Diagnostic]()
-        self._serial = self._ledger.last if self._ledger is not None else 0
+        self._serial = 0
         self._serials = {(each.pipeline, each.id): each.serial for each in self.all()}
 
     def all(self) -> list[Intent]:
         """The oldest first."""
-        texts = self._ledger.texts if self._ledger is not None else {}
-        return [_intent(serial, text) for serial, text in sorted(texts.items())]
+        texts = self.ledger.texts if self.ledger is not None else {}
+        found = (_intent(serial, text) for serial, text in sorted(texts.items()))
+        return [intent for intent in found if intent is not None]
 
     def content(self) -> bytes:
         """For a backup."""
-        ledger = self._ledger
+        ledger = self.ledger
         return ledger.content() if ledger is not None else b'{"last": 0, "texts": {}}'
 
     def accept_loss(self) -> None:
         """Drop the intents that could not be read."""
-        if self._ledger is not None:
-            self._ledger.accept_loss()
+        if self.ledger is not None:
+            self.ledger.accept_loss()
 
     def add(self, intent: Intent) -> Intent:
         """Add an intent, replacing one of its name; returned with its serial."""
-        name, added = (intent.pipeline, intent.id), replace(intent, serial=self._serial + 1)
+        serial = self.ledger.number() if self.ledger is not None else self._serial + 1
+        name, added = (intent.pipeline, intent.id), replace(intent, serial=serial)
         before = self._serials.get(name)
         replaced = {before: None} if before is not None else {}
         self._put({**replaced, added.serial: _text(added)})
@@ -102,21 +105,21 @@ class IntentStore:
                 del self._serials[each.pipeline, each.id]
 
     def _put(self, texts: Mapping[int, str | None]) -> None:
-        if self._ledger is not None and texts:
+        if self.ledger is not None and texts:
             try:
-                self._ledger.put(texts)
+                self.ledger.put(texts)
             except Doubtful as error:
                 self.doubt = error.diagnostics
 
     def close(self) -> None:
         """The intents are replaced by others."""
-        if self._ledger is not None:
-            self._ledger.close()
+        if self.ledger is not None:
+            self.ledger.close()
 
     def write_again(self) -> None:
         """Write again what could not be written."""
-        if self._ledger is not None:
-            self._ledger.fix()
+        if self.ledger is not None:
+            self.ledger.fix()
 
 
 def check(content: bytes) -> None:
@@ -133,8 +136,11 @@ def _text(intent: Intent) -> str:
     return json.dumps({**asdict(intent), "rules": [list(rule) for rule in intent.rules]})
 
 
-def _intent(serial: int, text: str) -> Intent:
+def _intent(serial: int, text: str) -> Intent | None:
+    """None of a text that is something else."""
     about = json.loads(text)
+    if KIND in about:
+        return None
     return Intent(
         **{**about, "rules": tuple(IntentRule(*r) for r in about["rules"]), "serial": serial}
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from threading import RLock
 
 from ...lang.text.diagnostics import Refused
 from .files import Doubtful
@@ -16,18 +17,20 @@ from .store import Store
 
 #: Bytes of a log from which on there is a snapshot, if the last one has no more.
 _LARGE = 256 << 10
+#: Texts that are no intents say by this key what they are (runtime/stamp/store.py).
+KIND = "stamp"
 
 
 class Ledger:
-    """`texts` by number. Methods raise `Refused`, and then nothing is written; `Doubtful`, where it
-    is, but perhaps not on the disk."""
+    """`texts` by number. Methods may be called from any thread; they raise `Refused`, and then
+    nothing is written; `Doubtful`, where it is, but perhaps not on the disk."""
 
     def __init__(self, store: Store) -> None:
         self.texts: dict[int, str] = {}
-        self._store = store
+        self._store, self._changing = store, RLock()
         store.of_intents = ()
         #: At least the highest number that was ever given.
-        self.last = self._revision = self._size = 0
+        self.last = self._revision = self._size = self._given = 0
         item, written, lost = store.intents(), None, False
         if item is not None:
             try:
@@ -43,10 +46,16 @@ class Ledger:
         self._journal.withheld |= lost
         store.owned.callback(self._journal.close)
 
+    def number(self) -> int:
+        """One for a new text, that nobody had."""
+        with self._changing:
+            self._given = max(self._given, self.last) + 1
+            return self._given
+
     def put(self, texts: Mapping[int, str | None]) -> None:
         """One transaction; None: it is there no more."""
         journal, change = self._journal, {str(number): text for number, text in texts.items()}
-        with self._writing():
+        with self._changing, self._writing():
             self._store.need_list()
             if journal.withheld or journal.log.mark.size > max(_LARGE, self._size):
                 self._fold()
@@ -65,10 +74,11 @@ class Ledger:
 
     def fix(self) -> None:
         """Write again, if that can be, what could not be written."""
-        log = self._journal.log
-        if not log.failed and (self._store.of_intents or not log.there):
-            with suppress(Refused), self._writing():
-                self._fold()
+        with self._changing:
+            log = self._journal.log
+            if not log.failed and (self._store.of_intents or not log.there):
+                with suppress(Refused), self._writing():
+                    self._fold()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -81,13 +91,15 @@ class Ledger:
 
     def accept_loss(self) -> None:
         """Go on with what could be read."""
-        if self._journal.withheld:
-            with self._writing():
-                self._fold()
+        with self._changing:
+            if self._journal.withheld:
+                with self._writing():
+                    self._fold()
 
     def content(self) -> bytes:
         """As a snapshot has it."""
-        return json.dumps({"last": self.last, "texts": self.texts}).encode()
+        with self._changing:
+            return json.dumps({"last": self.last, "texts": self.texts}).encode()
 
     def _change(self, texts: Mapping[str, str | None]) -> None:
         for said, text in texts.items():

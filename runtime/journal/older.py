@@ -20,6 +20,7 @@ from ..base.errors import refused
 from .backup import Contents, Pipeline, Source
 from .disk import why
 from .files import sync_directory
+from .ledger import KIND
 from .records import decode
 from .state import Build, read_build
 
@@ -117,6 +118,8 @@ def _intents(db: sqlite3.Connection, kept: Any) -> None:
     names = "pipeline", "id", "name", "text", "begins", "ends", "state", "rules", "why"
     for serial, text in kept["texts"].items():
         about = json.loads(text)
+        if KIND in about:  # what the older release does not know
+            continue
         about["rules"] = json.dumps(about["rules"])
         db.execute(
             "INSERT INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
 from ...lang.contract.rules.columns import load as unpack
-from ...lang.contract.rules.wire import Codecs, decode
+from ...lang.contract.rules.rule_text import canonical
+from ...lang.contract.rules.wire import Codecs, decode, encode
 from ...lang.text.diagnostics import Refused
 from ..base import agent_errors as faults
 from ..base.errors import refused
@@ -80,3 +81,10 @@ def read(request: ApplyRequest, codecs: Codecs) -> Request | Columns:
         help_ = f"at most {LONGEST_KEY} bytes of UTF-8"
         raise refused(faults.bad_message("the idempotency key is too long", help_))
     return unpack(request.content) if request.packed else decode(request.content, codecs)
+
+
+def request_of(asked: Request, owner: OwnedPipeline, key: str = "") -> ApplyRequest:
+    """Of the agent's own. Raises `Refused`."""
+    digest, codecs = owner.digest, owner.codecs  # so that an upgrade in between is seen
+    content = encode(canonical(asked, codecs.kinds), codecs)
+    return ApplyRequest(content, key=key, digest=digest, parsed=asked if asked.source else None)

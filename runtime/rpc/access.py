@@ -19,6 +19,9 @@ HEALTH: ServiceDescriptor = _HEALTH.services_by_name["Health"]
 REFLECTION: ServiceDescriptor = _REFLECTION.services_by_name["ServerReflection"]
 _REFLECT = "ServerReflection.ServerReflectionInfo"
 
+#: What changes sessions of STAMP. Who takes results takes them from others.
+STAMP = ("InitStamp", "ResetStamp", "CreateStampSession", "StartStampSession", "StopStampSession",
+         "DestroyStampSession", "GetStampSessionResults")  # fmt: skip
 #: The least role that a method takes (None: whoever TLS lets in); what is not named here is for
 #: administrators.
 NEEDED: dict[str, Role | None] = {
@@ -26,11 +29,14 @@ NEEDED: dict[str, Role | None] = {
     **dict.fromkeys(("States", "GetEntry", "ListIntents", "ReportIntents", _REFLECT), "read"),
     **dict.fromkeys(("Apply", "Stream", "BulkApply", "DeleteEntry", "Flush", "Refresh"), "rules"),
     **dict.fromkeys(("ApplyIntent", "RemoveIntent"), "rules"),
+    **dict.fromkeys(("ListStampSessions", "GetStampSessionResultsCounter"), "read"),
+    **dict.fromkeys(("WatchStampResults",), "read"),
+    **dict.fromkeys(STAMP, "rules"),
     **dict.fromkeys(("Health.Check", "Health.List", "Health.Watch")),
 }
 #: Who may call what changes something.
 CHANGING = ("rules", "admin")
-LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
+LASTING = ("Stream", "Watch", "ReportIntents", "WatchStampResults", _REFLECT, "Health.Watch")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 TIMED = (*LISTING, "BulkApply")
 #: Requests that a call counts as which only looks, or is refused at the door, and each error that a
@@ -39,12 +45,14 @@ DEAR = 20.0
 #: Bytes that count as one request more: of requests that are read word by word, and of others.
 TEXT, BYTES = 512, 16384
 LOOKING = ("Get", "States", "GetEntry", "Stats", "Status", "GetSchema", "ListIntents",
-           "Health.Check", "Health.List")  # fmt: skip
+           "ListStampSessions", "GetStampSessionResultsCounter", "Health.Check", "Health.List",
+           )  # fmt: skip
 #: What a call costs by its method, if not 1. Those that hold the pipeline, or all of them, while
 #: they look at the kernel or the disk cost most.
-_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "Backup", "Flush")
+_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "Backup", "Flush", "ResetStamp")
 COSTS = {
     **dict.fromkeys((*LOOKING, *LISTING, "DeleteEntry", "ApplyIntent", "RemoveIntent"), DEAR),
+    **dict.fromkeys(STAMP, DEAR),
     **dict.fromkeys(_HOLDING, 5 * DEAR),
 }
 #: Calls of these a client has two at a time, apart from its looks, and the others wait. Not of

@@ -891,6 +891,274 @@ class HostReport(_message.Message):
     queue_drops: int
     def __init__(self, softnet_drops: _Optional[int] = ..., port_drops: _Optional[int] = ..., cpus: _Optional[_Iterable[float]] = ..., nanoseconds: _Optional[float] = ..., queue_drops: _Optional[int] = ...) -> None: ...
 
+class InitStampRequest(_message.Message):
+    __slots__ = ("pipeline", "setup")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    SETUP_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    setup: StampSetup
+    def __init__(self, pipeline: _Optional[str] = ..., setup: _Optional[_Union[StampSetup, _Mapping]] = ...) -> None: ...
+
+class StampSetup(_message.Message):
+    __slots__ = ("source_port", "source4", "source6", "interface")
+    SOURCE_PORT_FIELD_NUMBER: _ClassVar[int]
+    SOURCE4_FIELD_NUMBER: _ClassVar[int]
+    SOURCE6_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    source_port: int
+    source4: str
+    source6: str
+    interface: str
+    def __init__(self, source_port: _Optional[int] = ..., source4: _Optional[str] = ..., source6: _Optional[str] = ..., interface: _Optional[str] = ...) -> None: ...
+
+class ResetStampRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class ResetStampReply(_message.Message):
+    __slots__ = ("sessions",)
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    sessions: int
+    def __init__(self, sessions: _Optional[int] = ...) -> None: ...
+
+class CreateStampSessionRequest(_message.Message):
+    __slots__ = ("pipeline", "parameters")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    parameters: StampParameters
+    def __init__(self, pipeline: _Optional[str] = ..., parameters: _Optional[_Union[StampParameters, _Mapping]] = ...) -> None: ...
+
+class StampParameters(_message.Message):
+    __slots__ = ("ssid", "name", "reflector", "port", "source", "source_port", "interval", "sids", "way", "outer_source", "sids_back", "way_back", "clock", "mode", "measure", "authenticated", "length", "dscp", "timeout")
+    class Clock(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NTP: _ClassVar[StampParameters.Clock]
+        PTP: _ClassVar[StampParameters.Clock]
+    NTP: StampParameters.Clock
+    PTP: StampParameters.Clock
+    class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATELESS: _ClassVar[StampParameters.Mode]
+        STATEFUL: _ClassVar[StampParameters.Mode]
+    STATELESS: StampParameters.Mode
+    STATEFUL: StampParameters.Mode
+    class Measure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        TWO_WAY: _ClassVar[StampParameters.Measure]
+        ONE_WAY: _ClassVar[StampParameters.Measure]
+    TWO_WAY: StampParameters.Measure
+    ONE_WAY: StampParameters.Measure
+    class Way(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ADDRESS: _ClassVar[StampParameters.Way]
+        H_ENCAPS: _ClassVar[StampParameters.Way]
+        H_ENCAPS_RED: _ClassVar[StampParameters.Way]
+        OWN_SRH: _ClassVar[StampParameters.Way]
+    ADDRESS: StampParameters.Way
+    H_ENCAPS: StampParameters.Way
+    H_ENCAPS_RED: StampParameters.Way
+    OWN_SRH: StampParameters.Way
+    SSID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REFLECTOR_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_PORT_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    SIDS_FIELD_NUMBER: _ClassVar[int]
+    WAY_FIELD_NUMBER: _ClassVar[int]
+    OUTER_SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SIDS_BACK_FIELD_NUMBER: _ClassVar[int]
+    WAY_BACK_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    MEASURE_FIELD_NUMBER: _ClassVar[int]
+    AUTHENTICATED_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    DSCP_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    ssid: int
+    name: str
+    reflector: str
+    port: int
+    source: str
+    source_port: int
+    interval: float
+    sids: _containers.RepeatedScalarFieldContainer[str]
+    way: StampParameters.Way
+    outer_source: str
+    sids_back: _containers.RepeatedScalarFieldContainer[str]
+    way_back: StampParameters.Way
+    clock: StampParameters.Clock
+    mode: StampParameters.Mode
+    measure: StampParameters.Measure
+    authenticated: bool
+    length: int
+    dscp: int
+    timeout: float
+    def __init__(self, ssid: _Optional[int] = ..., name: _Optional[str] = ..., reflector: _Optional[str] = ..., port: _Optional[int] = ..., source: _Optional[str] = ..., source_port: _Optional[int] = ..., interval: _Optional[float] = ..., sids: _Optional[_Iterable[str]] = ..., way: _Optional[_Union[StampParameters.Way, str]] = ..., outer_source: _Optional[str] = ..., sids_back: _Optional[_Iterable[str]] = ..., way_back: _Optional[_Union[StampParameters.Way, str]] = ..., clock: _Optional[_Union[StampParameters.Clock, str]] = ..., mode: _Optional[_Union[StampParameters.Mode, str]] = ..., measure: _Optional[_Union[StampParameters.Measure, str]] = ..., authenticated: _Optional[bool] = ..., length: _Optional[int] = ..., dscp: _Optional[int] = ..., timeout: _Optional[float] = ...) -> None: ...
+
+class StartStampSessionRequest(_message.Message):
+    __slots__ = ("pipeline", "ssid", "duration")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    SSID_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    ssid: int
+    duration: float
+    def __init__(self, pipeline: _Optional[str] = ..., ssid: _Optional[int] = ..., duration: _Optional[float] = ...) -> None: ...
+
+class StampSessionRequest(_message.Message):
+    __slots__ = ("pipeline", "ssid")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    SSID_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    ssid: int
+    def __init__(self, pipeline: _Optional[str] = ..., ssid: _Optional[int] = ...) -> None: ...
+
+class StampSessionsRequest(_message.Message):
+    __slots__ = ("pipeline", "ssids")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    SSIDS_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    ssids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, pipeline: _Optional[str] = ..., ssids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ListStampSessionsReply(_message.Message):
+    __slots__ = ("sessions", "foreign")
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[StampSession]
+    foreign: int
+    def __init__(self, sessions: _Optional[_Iterable[_Union[StampSession, _Mapping]]] = ..., foreign: _Optional[int] = ...) -> None: ...
+
+class StampSession(_message.Message):
+    __slots__ = ("pipeline", "parameters", "running", "why", "reflector", "sent", "answered", "lost", "waiting", "lost_forward", "late", "duplicates", "reordered", "strange", "invalid", "out_of_step", "unsent", "skipped", "forward", "backward", "round_trip", "results")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    REFLECTOR_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    LOST_FORWARD_FIELD_NUMBER: _ClassVar[int]
+    LATE_FIELD_NUMBER: _ClassVar[int]
+    DUPLICATES_FIELD_NUMBER: _ClassVar[int]
+    REORDERED_FIELD_NUMBER: _ClassVar[int]
+    STRANGE_FIELD_NUMBER: _ClassVar[int]
+    INVALID_FIELD_NUMBER: _ClassVar[int]
+    OUT_OF_STEP_FIELD_NUMBER: _ClassVar[int]
+    UNSENT_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    FORWARD_FIELD_NUMBER: _ClassVar[int]
+    BACKWARD_FIELD_NUMBER: _ClassVar[int]
+    ROUND_TRIP_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    parameters: StampParameters
+    running: bool
+    why: str
+    reflector: str
+    sent: int
+    answered: int
+    lost: int
+    waiting: int
+    lost_forward: int
+    late: int
+    duplicates: int
+    reordered: int
+    strange: int
+    invalid: int
+    out_of_step: int
+    unsent: int
+    skipped: int
+    forward: StampDelay
+    backward: StampDelay
+    round_trip: StampDelay
+    results: StampResultsCounter
+    def __init__(self, pipeline: _Optional[str] = ..., parameters: _Optional[_Union[StampParameters, _Mapping]] = ..., running: _Optional[bool] = ..., why: _Optional[str] = ..., reflector: _Optional[str] = ..., sent: _Optional[int] = ..., answered: _Optional[int] = ..., lost: _Optional[int] = ..., waiting: _Optional[int] = ..., lost_forward: _Optional[int] = ..., late: _Optional[int] = ..., duplicates: _Optional[int] = ..., reordered: _Optional[int] = ..., strange: _Optional[int] = ..., invalid: _Optional[int] = ..., out_of_step: _Optional[int] = ..., unsent: _Optional[int] = ..., skipped: _Optional[int] = ..., forward: _Optional[_Union[StampDelay, _Mapping]] = ..., backward: _Optional[_Union[StampDelay, _Mapping]] = ..., round_trip: _Optional[_Union[StampDelay, _Mapping]] = ..., results: _Optional[_Union[StampResultsCounter, _Mapping]] = ...) -> None: ...
+
+class StampDelay(_message.Message):
+    __slots__ = ("count", "mean", "variance", "least", "most", "pairs", "jitter", "most_jitter")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
+    VARIANCE_FIELD_NUMBER: _ClassVar[int]
+    LEAST_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    JITTER_FIELD_NUMBER: _ClassVar[int]
+    MOST_JITTER_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    mean: float
+    variance: float
+    least: float
+    most: float
+    pairs: int
+    jitter: float
+    most_jitter: float
+    def __init__(self, count: _Optional[int] = ..., mean: _Optional[float] = ..., variance: _Optional[float] = ..., least: _Optional[float] = ..., most: _Optional[float] = ..., pairs: _Optional[int] = ..., jitter: _Optional[float] = ..., most_jitter: _Optional[float] = ...) -> None: ...
+
+class StampResultsRequest(_message.Message):
+    __slots__ = ("pipeline", "ssid", "most")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    SSID_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    ssid: int
+    most: int
+    def __init__(self, pipeline: _Optional[str] = ..., ssid: _Optional[int] = ..., most: _Optional[int] = ...) -> None: ...
+
+class StampResultsCounter(_message.Message):
+    __slots__ = ("waiting", "dropped")
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    waiting: int
+    dropped: int
+    def __init__(self, waiting: _Optional[int] = ..., dropped: _Optional[int] = ...) -> None: ...
+
+class StampResults(_message.Message):
+    __slots__ = ("results", "missed")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    MISSED_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[StampResult]
+    missed: int
+    def __init__(self, results: _Optional[_Iterable[_Union[StampResult, _Mapping]]] = ..., missed: _Optional[int] = ...) -> None: ...
+
+class StampResult(_message.Message):
+    __slots__ = ("ssid", "sequence", "reflected", "ttl", "t1", "t2", "t3", "t4", "late", "invalid", "forward", "backward", "round_trip")
+    SSID_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    REFLECTED_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
+    T1_FIELD_NUMBER: _ClassVar[int]
+    T2_FIELD_NUMBER: _ClassVar[int]
+    T3_FIELD_NUMBER: _ClassVar[int]
+    T4_FIELD_NUMBER: _ClassVar[int]
+    LATE_FIELD_NUMBER: _ClassVar[int]
+    INVALID_FIELD_NUMBER: _ClassVar[int]
+    FORWARD_FIELD_NUMBER: _ClassVar[int]
+    BACKWARD_FIELD_NUMBER: _ClassVar[int]
+    ROUND_TRIP_FIELD_NUMBER: _ClassVar[int]
+    ssid: int
+    sequence: int
+    reflected: int
+    ttl: int
+    t1: int
+    t2: int
+    t3: int
+    t4: int
+    late: bool
+    invalid: bool
+    forward: float
+    backward: float
+    round_trip: float
+    def __init__(self, ssid: _Optional[int] = ..., sequence: _Optional[int] = ..., reflected: _Optional[int] = ..., ttl: _Optional[int] = ..., t1: _Optional[int] = ..., t2: _Optional[int] = ..., t3: _Optional[int] = ..., t4: _Optional[int] = ..., late: _Optional[bool] = ..., invalid: _Optional[bool] = ..., forward: _Optional[float] = ..., backward: _Optional[float] = ..., round_trip: _Optional[float] = ...) -> None: ...
+
 class Status(_message.Message):
     __slots__ = ("code", "message", "details")
     CODE_FIELD_NUMBER: _ClassVar[int]

@@ -62,6 +62,8 @@ class _Request(Entry):
         made = {"key": getattr(message, "idempotency_key", "")}
         if isinstance(message, pb.RemoveIntentRequest):
             made["intent"] = message.id
+        if ssid := _ssid(message):
+            made["session"] = str(ssid)
         if isinstance(message, pb.EntryRequest | pb.FlushRequest):
             meant = message.key if isinstance(message, pb.EntryRequest) else message.where
             made["state"] = message.state
@@ -154,6 +156,12 @@ class Call:
             asked.answer = UNANSWERED
             if self._changing:
                 self._audit.record(asked.end())
+
+
+def _ssid(message: Any) -> int:
+    if isinstance(message, pb.CreateStampSessionRequest):
+        message = message.parameters
+    return int(getattr(message, "ssid", 0))
 
 
 def _fail(entry: Entry, failed: pb.Failure) -> None:

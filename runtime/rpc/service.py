@@ -34,6 +34,7 @@ from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
 from .ordered import Begun
 from .readers import Readers
+from .stamp import StampMethods
 
 #: Bytes of the columns of bulk requests that are arriving at a time, of one client and of all.
 MOST_COLUMNS, MOST_ARRIVING = 256 << 20, 512 << 20
@@ -44,8 +45,8 @@ _new = tuple.__new__  # a third of what a named tuple's own takes
 ORDERED = ("Apply", "Stream")
 
 
-class Service(IntentMethods):
-    """`helio.control.v1`: `Control` and `Intents`. Its `readers` are the caller's to
+class Service(IntentMethods, StampMethods):
+    """`helio.control.v1`: `Control`, `Intents` and `Stamp`. Its `readers` are the caller's to
     close."""
 
     def __init__(self, agent: Agent, metrics: Sequence[socket.socket] = ()) -> None:

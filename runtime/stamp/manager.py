@@ -1,0 +1,441 @@
+"""Sessions of an agent: made, started, measured and taken away. What they are is in the journal;
+what they counted is in memory that outlives the process (kept.py)."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from ...lang.contract.rules.rules import Reference
+from ...lang.text.diagnostics import Refused
+from ..base.errors import refused
+from ..base.watcher_queue import CountedQueue
+from ..emitted.source import Raised
+from ..kernel.clock import read_wall_clock
+from ..owner.owner import Owner
+from ..owner.requests import request_of
+from . import errors, rules
+from .addresses import resolved
+from .kept import MOST, KeptCounts
+from .pacer import Pacer, Turn
+from .parameters import Parameters, checked
+from .session import Result, Session
+from .sockets import Sockets
+from .store import Kept, SessionStore, Setup
+from .window import size_for
+
+#: Packets a second of all sessions together; results that wait for a watcher; and seconds after
+#: which an answer that came has surely been read.
+RATE, DEPTH, GRACE = 5000, 4096, 0.5
+Key = tuple[str, int]
+
+
+@dataclass
+class Entry:
+    """A session: as it is kept, and as it is going. `sequence`: of its COLLECTOR, 0 without one."""
+
+    kept: Kept
+    session: Session
+    sequence: int = 0
+    turn: Turn | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.kept.pipeline, self.kept.about.ssid
+
+    @property
+    def running(self) -> bool:
+        until = self.kept.until
+        return self.kept.running and (until is None or self.session.window.sent < until)
+
+
+class Measured(NamedTuple):
+    """A result as watchers get it."""
+
+    pipeline: str
+    about: Parameters
+    result: Result
+
+
+class ResultWatcher(CountedQueue[Measured]):
+    """Of these sessions of a pipeline (none: of all). Iterates over results, and how many were left
+    out between two of them."""
+
+    def __init__(self, pipeline: str, ssids: Iterable[int]) -> None:
+        super().__init__(DEPTH)
+        self._pipeline, self._ssids = pipeline, frozenset(ssids)
+
+    def put(self, found: Sequence[Measured]) -> None:
+        self.offer([each for each in found if each.pipeline == self._pipeline
+                    and (not self._ssids or each.about.ssid in self._ssids)])  # fmt: skip
+
+
+class StampManager:
+    """Methods may be called from any thread and raise `Refused`."""
+
+    def __init__(
+        self, owner: Callable[[str], Owner], store: SessionStore, counts: KeptCounts,
+        now: Callable[[], float] = time.monotonic, sockets: Sockets | None = None,
+    ) -> None:  # fmt: skip
+        """`owner`: of the pipeline of a name."""
+        self._owner, self._store, self._counts, self._now = owner, store, counts, now
+        self._sockets, self.pacer = sockets or Sockets(), Pacer(now)
+        self._entries: dict[Key, Entry] = {}
+        self._by_rule: dict[tuple[str, int], Entry] = {}
+        self._setups: dict[str, Setup] = {}
+        self._watchers: tuple[ResultWatcher, ...] = ()
+        self._readers: dict[int, rules.RecordReader | None] = {}
+        #: Records of rules COLLECTOR that no session has, by pipeline.
+        self.foreign = Counter[str]()
+        self._changing = threading.RLock()
+
+    # ---- the agent's life -------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Go on with what is kept."""
+        with self._changing:
+            self._take_up()
+        self.pacer.start()
+
+    def stop(self) -> None:
+        """Sessions are kept as they are. May be called again, also where it was never started."""
+        self.pacer.stop()
+        for watcher in self._watchers:
+            watcher.close()
+        self._sockets.close()
+        self._counts.close()
+
+    def _take_up(self) -> None:
+        sessions, setups = self._store.all()
+        self._setups = {each.pipeline: each for each in setups}
+        self._counts.keep_only({each.token for each in sessions})
+        for kept in sessions:
+            entry = self._entries[kept.pipeline, kept.about.ssid] = self._entry(kept)
+            entry.session.go_on(self._now())
+            self._resume(entry)
+
+    def _resume(self, entry: Entry) -> None:
+        """Where its pipeline is there; otherwise it says why it does not go on."""
+        try:
+            owner = self._owner(entry.kept.pipeline)
+            if not entry.kept.rule:  # the agent was killed as it was made
+                self._make_rules(entry, owner)
+            self._know_rule(entry, owner)
+        except Refused as error:
+            entry.session.why = "; ".join(each.title for each in error.diagnostics)
+            return
+        if entry.running:
+            self._turn(entry)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No session changes in the block."""
+        with self._changing:
+            yield
+
+    def replace(self, store: SessionStore) -> None:
+        """Replace all sessions."""
+        with self._changing:
+            for entry in self._entries.values():
+                entry.turn = None
+            self._entries, self._by_rule, self._store = {}, {}, store
+            self._take_up()
+
+    def forget(self, pipeline: str) -> None:
+        """It was unloaded."""
+        with self._changing:
+            gone = [each for each in self._entries.values() if each.kept.pipeline == pipeline]
+            setup = self._setups.pop(pipeline, None)
+            for entry in gone:
+                self._drop(entry)
+            self.foreign.pop(pipeline, None)
+            with suppress(Refused):  # who starts next finds no pipeline for them
+                self._store.remove(*(each.kept for each in gone), *[setup] if setup else [])
+
+    # ---- set-up -----------------------------------------------------------------------------
+
+    def init(self, pipeline: str, asked: Setup) -> Setup:
+        """What sessions of a pipeline have from now on that do not say it themselves."""
+        with self._changing:
+            owner = self._owner(pipeline)
+            rules.need_collector(owner)
+            before = self._setup(owner.name)
+            made = replace(asked, pipeline=owner.name, asked=True, endpoints=before.endpoints,
+                           serial=before.serial)  # fmt: skip
+            made = self._opened(made, owner, made.port)
+            self._put_setup(made)
+            self._need_durable()
+            return made
+
+    def reset(self, pipeline: str) -> int:
+        """Destroy all sessions of a pipeline and what was made for them. Returns how many there
+        were."""
+        with self._changing:
+            name = self._owner(pipeline).name
+            found = self.find(name)
+            for entry in found:
+                self.destroy(name, entry.kept.about.ssid)
+            if (setup := self._setups.get(name)) is not None:
+                self._close_ports(replace(setup, asked=False), self._owner(name))
+            self._need_durable()
+            return len(found)
+
+    def _setup(self, pipeline: str) -> Setup:
+        return self._setups.get(pipeline) or Setup(pipeline)
+
+    def _put_setup(self, setup: Setup) -> None:
+        setup = setup if setup.serial else replace(setup, serial=self._store.number())
+        self._store.put(setup)
+        self._setups[setup.pipeline] = setup
+
+    def _opened(self, setup: Setup, owner: Owner, port: int) -> Setup:
+        """Test packets to the port are looked at."""
+        if rules.endpoint_there(owner, port):
+            return setup
+        made = owner.apply(request_of(rules.opening(port, setup.interface), owner)).created
+        return replace(setup, endpoints=(*setup.endpoints, (port, made[0].id)))
+
+    def _close_ports(self, setup: Setup, owner: Owner) -> None:
+        """Those that nobody needs any more."""
+        used = {each.kept.about.source_port for each in self._entries.values()
+                if each.kept.pipeline == setup.pipeline}  # fmt: skip
+        if setup.asked:
+            used.add(setup.port)
+        left = [each for each in setup.endpoints if each[0] not in used]
+        self._delete(owner, *(Reference(rules.ENDPOINT, id_) for port, id_ in left
+                              if rules.opens(owner, id_, port)))  # fmt: skip
+        made = replace(setup, endpoints=tuple(e for e in setup.endpoints if e[0] in used))
+        if made.asked or made.endpoints:
+            self._put_setup(made)
+        else:
+            self._setups.pop(setup.pipeline, None)
+            self._store.remove(*[setup] if setup.serial else [])
+
+    # ---- sessions ---------------------------------------------------------------------------
+
+    def create(self, pipeline: str, asked: Parameters) -> Entry:
+        """A session that is not started."""
+        with self._changing:
+            owner = self._owner(pipeline)
+            rules.need_collector(owner)
+            setup = self._setup(owner.name)
+            asked = replace(asked, source_port=asked.source_port or setup.port)
+            about = checked(resolved(checked(asked), setup.source4, setup.source6))
+            self._need_free(owner, about)
+            token = secrets.randbits(63) | 1
+            kept = Kept(owner.name, about, token=token, serial=self._store.number())
+            self._store.put(kept)
+            entry = self._entry(kept)
+            try:
+                self._make_rules(entry, owner)
+                self._know_rule(entry, owner)
+            except Refused:
+                self._counts.free(kept.token)
+                self._store.remove(kept)
+                raise
+            self._entries[entry.key] = entry
+            self._need_durable()
+            return entry
+
+    def _need_free(self, owner: Owner, about: Parameters) -> None:
+        if len(self._entries) >= MOST:
+            raise refused(errors.too_many(MOST))
+        for entry in self.find(owner.name):
+            other = entry.kept.about
+            if other.ssid == about.ssid:
+                raise refused(errors.taken(f"the SSID {about.ssid}", f"by `{other.name}`"))
+            if other.name == about.name:
+                raise refused(errors.taken(f"the name `{about.name}`", f"by {other.ssid}"))
+        if (rule := rules.collector_of(owner, about)) is not None:
+            raise refused(errors.rule_there(about.ssid, f"{rule.kind} {rule.name or rule.id}"))
+
+    def _entry(self, kept: Kept) -> Entry:
+        slot = self._counts.slot(kept.token, size_for(kept.about.timeout, kept.about.interval))
+        return Entry(kept, Session(kept.about, slot, read_wall_clock().error))
+
+    def _make_rules(self, entry: Entry, owner: Owner) -> None:
+        about, setup = entry.kept.about, self._setup(owner.name)
+        opened = self._opened(setup, owner, about.source_port)
+        if opened is not setup:
+            self._put_setup(opened)
+        key = f"stamp {entry.kept.serial}"
+        done = owner.answer(key) or owner.apply(request_of(rules.collecting(about), owner, key))
+        entry.kept = replace(entry.kept, rule=done.created[0].id)
+        self._store.put(entry.kept)
+
+    def _know_rule(self, entry: Entry, owner: Owner) -> None:
+        """Its records come to it from now on."""
+        at = Reference(rules.COLLECTOR, entry.kept.rule)
+        rule = owner.find([at]).get(at)
+        if rule is None or rules.value_of(rule, "ssid") != entry.kept.about.ssid:
+            raise refused(errors.rule_gone(*at))
+        entry.sequence = rule.sequence
+        self._by_rule[owner.name, rule.id] = entry
+
+    def _has_rule(self, entry: Entry, owner: Owner) -> bool:
+        """Whether its COLLECTOR is there, and still its own."""
+        with suppress(Refused):
+            self._know_rule(entry, owner)
+            return True
+        return False
+
+    def begin(self, pipeline: str, ssid: int, seconds: float | None = None) -> Entry:
+        """Send, for so long or until it is stopped. One that is going on goes on."""
+        with self._changing:
+            entry, owner = self._one(pipeline, ssid)
+            self._know_rule(entry, owner)
+            about, sent = entry.kept.about, entry.session.window.sent
+            others = (each.kept.about for each in self._entries.values()
+                      if each.running and each is not entry)  # fmt: skip
+            rate = 1 / about.interval + sum(1 / other.interval for other in others)
+            if rate > RATE:
+                raise refused(errors.too_fast(rate, RATE))
+            try:
+                self._sockets.open(entry.session.packet.version)
+            except OSError as error:
+                raise refused(errors.not_sent((error.strerror or str(error)).lower())) from None
+            until = sent + math.ceil(seconds / about.interval) if seconds is not None else None
+            made = replace(entry.kept, running=True, until=until)
+            self._store.put(made)
+            entry.kept = made
+            entry.session.restamp(read_wall_clock().error)
+            if entry.turn is None:
+                self._turn(entry, spread=False)
+            self._need_durable()
+            return entry
+
+    def halt(self, pipeline: str, ssid: int) -> Entry:
+        """Send no more; answers that come are still measured."""
+        with self._changing:
+            entry, _ = self._one(pipeline, ssid)
+            made = replace(entry.kept, running=False, until=None)
+            self._store.put(made)
+            entry.kept, entry.turn = made, None
+            self._need_durable()
+            return entry
+
+    def destroy(self, pipeline: str, ssid: int) -> Entry:
+        """Returns what it was."""
+        with self._changing:
+            entry, owner = self._one(pipeline, ssid)
+            if self._has_rule(entry, owner):
+                self._delete(owner, Reference(rules.COLLECTOR, entry.kept.rule))
+            self._store.remove(entry.kept)
+            self._drop(entry)
+            if (setup := self._setups.get(owner.name)) is not None:
+                with suppress(Refused):  # the next that ends tries again
+                    self._close_ports(setup, owner)
+            self._need_durable()
+            return entry
+
+    def _drop(self, entry: Entry) -> None:
+        entry.turn = None
+        del self._entries[entry.key]
+        self._by_rule.pop((entry.kept.pipeline, entry.kept.rule), None)
+        with entry.session.lock:
+            entry.session.leave()
+        self._counts.free(entry.kept.token)
+
+    def _delete(self, owner: Owner, *gone: Reference) -> None:
+        there = owner.find(gone)
+        if there:
+            owner.apply(request_of(rules.deletion(there), owner))
+
+    def _one(self, pipeline: str, ssid: int) -> tuple[Entry, Owner]:
+        owner = self._owner(pipeline)
+        entry = self._entries.get((owner.name, ssid))
+        if entry is None:
+            known = [each.kept.about.ssid for each in self.find(owner.name)]
+            raise refused(errors.unknown(ssid, known))
+        return entry, owner
+
+    def _need_durable(self) -> None:
+        """Raises `Refused` where a reboot may undo a change that is in force."""
+        if self._store.doubt:
+            raise Refused(self._store.doubt)
+
+    # ---- looking ----------------------------------------------------------------------------
+
+    def find(self, pipeline: str, ssids: Iterable[int] = ()) -> list[Entry]:
+        """Of a pipeline, by SSID: these, or all."""
+        chosen = set(ssids)
+        found = [each for each in list(self._entries.values()) if each.kept.pipeline == pipeline]
+        ordered = sorted(found, key=lambda each: each.kept.about.ssid)
+        if strange := chosen - {each.kept.about.ssid for each in ordered}:
+            known = [each.kept.about.ssid for each in ordered]
+            raise refused(*(errors.unknown(ssid, known) for ssid in sorted(strange)))
+        return [each for each in ordered if not chosen or each.kept.about.ssid in chosen]
+
+    def decided(self) -> float:
+        """The moment up to which losses are certain."""
+        return self.pacer.decided(GRACE)
+
+    @contextmanager
+    def watch(self, pipeline: str, ssids: Iterable[int] = ()) -> Iterator[ResultWatcher]:
+        watcher = ResultWatcher(pipeline, ssids)
+        with self._changing:
+            self._watchers += (watcher,)
+        try:
+            yield watcher
+        finally:
+            with self._changing:
+                self._watchers = tuple(each for each in self._watchers if each is not watcher)
+
+    # ---- answers ----------------------------------------------------------------------------
+
+    def take(self, pipeline: str, raised: Sequence[Raised]) -> None:
+        """Records as they are read: the event reader's to call."""
+        found = list[Measured]()
+        for each in raised:
+            kind = each.record.kind
+            if kind.name != rules.RECORD:
+                continue
+            if kind.tag not in self._readers:
+                self._readers[kind.tag] = rules.reader_of(kind)
+            if (read := self._readers[kind.tag]) is None:
+                continue
+            (sequence, id_), answer = read(each.record.values)
+            entry = self._by_rule.get((pipeline, id_))
+            if entry is None or entry.sequence != sequence:
+                self.foreign[pipeline] += 1
+                continue
+            result = entry.session.record(answer, each.record.time / 1e9)
+            if result is not None:
+                found.append(Measured(pipeline, entry.kept.about, result))
+        for watcher in self._watchers if found else ():
+            watcher.put(found)
+
+    # ---- sending ----------------------------------------------------------------------------
+
+    def _turn(self, entry: Entry, spread: bool = True) -> None:
+        turn = Turn(entry.kept.about.interval, lambda: False, entry.session.skip)
+        turn.send = partial(self._send, entry, turn)
+        entry.turn = turn
+        self.pacer.add(turn, spread)
+
+    def _send(self, entry: Entry, turn: Turn) -> bool:
+        """The pacer's to call. Whether there is to be a next one."""
+        if entry.turn is not turn:
+            return False
+        if entry.running:
+            entry.session.send(self._sockets, self._now())
+        if entry.running:
+            return True
+        # The journal may take a while: others are due.
+        threading.Thread(target=self._over, args=(entry, turn), daemon=True).start()
+        return False
+
+    def _over(self, entry: Entry, turn: Turn) -> None:
+        """It has sent all that it should."""
+        with self._changing, suppress(Refused):
+            if entry.turn is turn and not entry.running:
+                entry.turn = None
+                self.halt(entry.kept.pipeline, entry.kept.about.ssid)

@@ -1,0 +1,164 @@
+"""What a session is asked to be: the paper's ten parameters, some more, and their bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from ipaddress import IPv6Address, ip_address
+from typing import Any
+
+from ...lang.contract.request.request import is_name
+from ...lang.text.diagnostics import Diagnostic, Refused
+from .errors import authenticated, bad
+from .times import CLOCKS, Clock
+
+MODES, MEASURES = ("STATELESS", "STATEFUL"), ("TWO_WAY", "ONE_WAY")
+#: How a list of segments is put in front: as `way_back` of the pipeline `stamp` has it.
+WAYS = ("ADDRESS", "H_ENCAPS", "H_ENCAPS_RED", "OWN_SRH")
+#: Seconds; bytes of a test packet (RFC 8762 section 4.2.1; more is a TLV of four and more); and
+#: segments, of which a reflector reads no more.
+INTERVALS, TIMEOUTS, BASE, LONGEST, MOST_SIDS = (0.001, 3600.0), (0.1, 60.0), 44, 9000, 8
+TLV = 4
+_LINKS = IPv6Address("fe80::").packed[:2]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Of a session. `source`: empty for the one that the route has; `outer`: that of the header
+    which carries the segments, likewise. `source_port` and `port`: the sender's and the
+    reflector's. `mode`: the reflector's. `sids_back` and `way_back` are what the reflector is to be
+    told (`REFLECTOR`). `interval` and `timeout` in seconds; `length` of the test packet in bytes,
+    behind UDP's header."""
+
+    ssid: int
+    reflector: str
+    name: str = ""
+    interval: float = 1.0
+    source: str = ""
+    source_port: int = 862
+    port: int = 862
+    sids: tuple[str, ...] = ()
+    way: str = "ADDRESS"
+    outer: str = ""
+    sids_back: tuple[str, ...] = ()
+    way_back: str = "ADDRESS"
+    clock: Clock = "NTP"
+    measure: str = "TWO_WAY"
+    mode: str = "STATELESS"
+    authenticated: bool = False
+    length: int = BASE
+    dscp: int = 0
+    timeout: float = 3.0
+
+    @property
+    def version(self) -> int:
+        return ip_address(self.reflector).version
+
+    @classmethod
+    def of(cls, about: dict[str, Any]) -> Parameters:
+        """From JSON. Raises KeyError, TypeError."""
+        lists: dict[str, Any] = {name: tuple(about[name]) for name in ("sids", "sids_back")}
+        return cls(**{**about, **lists})
+
+
+NAMES = frozenset(field.name for field in fields(Parameters))
+
+
+def checked(asked: Parameters) -> Parameters:
+    """The same with its addresses in their usual form. Raises `Refused` with all that is wrong."""
+    found = list[Diagnostic]()
+    if asked.authenticated:
+        found.append(authenticated())
+    _numbers(asked, found)
+    if asked.name and (len(asked.name) > 64 or not is_name(asked.name)):
+        found.append(bad(f"`{asked.name:.64}` is no name of a session",
+                         "at most 64 characters that can be printed, without `\"`"))  # fmt: skip
+    for what, value, known in (
+        ("clock", asked.clock, CLOCKS), ("mode", asked.mode, MODES),
+        ("measure", asked.measure, MEASURES), ("way", asked.way, WAYS),
+        ("way_back", asked.way_back, WAYS),
+    ):  # fmt: skip
+        if value not in known:
+            found.append(bad(f"`{value:.64}` is no {what}", f"one of {', '.join(known)}"))
+    made = _addresses(asked, found)
+    if not found:
+        _segments(made, found)
+    if found:
+        raise Refused(found)
+    return replace(made, name=made.name or f"session-{made.ssid}")
+
+
+def _numbers(asked: Parameters, found: list[Diagnostic]) -> None:
+    for what, value, least, most in (
+        ("SSID", asked.ssid, 1, 65_535), ("source port", asked.source_port, 1, 65_535),
+        ("port", asked.port, 1, 65_535), ("DSCP", asked.dscp, 0, 63),
+    ):  # fmt: skip
+        if not least <= value <= most:
+            found.append(bad(f"{value} is no {what}", f"{least} to {most:,}"))
+    for what, port in (("source port", asked.source_port), ("port", asked.port)):
+        if 1 <= port < 1024 and port != 862:
+            found.append(bad(f"{port} is no {what} of STAMP", "862, or 1024 to 65,535"))
+    for what, seconds, (shortest, longest) in (
+        ("interval", asked.interval, INTERVALS), ("time-out", asked.timeout, TIMEOUTS),
+    ):  # fmt: skip
+        if not (math.isfinite(seconds) and shortest <= seconds <= longest):
+            bounds = f"{shortest:g} to {longest:g} seconds"
+            found.append(bad(f"{seconds:g} s is no {what} of a session", bounds))
+    if asked.length != BASE and not BASE + TLV <= asked.length <= LONGEST:
+        help_ = f"{BASE} bytes, or {BASE + TLV} to {LONGEST:,}: what is more is padding in a TLV"
+        found.append(bad(f"a test packet cannot have {asked.length} bytes", help_))
+
+
+def _addresses(asked: Parameters, found: list[Diagnostic]) -> Parameters:
+    """In their usual form."""
+    made: dict[str, Any] = {
+        name: _address(name, getattr(asked, name), found)
+        for name in ("reflector", "source", "outer") if name == "reflector" or getattr(asked, name)
+    }  # fmt: skip
+    lists: dict[str, Any] = {
+        name: tuple(_address(name, each, found) for each in getattr(asked, name)[:MOST_SIDS])
+        for name in ("sids", "sids_back")
+    }
+    for name in ("sids", "sids_back"):
+        if (count := len(getattr(asked, name))) > MOST_SIDS:
+            found.append(bad(f"`{name}` has {count} segments", f"at most {MOST_SIDS}"))
+    return replace(asked, **made, **lists)
+
+
+def _address(what: str, text: str, found: list[Diagnostic]) -> str:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        found.append(bad(f"`{text:.64}` is no address (`{what}`)", "as 192.0.2.1, or fc00:b::2"))
+        return text
+    wants6 = what in ("sids", "sids_back", "outer")
+    if wants6 and address.version != 6:
+        found.append(bad(f"{address} is no address of IPv6 (`{what}`)", "as fc00:b::2"))
+    linked = address.version == 6 and address.packed[:2] == _LINKS
+    if (address.is_multicast or address.is_unspecified or address.is_loopback or linked
+            or getattr(address, "scope_id", None) or text == "255.255.255.255"):  # fmt: skip
+        found.append(bad(f"{address} cannot be measured by (`{what}`)",
+                         "an address of one host that is routed to"))  # fmt: skip
+    return str(address)
+
+
+def _segments(asked: Parameters, found: list[Diagnostic]) -> None:
+    for sids, way, list_ in (
+        (asked.sids, asked.way, "sids"), (asked.sids_back, asked.way_back, "sids_back"),
+    ):  # fmt: skip
+        of = "way" if list_ == "sids" else "way_back"
+        if bool(sids) != (way != "ADDRESS"):
+            help_ = f"`{of}` says how: {', '.join(WAYS[1:])}; without segments it is ADDRESS"
+            found.append(bad(f"`{list_}` and `{of}` do not go together", help_))
+        if way == "OWN_SRH" and asked.version != 6:
+            found.append(bad(f"IPv4 has no segment routing header (`{of}` is OWN_SRH)",
+                             "H_ENCAPS or H_ENCAPS_RED: within IPv6"))  # fmt: skip
+    if asked.way == "OWN_SRH" and len(asked.sids) >= MOST_SIDS:
+        found.append(bad(f"`sids` has {len(asked.sids)} segments, and the reflector comes behind "
+                         "them", f"at most {MOST_SIDS - 1} with OWN_SRH"))  # fmt: skip
+    if asked.source and ip_address(asked.source).version != asked.version:
+        found.append(bad(f"{asked.source} and {asked.reflector} are of two versions of IP",
+                         "both of IPv4, or both of IPv6"))  # fmt: skip
+    if asked.way_back == "OWN_SRH" and asked.sids_back[-1:] != (asked.source,) and asked.source:
+        found.append(bad("the last of `sids_back` is not the source",
+                         "with OWN_SRH it is where the answer goes to"))  # fmt: skip
