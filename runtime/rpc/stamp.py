@@ -10,11 +10,10 @@ from typing import TypeVar
 from ..agent.agent import Agent
 from ..base.errors import refused
 from ..stamp import errors, rules
-from ..stamp.manager import Entry, Measured
+from ..stamp.answers import Entry, Measured
 from ..stamp.moments import Delays
-from ..stamp.parameters import MEASURES, MODES, WAYS, Parameters
+from ..stamp.parameters import MEASURES, MODES, WAYS, Parameters, Setup
 from ..stamp.session import Result, delays_of
-from ..stamp.store import Setup
 from ..stamp.times import CLOCKS
 from . import control_pb2 as pb
 from .guard import Context
@@ -68,10 +67,13 @@ class StampMethods:
     def ListStampSessions(
         self, request: pb.StampSessionsRequest, context: Context
     ) -> pb.ListStampSessionsReply:
-        name = self.agent.owner(request.pipeline).name
-        found = self.agent.stamp.find(name, request.ssids)
-        foreign = self.agent.stamp.foreign[name]
-        return pb.ListStampSessionsReply(sessions=map(self._session, found), foreign=foreign)
+        owner, stamp = self.agent.owner(request.pipeline), self.agent.stamp
+        made = list(map(self._session, stamp.find(owner.name, request.ssids)))
+        gone = stamp.without_rule(owner)
+        for each in made:
+            if each.parameters.ssid in gone:
+                each.why = errors.rule_gone(each.parameters.ssid).title
+        return pb.ListStampSessionsReply(sessions=made, foreign=stamp.foreign[owner.name])
 
     def GetStampSessionResults(
         self, request: pb.StampResultsRequest, context: Context

@@ -22,7 +22,7 @@ def resolved(about: Parameters, source4: str, source6: str) -> Parameters:
         outer = outer or same or source6 or _routed(about.sids[0])
     source = about.source or usual or _routed(_first(about))
     for address in filter(None, (source, outer)):
-        _need_own(address)
+        need_own(address)
     return replace(about, source=source, outer=outer)
 
 
@@ -38,7 +38,8 @@ def _routed(to: str) -> str:
         raise refused(no_way(to, (error.strerror or str(error)).lower())) from None
 
 
-def _need_own(address: str) -> None:
+def need_own(address: str) -> None:
+    """Raises `Refused` where the host does not have it."""
     with Netlink() as netlink:
         have = {each.address for each in netlink.addresses()}
     if ip_address(address).packed not in have:

@@ -70,12 +70,6 @@ def not_sent(why: str) -> Diagnostic:
                       "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
 
 
-def rule_gone(kind: str, id_: int) -> Diagnostic:
-    return Diagnostic("H0848", f"its rule {kind} {id_} was deleted by somebody else", (),
-                      "destroy the session, and create it again", "warning")  # fmt: skip
-
-
-def not_owned(pipeline: str) -> Diagnostic:
-    return Diagnostic("H0849", f"the pipeline `{pipeline}` is not there", (),
-                      "see `helioctl status`; start the session again when it is", "warning"
-                      )  # fmt: skip
+def rule_gone(ssid: int) -> Diagnostic:
+    return Diagnostic("H0848", f"the rule COLLECTOR of session {ssid} was deleted by somebody else",
+                      (), f"`helioctl stamp destroy {ssid}`, and create it again")  # fmt: skip

@@ -7,78 +7,34 @@ import math
 import secrets
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from ...lang.contract.rules.rules import Reference
 from ...lang.text.diagnostics import Refused
 from ..base.errors import refused
-from ..base.watcher_queue import CountedQueue
-from ..emitted.source import Raised
 from ..kernel.clock import read_wall_clock
 from ..owner.owner import Owner
 from ..owner.requests import request_of
 from . import errors, rules
 from .addresses import resolved
+from .answers import Entry
 from .kept import MOST, KeptCounts
-from .pacer import Pacer, Turn
+from .pacer import Turn
 from .parameters import Parameters, checked
-from .session import Result, Session
+from .session import Session
+from .setups import SetUpSessions
 from .sockets import Sockets
-from .store import Kept, SessionStore, Setup
+from .store import Kept, SessionStore
 from .window import size_for
 
-#: Packets a second of all sessions together; results that wait for a watcher; and seconds after
-#: which an answer that came has surely been read.
-RATE, DEPTH, GRACE = 5000, 4096, 0.5
-Key = tuple[str, int]
+#: Packets a second of all sessions together.
+RATE = 5000
 
 
-@dataclass
-class Entry:
-    """A session: as it is kept, and as it is going. `sequence`: of its COLLECTOR, 0 without one."""
-
-    kept: Kept
-    session: Session
-    sequence: int = 0
-    turn: Turn | None = None
-
-    @property
-    def key(self) -> Key:
-        return self.kept.pipeline, self.kept.about.ssid
-
-    @property
-    def running(self) -> bool:
-        until = self.kept.until
-        return self.kept.running and (until is None or self.session.window.sent < until)
-
-
-class Measured(NamedTuple):
-    """A result as watchers get it."""
-
-    pipeline: str
-    about: Parameters
-    result: Result
-
-
-class ResultWatcher(CountedQueue[Measured]):
-    """Of these sessions of a pipeline (none: of all). Iterates over results, and how many were left
-    out between two of them."""
-
-    def __init__(self, pipeline: str, ssids: Iterable[int]) -> None:
-        super().__init__(DEPTH)
-        self._pipeline, self._ssids = pipeline, frozenset(ssids)
-
-    def put(self, found: Sequence[Measured]) -> None:
-        self.offer([each for each in found if each.pipeline == self._pipeline
-                    and (not self._ssids or each.about.ssid in self._ssids)])  # fmt: skip
-
-
-class StampManager:
+class StampManager(SetUpSessions):
     """Methods may be called from any thread and raise `Refused`."""
 
     def __init__(
@@ -86,16 +42,8 @@ class StampManager:
         now: Callable[[], float] = time.monotonic, sockets: Sockets | None = None,
     ) -> None:  # fmt: skip
         """`owner`: of the pipeline of a name."""
-        self._owner, self._store, self._counts, self._now = owner, store, counts, now
-        self._sockets, self.pacer = sockets or Sockets(), Pacer(now)
-        self._entries: dict[Key, Entry] = {}
-        self._by_rule: dict[tuple[str, int], Entry] = {}
-        self._setups: dict[str, Setup] = {}
-        self._watchers: tuple[ResultWatcher, ...] = ()
-        self._readers: dict[int, rules.RecordReader | None] = {}
-        #: Records of rules COLLECTOR that no session has, by pipeline.
-        self.foreign = Counter[str]()
-        self._changing = threading.RLock()
+        super().__init__(owner, store, now)
+        self._counts, self._sockets = counts, sockets or Sockets()
 
     # ---- the agent's life -------------------------------------------------------------------
 
@@ -146,6 +94,7 @@ class StampManager:
         with self._changing:
             for entry in self._entries.values():
                 entry.turn = None
+                entry.session.leave()
             self._entries, self._by_rule, self._store = {}, {}, store
             self._take_up()
 
@@ -160,21 +109,6 @@ class StampManager:
             with suppress(Refused):  # who starts next finds no pipeline for them
                 self._store.remove(*(each.kept for each in gone), *[setup] if setup else [])
 
-    # ---- set-up -----------------------------------------------------------------------------
-
-    def init(self, pipeline: str, asked: Setup) -> Setup:
-        """What sessions of a pipeline have from now on that do not say it themselves."""
-        with self._changing:
-            owner = self._owner(pipeline)
-            rules.need_collector(owner)
-            before = self._setup(owner.name)
-            made = replace(asked, pipeline=owner.name, asked=True, endpoints=before.endpoints,
-                           serial=before.serial)  # fmt: skip
-            made = self._opened(made, owner, made.port)
-            self._put_setup(made)
-            self._need_durable()
-            return made
-
     def reset(self, pipeline: str) -> int:
         """Destroy all sessions of a pipeline and what was made for them. Returns how many there
         were."""
@@ -187,37 +121,6 @@ class StampManager:
                 self._close_ports(replace(setup, asked=False), self._owner(name))
             self._need_durable()
             return len(found)
-
-    def _setup(self, pipeline: str) -> Setup:
-        return self._setups.get(pipeline) or Setup(pipeline)
-
-    def _put_setup(self, setup: Setup) -> None:
-        setup = setup if setup.serial else replace(setup, serial=self._store.number())
-        self._store.put(setup)
-        self._setups[setup.pipeline] = setup
-
-    def _opened(self, setup: Setup, owner: Owner, port: int) -> Setup:
-        """Test packets to the port are looked at."""
-        if rules.endpoint_there(owner, port):
-            return setup
-        made = owner.apply(request_of(rules.opening(port, setup.interface), owner)).created
-        return replace(setup, endpoints=(*setup.endpoints, (port, made[0].id)))
-
-    def _close_ports(self, setup: Setup, owner: Owner) -> None:
-        """Those that nobody needs any more."""
-        used = {each.kept.about.source_port for each in self._entries.values()
-                if each.kept.pipeline == setup.pipeline}  # fmt: skip
-        if setup.asked:
-            used.add(setup.port)
-        left = [each for each in setup.endpoints if each[0] not in used]
-        self._delete(owner, *(Reference(rules.ENDPOINT, id_) for port, id_ in left
-                              if rules.opens(owner, id_, port)))  # fmt: skip
-        made = replace(setup, endpoints=tuple(e for e in setup.endpoints if e[0] in used))
-        if made.asked or made.endpoints:
-            self._put_setup(made)
-        else:
-            self._setups.pop(setup.pipeline, None)
-            self._store.remove(*[setup] if setup.serial else [])
 
     # ---- sessions ---------------------------------------------------------------------------
 
@@ -276,7 +179,7 @@ class StampManager:
         at = Reference(rules.COLLECTOR, entry.kept.rule)
         rule = owner.find([at]).get(at)
         if rule is None or rules.value_of(rule, "ssid") != entry.kept.about.ssid:
-            raise refused(errors.rule_gone(*at))
+            raise refused(errors.rule_gone(entry.kept.about.ssid))
         entry.sequence = rule.sequence
         self._by_rule[owner.name, rule.id] = entry
 
@@ -340,14 +243,8 @@ class StampManager:
         entry.turn = None
         del self._entries[entry.key]
         self._by_rule.pop((entry.kept.pipeline, entry.kept.rule), None)
-        with entry.session.lock:
-            entry.session.leave()
+        entry.session.leave()
         self._counts.free(entry.kept.token)
-
-    def _delete(self, owner: Owner, *gone: Reference) -> None:
-        there = owner.find(gone)
-        if there:
-            owner.apply(request_of(rules.deletion(there), owner))
 
     def _one(self, pipeline: str, ssid: int) -> tuple[Entry, Owner]:
         owner = self._owner(pipeline)
@@ -356,62 +253,6 @@ class StampManager:
             known = [each.kept.about.ssid for each in self.find(owner.name)]
             raise refused(errors.unknown(ssid, known))
         return entry, owner
-
-    def _need_durable(self) -> None:
-        """Raises `Refused` where a reboot may undo a change that is in force."""
-        if self._store.doubt:
-            raise Refused(self._store.doubt)
-
-    # ---- looking ----------------------------------------------------------------------------
-
-    def find(self, pipeline: str, ssids: Iterable[int] = ()) -> list[Entry]:
-        """Of a pipeline, by SSID: these, or all."""
-        chosen = set(ssids)
-        found = [each for each in list(self._entries.values()) if each.kept.pipeline == pipeline]
-        ordered = sorted(found, key=lambda each: each.kept.about.ssid)
-        if strange := chosen - {each.kept.about.ssid for each in ordered}:
-            known = [each.kept.about.ssid for each in ordered]
-            raise refused(*(errors.unknown(ssid, known) for ssid in sorted(strange)))
-        return [each for each in ordered if not chosen or each.kept.about.ssid in chosen]
-
-    def decided(self) -> float:
-        """The moment up to which losses are certain."""
-        return self.pacer.decided(GRACE)
-
-    @contextmanager
-    def watch(self, pipeline: str, ssids: Iterable[int] = ()) -> Iterator[ResultWatcher]:
-        watcher = ResultWatcher(pipeline, ssids)
-        with self._changing:
-            self._watchers += (watcher,)
-        try:
-            yield watcher
-        finally:
-            with self._changing:
-                self._watchers = tuple(each for each in self._watchers if each is not watcher)
-
-    # ---- answers ----------------------------------------------------------------------------
-
-    def take(self, pipeline: str, raised: Sequence[Raised]) -> None:
-        """Records as they are read: the event reader's to call."""
-        found = list[Measured]()
-        for each in raised:
-            kind = each.record.kind
-            if kind.name != rules.RECORD:
-                continue
-            if kind.tag not in self._readers:
-                self._readers[kind.tag] = rules.reader_of(kind)
-            if (read := self._readers[kind.tag]) is None:
-                continue
-            (sequence, id_), answer = read(each.record.values)
-            entry = self._by_rule.get((pipeline, id_))
-            if entry is None or entry.sequence != sequence:
-                self.foreign[pipeline] += 1
-                continue
-            result = entry.session.record(answer, each.record.time / 1e9)
-            if result is not None:
-                found.append(Measured(pipeline, entry.kept.about, result))
-        for watcher in self._watchers if found else ():
-            watcher.put(found)
 
     # ---- sending ----------------------------------------------------------------------------
 
@@ -429,12 +270,12 @@ class StampManager:
             entry.session.send(self._sockets, self._now())
         if entry.running:
             return True
-        # The journal may take a while: others are due.
         threading.Thread(target=self._over, args=(entry, turn), daemon=True).start()
         return False
 
     def _over(self, entry: Entry, turn: Turn) -> None:
-        """It has sent all that it should."""
+        """It has sent all that it should. In a thread of its own: the journal may take a while, and
+        others are due."""
         with self._changing, suppress(Refused):
             if entry.turn is turn and not entry.running:
                 entry.turn = None

@@ -63,13 +63,10 @@ class Pacer:
 
     def advance(self) -> float:
         """Send what is due. Returns in how many seconds the next is."""
-        now = self._now()
-        if now - self.looked > LONGEST + STALLED:
-            self._stood_still = self.looked, now
-        self.looked = now
         while True:
+            self._look()
             with self._changed:
-                if not self._due or self._due[0][0] > self._now():
+                if self._ended or not self._due or self._due[0][0] > self._now():
                     return max(0.0, self._due[0][0] - self._now()) if self._due else LONGEST
                 due, _, turn = heapq.heappop(self._due)
             if not turn.send():
@@ -81,6 +78,12 @@ class Pacer:
                 turn.skip(missed)
             with self._changed:
                 self._put(following, turn)
+
+    def _look(self) -> None:
+        now = self._now()
+        if now - self.looked > LONGEST + STALLED:
+            self._stood_still = self.looked, now
+        self.looked = now
 
     def decided(self, grace: float) -> float:
         """Up to which moment answers have surely been looked at: `grace` seconds ago, and where the

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Any
 
 from ...lang.contract.request.request import is_name
-from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.diagnostics import Diagnostic, Refused, did_you_mean, listed
 from .errors import authenticated, bad
 from .times import CLOCKS, Clock
 
@@ -19,7 +20,7 @@ WAYS = ("ADDRESS", "H_ENCAPS", "H_ENCAPS_RED", "OWN_SRH")
 #: segments, of which a reflector reads no more.
 INTERVALS, TIMEOUTS, BASE, LONGEST, MOST_SIDS = (0.001, 3600.0), (0.1, 60.0), 44, 9000, 8
 TLV = 4
-_LINKS = IPv6Address("fe80::").packed[:2]
+_ANY_VERSION = ("reflector", "source")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,20 @@ class Parameters:
         return cls(**{**about, **lists})
 
 
-NAMES = frozenset(field.name for field in fields(Parameters))
+@dataclass(frozen=True)
+class Setup:
+    """Of a pipeline: what sessions have that do not say it themselves. `asked`: somebody did so.
+    `interface`: a port of the pipeline, the only one by which answers come. `endpoints`: the rules
+    ENDPOINT that were made, by UDP port."""
+
+    pipeline: str
+    port: int = 862
+    source4: str = ""
+    source6: str = ""
+    interface: str = ""
+    asked: bool = False
+    endpoints: tuple[tuple[int, int], ...] = ()
+    serial: int = 0
 
 
 def checked(asked: Parameters) -> Parameters:
@@ -88,16 +102,30 @@ def checked(asked: Parameters) -> Parameters:
     return replace(made, name=made.name or f"session-{made.ssid}")
 
 
+def checked_setup(asked: Setup, interfaces: Sequence[str]) -> Setup:
+    """The same for what sessions share. `interfaces`: the pipeline's ports."""
+    found = list[Diagnostic]()
+    _port("source port", asked.port, found)
+    made: dict[str, Any] = {
+        name: _address(name, getattr(asked, name), found)
+        for name in ("source4", "source6") if getattr(asked, name)
+    }  # fmt: skip
+    if asked.interface and asked.interface not in interfaces:
+        help_ = did_you_mean(asked.interface, interfaces) or f"there are {listed(interfaces)}"
+        found.append(bad(f"the pipeline has no port `{asked.interface:.64}`", help_))
+    if found:
+        raise Refused(found)
+    return replace(asked, **made)
+
+
 def _numbers(asked: Parameters, found: list[Diagnostic]) -> None:
     for what, value, least, most in (
-        ("SSID", asked.ssid, 1, 65_535), ("source port", asked.source_port, 1, 65_535),
-        ("port", asked.port, 1, 65_535), ("DSCP", asked.dscp, 0, 63),
+        ("SSID", asked.ssid, 1, 65_535), ("DSCP", asked.dscp, 0, 63),
     ):  # fmt: skip
         if not least <= value <= most:
             found.append(bad(f"{value} is no {what}", f"{least} to {most:,}"))
-    for what, port in (("source port", asked.source_port), ("port", asked.port)):
-        if 1 <= port < 1024 and port != 862:
-            found.append(bad(f"{port} is no {what} of STAMP", "862, or 1024 to 65,535"))
+    _port("source port", asked.source_port, found)
+    _port("port", asked.port, found)
     for what, seconds, (shortest, longest) in (
         ("interval", asked.interval, INTERVALS), ("time-out", asked.timeout, TIMEOUTS),
     ):  # fmt: skip
@@ -107,6 +135,11 @@ def _numbers(asked: Parameters, found: list[Diagnostic]) -> None:
     if asked.length != BASE and not BASE + TLV <= asked.length <= LONGEST:
         help_ = f"{BASE} bytes, or {BASE + TLV} to {LONGEST:,}: what is more is padding in a TLV"
         found.append(bad(f"a test packet cannot have {asked.length} bytes", help_))
+
+
+def _port(what: str, port: int, found: list[Diagnostic]) -> None:
+    if port != 862 and not 1024 <= port <= 65_535:
+        found.append(bad(f"{port} is no {what} of STAMP", "862, or 1024 to 65,535"))
 
 
 def _addresses(asked: Parameters, found: list[Diagnostic]) -> Parameters:
@@ -131,12 +164,13 @@ def _address(what: str, text: str, found: list[Diagnostic]) -> str:
     except ValueError:
         found.append(bad(f"`{text:.64}` is no address (`{what}`)", "as 192.0.2.1, or fc00:b::2"))
         return text
-    wants6 = what in ("sids", "sids_back", "outer")
-    if wants6 and address.version != 6:
-        found.append(bad(f"{address} is no address of IPv6 (`{what}`)", "as fc00:b::2"))
-    linked = address.version == 6 and address.packed[:2] == _LINKS
-    if (address.is_multicast or address.is_unspecified or address.is_loopback or linked
-            or getattr(address, "scope_id", None) or text == "255.255.255.255"):  # fmt: skip
+    wanted = 4 if what == "source4" else address.version if what in _ANY_VERSION else 6
+    if address.version != wanted:
+        help_ = "as 192.0.2.1" if wanted == 4 else "as fc00:b::2"
+        found.append(bad(f"{address} is no address of IPv{wanted} (`{what}`)", help_))
+    if (address.is_multicast or address.is_unspecified or address.is_loopback
+            or address.is_link_local or getattr(address, "scope_id", None)
+            or getattr(address, "ipv4_mapped", None) or text == "255.255.255.255"):  # fmt: skip
         found.append(bad(f"{address} cannot be measured by (`{what}`)",
                          "an address of one host that is routed to"))  # fmt: skip
     return str(address)

@@ -214,11 +214,11 @@ class Session:
         return [Result(*_RESULT.unpack(each)) for each in packed]
 
     def leave(self) -> None:
-        """Its slot is another's from now on. Called with the lock held."""
-        kept, size = self._slot.read() or b"", 8 * len(self._slot.bits)
-        self._slot = in_memory(size)
-        self._slot.write(kept)
-        self.window.move(self._slot.bits)
+        """Its slot is another's from now on."""
+        with self.lock:
+            self._slot = in_memory(8 * len(self._slot.bits))
+            self._keep()
+            self.window.move(self._slot.bits)
 
     # ---- over a restart ---------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...lang.text.diagnostics import Diagnostic
 from ..journal.files import Doubtful
 from ..journal.ledger import KIND, Ledger
-from .parameters import Parameters
+from .parameters import Parameters, Setup
 
 #: What a text may be.
 SESSION, SETUP = "session", "setup"
@@ -27,22 +27,6 @@ class Kept:
     running: bool = False
     until: int | None = None
     token: int = 0
-    serial: int = 0
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Of a pipeline: what sessions have that do not say it themselves. `asked`: somebody did so.
-    `interface`: a port of the pipeline, the only one by which answers come. `endpoints`: the rules
-    ENDPOINT that were made, by UDP port."""
-
-    pipeline: str
-    port: int = 862
-    source4: str = ""
-    source6: str = ""
-    interface: str = ""
-    asked: bool = False
-    endpoints: tuple[tuple[int, int], ...] = ()
     serial: int = 0
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 
@@ -146,15 +146,15 @@ def stamp_ends(lab: Lab, directory: Path) -> Iterator[Ends]:
         hear_answers([(router, "a0"), (relay, "far")])
         passing = owned.enter_context(Relay(relay.wire("near"), relay.wire("far")))
         for address in (SENDER4, SENDER6, REFLECTOR4, REFLECTOR6):
-            until(lambda to=address: ping(router, to, 1).lost == 0, f"{address} answers")
-        worlds = []
+            until(partial(_reached, router, address), f"{address} answers")
+        worlds = list[World]()
         for room in (sender, reflector):
             folder = directory / room.name.rpartition("-")[2][:1]  # a socket's path is short
             folder.mkdir()
             made = World(room, f"ht{os.getpid()}-t{next(_numbers)}", folder)
             owned.callback(_unload, made.name)
             worlds.append(made)
-        yield Ends(*worlds, router, passing)
+        yield Ends(worlds[0], worlds[1], router, passing)
 
 
 def _addresses(sender: Namespace, router: Namespace, reflector: Namespace) -> None:
@@ -170,6 +170,10 @@ def _addresses(sender: Namespace, router: Namespace, reflector: Namespace) -> No
                  "ipv6.conf.a0.seg6_enabled", "ipv6.conf.b0.seg6_enabled"):  # fmt: skip
         router.sysctl(f"net.{name}", 1)
     router.ip(*f"-6 route add {END}/128 encap seg6local action End dev a0".split())
+
+
+def _reached(room: Namespace, address: str) -> bool:
+    return ping(room, address, 1).lost == 0
 
 
 def _unload(name: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, until
-from stamp_world import BACK, THERE, Ends, agents, stamp_ends
+from stamp_world import THERE, Ends, agents, stamp_ends
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -27,11 +27,12 @@ def session(ends: Ends, ssid: int) -> pb.StampSession:
 def over(ends: Ends, ssid: int) -> pb.StampSession:
     """It has sent all that it should, and every packet is answered or lost."""
 
-    def done() -> pb.StampSession | None:
+    def is_over() -> bool:
         now = session(ends, ssid)
-        return now if now.sent and not now.running and not now.waiting else None
+        return bool(now.sent) and not now.running and not now.waiting
 
-    return until(done, f"session {ssid} is over")
+    until(is_over, f"session {ssid} is over")
+    return session(ends, ssid)
 
 
 def test_a_delay_of_the_relay_is_measured_in_its_direction(ends: Ends) -> None:
@@ -40,7 +41,6 @@ def test_a_delay_of_the_relay_is_measured_in_its_direction(ends: Ends) -> None:
     assert not session(ends, 5).sent
     ends.client.start_stamp_session(5, 0.4)
     found = over(ends, 5)
-    print(found)
     assert (found.sent, found.answered, found.lost) == (20, 20, 0)
     assert 0.03 <= found.forward.mean < 0.04
     assert 0.01 <= found.backward.mean < 0.02
