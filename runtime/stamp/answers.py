@@ -92,7 +92,7 @@ class AnsweredSessions:
         return [each for each in ordered if not chosen or each.kept.about.ssid in chosen]
 
     def without_rule(self, owner: Owner) -> set[int]:
-        """SSIDs of sessions whose COLLECTOR somebody else deleted: their answers are not recorded."""
+        """SSIDs of sessions whose COLLECTOR somebody else deleted: no answer is recorded."""
         mine = {Reference(rules.COLLECTOR, each.kept.rule): each for each in self.find(owner.name)}
         there = owner.find(mine)
         return {

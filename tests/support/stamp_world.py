@@ -1,5 +1,5 @@
-"""Two ends of a path that `stamp` runs on, each with an agent, and between them the kernel's seg6 and
-a relay that delays, drops, repeats and reorders test packets as a test says.
+"""Two ends of a path that `stamp` runs on, each with an agent, and between them the kernel's seg6
+and a relay that delays, drops, repeats and reorders test packets as a test says.
 
     sender wan0 == a0 [router: seg6, End fc00:c::e] b0 == near [relay] far == wan0 reflector
 """
@@ -184,8 +184,10 @@ def _unload(name: str) -> None:
 @contextmanager
 def agents(ends: Ends) -> Iterator[Ends]:
     """Both ends with their agents, loaded if they are not."""
-    with ends.reflector.agent(), ends.reflector.client() as ends.other:
-        with ends.sender.agent(), ends.sender.client() as ends.client:
-            if not ends.client.status().pipelines:
-                ends.load()
-            yield ends
+    with (
+        ends.reflector.agent(), ends.reflector.client() as ends.other,
+        ends.sender.agent(), ends.sender.client() as ends.client,
+    ):  # fmt: skip
+        if not ends.client.status().pipelines:
+            ends.load()
+        yield ends

@@ -1,4 +1,4 @@
-"""Sessions of two agents through the kernel's seg6 and a relay: delay, loss, order, and restarts."""
+"""Sessions between two agents, through seg6 and a relay: delay, loss, order, restarts."""
 
 from __future__ import annotations
 
