@@ -13,6 +13,7 @@ import mmap
 import os
 import struct
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from ..base.paths import RUN, this_namespace
@@ -27,14 +28,28 @@ class KeptCounts:
     """Of an agent. Close it, once no slot is used any more."""
 
     def __init__(self, path: Path | None) -> None:
-        """In memory alone without a path, or where there cannot be such a file."""
-        self._descriptor, self._map = _mapped(path)
-        self._view = memoryview(self._map) if self._map is not None else memoryview(b"")
+        """In memory alone without a path, or where there cannot be such a file, which is made with
+        the first slot."""
+        self._path, self._descriptor = path, -1
+        self._map: mmap.mmap | None = None
+        self._view = memoryview(b"")
         self._slots: dict[int, int] = {}
+        self._open(os.O_RDWR)
         for number in range(MOST if self._map is not None else 0):
             if whose := self._whose(number):
                 self._slots[whose] = number
         self._free = sorted(set(range(MOST)) - {*self._slots.values()}, reverse=True)
+
+    def _open(self, flags: int) -> None:
+        """What is there, or a sparse file."""
+        if self._path is None or self._map is not None:
+            return
+        with suppress(OSError, ValueError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, flags | os.O_CLOEXEC, 0o600)
+            os.ftruncate(self._descriptor, MOST * _SIZE)
+            self._map = mmap.mmap(self._descriptor, MOST * _SIZE)
+            self._view = memoryview(self._map)
 
     def _whose(self, number: int) -> int:
         at = number * _SIZE
@@ -48,6 +63,7 @@ class KeptCounts:
     def slot(self, token: int, bits: int) -> Slot:
         """That of a session, a new one with all counts 0. `bits`: how many numbers it remembers."""
         size = 2 * _COPY + bits // 8
+        self._open(os.O_RDWR | os.O_CREAT)
         if (number := self._slots.get(token)) is None:
             if self._map is None or not self._free or not self._allocated(self._free[-1], size):
                 return in_memory(bits)
@@ -70,6 +86,13 @@ class KeptCounts:
             self._free.append(number)
 
     def close(self) -> None:
+        """The file stays if there is something in it. May be called again."""
+        if self._path is not None and self._map is not None and not self._slots:
+            self._path.unlink(missing_ok=True)
+        self._view.release()
+        if self._map is not None:
+            self._map.close()
+            self._map = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -113,19 +136,3 @@ def kept_counts() -> KeptCounts:
 
 def _checksum(counts: bytes, number: int) -> int:
     return zlib.crc32(counts, number & 0xFFFFFFFF)
-
-
-def _mapped(path: Path | None) -> tuple[int, mmap.mmap | None]:
-    """A descriptor and its file, sparse."""
-    if path is None:
-        return -1, None
-    descriptor = -1
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.ftruncate(descriptor, MOST * _SIZE)
-        return descriptor, mmap.mmap(descriptor, MOST * _SIZE)
-    except (OSError, ValueError):
-        if descriptor >= 0:
-            os.close(descriptor)
-        return -1, None

@@ -54,11 +54,14 @@ class StampManager(SetUpSessions):
         self.pacer.start()
 
     def stop(self) -> None:
-        """Sessions are kept as they are. May be called again, also where it was never started."""
+        """Sessions are kept as they are, once no more answers come. May be called again, also where
+        it was never started."""
         self.pacer.stop()
         for watcher in self._watchers:
             watcher.close()
         self._sockets.close()
+        for entry in self._entries.values():
+            entry.session.leave()
         self._counts.close()
 
     def _take_up(self) -> None:

@@ -7,6 +7,7 @@ was not sent is counted, and is not made up for.
 from __future__ import annotations
 
 import heapq
+import math
 import random
 import threading
 import time
@@ -73,7 +74,7 @@ class Pacer:
                 continue  # it was stopped
             following, missed = due + turn.interval, 0
             if (late := self._now() - following) > turn.interval:
-                missed = int(late / turn.interval)
+                missed = math.ceil(late / turn.interval)
                 following += missed * turn.interval
                 turn.skip(missed)
             with self._changed:

@@ -77,7 +77,7 @@ def text_of(made: Kept | Setup) -> str:
 
 def read(serial: int, text: str) -> Kept | Setup | None:
     """None of an intent. Raises ValueError, KeyError, TypeError where it is nothing."""
-    about: dict[str, Any] = json.loads(text)
+    about: dict[str, Any] = dict(json.loads(text))
     kind = about.pop(KIND, None)
     if kind is None:
         return None

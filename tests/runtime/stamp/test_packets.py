@@ -55,7 +55,7 @@ def test_scapy_reads_what_was_meant(name: str) -> None:
     test = STAMPSessionSenderTestUnauthenticated(bytes(udp.payload))
     assert (test.seq, test.ssid) == (5, about.ssid)
     ptp = about.clock == "PTP"
-    assert (test.err_estimate.S, test.err_estimate.Z) == (1, int(ptp))
+    assert (1, int(ptp)) == (test.err_estimate.S, test.err_estimate.Z)
     assert bytes(udp.payload)[16:44] == bytes(28)
     now = int.from_bytes(bytes(udp.payload)[4:12], "big")
     assert 0 <= times.distance(now, times.now(about.clock), about.clock) < 5 * times.SECOND
