@@ -181,7 +181,7 @@ class StampManager(SetUpSessions):
         """Its records come to it from now on."""
         at = Reference(rules.COLLECTOR, entry.kept.rule)
         rule = owner.find([at]).get(at)
-        if rule is None or rules.value_of(rule, "ssid") != entry.kept.about.ssid:
+        if rule is None or not rules.is_of(rule, entry.kept.about, entry.sequence):
             raise refused(errors.rule_gone(entry.kept.about.ssid))
         entry.sequence = rule.sequence
         self._by_rule[owner.name, rule.id] = entry

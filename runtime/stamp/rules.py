@@ -129,6 +129,12 @@ def opens(owner: Owner, id_: int, port: int) -> bool:
     return rule is not None and value_of(rule, "udp_port") == port
 
 
+def is_of(rule: Rule, about: Parameters, sequence: int) -> bool:
+    """Whether a COLLECTOR is that of a session. `sequence`: 0 where it is not known."""
+    same = (value_of(rule, "ssid"), rule.name) == (about.ssid, about.name)
+    return same and sequence in (0, rule.sequence)
+
+
 def collector_of(owner: Owner, about: Parameters) -> Rule | None:
     """Of the same session, whoever made it."""
     peer = int(ip_address(about.reflector))

@@ -21,6 +21,7 @@ from agent_world import World
 from edges import hear_answers
 from helioc.compiler import bundle as bundles
 from helioc.compiler.driver import check_file
+from helioc.runtime.base.paths import RUN, this_namespace
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import unload
@@ -152,7 +153,7 @@ def stamp_ends(lab: Lab, directory: Path) -> Iterator[Ends]:
             folder = directory / room.name.rpartition("-")[2][:1]  # a socket's path is short
             folder.mkdir()
             made = World(room, f"ht{os.getpid()}-t{next(_numbers)}", folder)
-            owned.callback(_unload, made.name)
+            owned.callback(_unload, made)
             worlds.append(made)
         yield Ends(worlds[0], worlds[1], router, passing)
 
@@ -176,9 +177,11 @@ def _reached(room: Namespace, address: str) -> bool:
     return ping(room, address, 1).lost == 0
 
 
-def _unload(name: str) -> None:
-    if (ROOT / name).exists():
-        unload(name)
+def _unload(world: World) -> None:
+    if (ROOT / world.name).exists():
+        unload(world.name)
+    kept = RUN / f"stamp.{world.edge.inside_thread(this_namespace)}"
+    kept.unlink(missing_ok=True)  # of an agent that was killed, or that had sessions
 
 
 @contextmanager
