@@ -153,7 +153,7 @@ def stamp_ends(lab: Lab, directory: Path) -> Iterator[Ends]:
             folder = directory / room.name.rpartition("-")[2][:1]  # a socket's path is short
             folder.mkdir()
             made = World(room, f"ht{os.getpid()}-t{next(_numbers)}", folder)
-            owned.callback(_unload, made)
+            owned.callback(unload_world, made)
             worlds.append(made)
         yield Ends(worlds[0], worlds[1], router, passing)
 
@@ -177,7 +177,8 @@ def _reached(room: Namespace, address: str) -> bool:
     return ping(room, address, 1).lost == 0
 
 
-def _unload(world: World) -> None:
+def unload_world(world: World) -> None:
+    """Also what its agent kept of sessions."""
     if (ROOT / world.name).exists():
         unload(world.name)
     kept = RUN / f"stamp.{world.edge.inside_thread(this_namespace)}"
