@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...lang.contract.rules.rules import Reference
+from ...lang.contract.rules.rules import Rule
 from ..base.errors import refused
 from ..base.watcher_queue import CountedQueue
 from ..emitted.source import Raised
@@ -23,15 +23,17 @@ from .store import Kept
 
 #: Results that wait for a watcher; and seconds after which an answer that came is surely read.
 DEPTH, GRACE = 4096, 0.5
+#: Unknown sessions that a refusal names.
+MOST_NAMED = 20
 
 
 @dataclass
 class Entry:
-    """A session: as it is kept, and as it is going. `sequence`: of its COLLECTOR, 0 without one."""
+    """A session: as it is kept, and as it is going. `rule`: its COLLECTOR, None before it is known."""
 
     kept: Kept
     session: Session
-    sequence: int = 0
+    rule: Rule | None = None
     turn: Turn | None = None
 
     @property
@@ -87,18 +89,16 @@ class AnsweredSessions:
         found = [each for each in list(self._entries.values()) if each.kept.pipeline == pipeline]
         ordered = sorted(found, key=lambda each: each.kept.about.ssid)
         if strange := chosen - {each.kept.about.ssid for each in ordered}:
-            known = [each.kept.about.ssid for each in ordered]
-            raise refused(*(errors.unknown(ssid, known) for ssid in sorted(strange)))
+            raise refused(*map(errors.unknown, sorted(strange)[:MOST_NAMED]))
         return [each for each in ordered if not chosen or each.kept.about.ssid in chosen]
 
     def without_rule(self, owner: Owner) -> set[int]:
         """SSIDs of sessions whose COLLECTOR somebody else deleted: no answer is recorded."""
-        mine = {Reference(rules.COLLECTOR, each.kept.rule): each for each in self.find(owner.name)}
-        there = owner.find(mine)
-        return {
-            each.kept.about.ssid for at, each in mine.items()
-            if at not in there or there[at].sequence != each.sequence
-        }  # fmt: skip
+        sessions = self.find(owner.name)
+        there = owner.find(rules.reference(e.rule) for e in sessions if e.rule is not None)
+        known = {rule.sequence for rule in there.values()}
+        return {e.kept.about.ssid for e in sessions
+                if e.rule is None or e.rule.sequence not in known}  # fmt: skip
 
     def decided(self) -> float:
         """The moment up to which losses are certain."""
@@ -130,7 +130,7 @@ class AnsweredSessions:
                 continue
             (sequence, id_), answer = read(each.record.values)
             entry = self._by_rule.get((pipeline, id_))
-            if entry is None or entry.sequence != sequence:
+            if entry is None or entry.rule is None or entry.rule.sequence != sequence:
                 self.foreign[pipeline] += 1
                 continue
             result = entry.session.record(answer, each.record.time / 1e9)

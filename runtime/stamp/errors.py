@@ -7,10 +7,9 @@ from collections.abc import Collection
 from ...lang.text.diagnostics import Diagnostic, did_you_mean
 
 
-def unknown(ssid: int, known: Collection[int]) -> Diagnostic:
-    near = did_you_mean(str(ssid), [str(each) for each in known])
+def unknown(ssid: int) -> Diagnostic:
     return Diagnostic("H0840", f"there is no session with the SSID {ssid}", (),
-                      near or "`helioctl stamp list` shows those that there are")  # fmt: skip
+                      "`helioctl stamp list` shows those that there are")  # fmt: skip
 
 
 def taken(what: str, whose: str) -> Diagnostic:

@@ -7,12 +7,12 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
-from ...lang.contract.rules.rules import Reference
+from ...lang.contract.rules.ie_values import fold
 from ...lang.text.diagnostics import Refused
 from ..base.errors import refused
 from ..kernel.clock import read_wall_clock
@@ -77,8 +77,9 @@ class StampManager(SetUpSessions):
         """Where its pipeline is there; otherwise it says why it does not go on."""
         try:
             owner = self._owner(entry.kept.pipeline)
-            if not entry.kept.rule:  # the agent was killed as it was made
-                self._make_rules(entry, owner)
+            key = _key(entry.kept)
+            if not self._has_rule(entry, owner) and owner.answer(key) is None:
+                self._make_rules(entry, owner)  # the agent was killed before it was made
             self._know_rule(entry, owner)
         except Refused as error:
             entry.session.why = "; ".join(each.title for each in error.diagnostics)
@@ -116,12 +117,11 @@ class StampManager(SetUpSessions):
         """Destroy all sessions of a pipeline and what was made for them. Returns how many there
         were."""
         with self._changing:
-            name = self._owner(pipeline).name
-            found = self.find(name)
-            for entry in found:
-                self.destroy(name, entry.kept.about.ssid)
-            if (setup := self._setups.get(name)) is not None:
-                self._close_ports(replace(setup, asked=False), self._owner(name))
+            owner = self._owner(pipeline)
+            found = self.find(owner.name)
+            self._end(owner, found)
+            if (setup := self._setups.get(owner.name)) is not None:
+                self._close_ports(replace(setup, asked=False), owner)
             self._need_durable()
             return len(found)
 
@@ -142,7 +142,6 @@ class StampManager(SetUpSessions):
             entry = self._entry(kept)
             try:
                 self._make_rules(entry, owner)
-                self._know_rule(entry, owner)
             except Refused:
                 self._counts.free(kept.token)
                 self._store.remove(kept)
@@ -158,7 +157,7 @@ class StampManager(SetUpSessions):
             other = entry.kept.about
             if other.ssid == about.ssid:
                 raise refused(errors.taken(f"the SSID {about.ssid}", f"by `{other.name}`"))
-            if other.name == about.name:
+            if fold(other.name) == fold(about.name):
                 raise refused(errors.taken(f"the name `{about.name}`", f"by {other.ssid}"))
         if (rule := rules.collector_of(owner, about)) is not None:
             raise refused(errors.rule_there(about.ssid, f"{rule.kind} {rule.name or rule.id}"))
@@ -172,18 +171,15 @@ class StampManager(SetUpSessions):
         opened = self._opened(setup, owner, about.source_port)
         if opened is not setup:
             self._put_setup(opened)
-        key = f"stamp {entry.kept.serial}"
-        done = owner.answer(key) or owner.apply(request_of(rules.collecting(about), owner, key))
-        entry.kept = replace(entry.kept, rule=done.created[0].id)
-        self._store.put(entry.kept)
+        owner.apply(request_of(rules.collecting(about), owner, _key(entry.kept)))
+        self._know_rule(entry, owner)
 
     def _know_rule(self, entry: Entry, owner: Owner) -> None:
-        """Its records come to it from now on."""
-        at = Reference(rules.COLLECTOR, entry.kept.rule)
-        rule = owner.find([at]).get(at)
-        if rule is None or not rules.is_of(rule, entry.kept.about, entry.sequence):
+        """Its records come to it from now on. Raises `Refused` where somebody deleted its rule."""
+        rule = rules.own_collector(owner, entry.kept.about, entry.rule)
+        if rule is None:
             raise refused(errors.rule_gone(entry.kept.about.ssid))
-        entry.sequence = rule.sequence
+        entry.rule = rule
         self._by_rule[owner.name, rule.id] = entry
 
     def _has_rule(self, entry: Entry, owner: Owner) -> bool:
@@ -232,20 +228,25 @@ class StampManager(SetUpSessions):
         """Returns what it was."""
         with self._changing:
             entry, owner = self._one(pipeline, ssid)
-            if self._has_rule(entry, owner):
-                self._delete(owner, Reference(rules.COLLECTOR, entry.kept.rule))
-            self._store.remove(entry.kept)
-            self._drop(entry)
+            self._end(owner, [entry])
             if (setup := self._setups.get(owner.name)) is not None:
                 with suppress(Refused):  # the next that ends tries again
                     self._close_ports(setup, owner)
             self._need_durable()
             return entry
 
+    def _end(self, owner: Owner, entries: Sequence[Entry]) -> None:
+        own = [e.rule for e in entries if self._has_rule(e, owner) and e.rule is not None]
+        self._delete(owner, *map(rules.reference, own))
+        self._store.remove(*(each.kept for each in entries))
+        for entry in entries:
+            self._drop(entry)
+
     def _drop(self, entry: Entry) -> None:
         entry.turn = None
         del self._entries[entry.key]
-        self._by_rule.pop((entry.kept.pipeline, entry.kept.rule), None)
+        if entry.rule is not None:
+            self._by_rule.pop((entry.kept.pipeline, entry.rule.id), None)
         entry.session.leave()
         self._counts.free(entry.kept.token)
 
@@ -253,8 +254,7 @@ class StampManager(SetUpSessions):
         owner = self._owner(pipeline)
         entry = self._entries.get((owner.name, ssid))
         if entry is None:
-            known = [each.kept.about.ssid for each in self.find(owner.name)]
-            raise refused(errors.unknown(ssid, known))
+            raise refused(errors.unknown(ssid))
         return entry, owner
 
     # ---- sending ----------------------------------------------------------------------------
@@ -283,3 +283,8 @@ class StampManager(SetUpSessions):
             if entry.turn is turn and not entry.running:
                 entry.turn = None
                 self.halt(entry.kept.pipeline, entry.kept.about.ssid)
+
+
+def _key(kept: Kept) -> str:
+    """By which the agent knows whether its rule was made."""
+    return f"stamp {kept.serial}"

@@ -129,10 +129,18 @@ def opens(owner: Owner, id_: int, port: int) -> bool:
     return rule is not None and value_of(rule, "udp_port") == port
 
 
-def is_of(rule: Rule, about: Parameters, sequence: int) -> bool:
-    """Whether a COLLECTOR is that of a session. `sequence`: 0 where it is not known."""
-    same = (value_of(rule, "ssid"), rule.name) == (about.ssid, about.name)
-    return same and sequence in (0, rule.sequence)
+def reference(rule: Rule) -> Reference:
+    return Reference(rule.kind, rule.id)
+
+
+def own_collector(owner: Owner, about: Parameters, known: Rule | None) -> Rule | None:
+    """A session's, which has its name. `known`: what that was, if it is known."""
+    with owner.still() as loaded:
+        book = loaded.book  # of an upgraded pipeline, perhaps without the kind
+        rule = book.by_name(COLLECTOR, about.name) if COLLECTOR in book.kinds else None
+    if rule is None or value_of(rule, "ssid") != about.ssid:
+        return None
+    return rule if known is None or known.sequence == rule.sequence else None
 
 
 def collector_of(owner: Owner, about: Parameters) -> Rule | None:

@@ -17,13 +17,12 @@ SESSION, SETUP = "session", "setup"
 
 @dataclass(frozen=True)
 class Kept:
-    """A session. `rule`: its COLLECTOR's id, 0 before it is made. `until`: the number of the packet
-    that is not sent any more; None: it goes on until it is stopped. `token`: by chance, whose the
-    counts are that outlive the agent. `serial` is never reused."""
+    """A session. `until`: the number of the packet that is not sent any more; None: it goes on
+    until it is stopped. `token`: by chance; by it the counts are its own that outlive the agent.
+    `serial` is never reused."""
 
     pipeline: str
     about: Parameters
-    rule: int = 0
     running: bool = False
     until: int | None = None
     token: int = 0

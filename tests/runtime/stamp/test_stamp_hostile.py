@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_world import World
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
+from helioc.runtime.agent.agent import Agent
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.access import NEEDED
 from helioc.runtime.stamp.kept import MOST
-from helioc.runtime.stamp.manager import RATE
+from helioc.runtime.stamp.manager import RATE, StampManager
+from helioc.runtime.stamp.parameters import Parameters
 from knock import built
 from lab import Lab, Namespace, Wire, until
 from scapy.layers.inet import IP, UDP
@@ -121,24 +125,39 @@ def test_a_route_that_goes_is_counted_and_said(here: World, client: Client) -> N
     until(lambda: not client.stamp_sessions(5).sessions[0].why, "it sends again")
 
 
-def test_so_many_sessions_and_so_fast_and_no_more(client: Client) -> None:
-    """Up to the bounds the agent stays the same."""
-    for number in range(MOST):
-        client.create_stamp_session(number + 1, FAR, interval=0.01, timeout=60.0)
-    assert refused(client.create_stamp_session, 5000, FAR) == ("H0844", Code.RESOURCE_EXHAUSTED)
-    started = 0
-    for number in range(MOST):
+def test_so_many_sessions_and_so_fast_and_no_more(here: World) -> None:
+    """By an agent of this process, without a journal: that would wait for the disk 2,000 times."""
+
+    def body() -> None:
+        agent = Agent()
+        agent.open_all()
         try:
-            client.start_stamp_session(number + 1)
-        except Rejected as error:
-            assert error.diagnostics[0].code == "H0844"
-            break
-        started += 1
-    assert started == RATE / 100
-    found = client.stamp_sessions().sessions
-    assert len(found) == MOST and sum(each.running for each in found) == started
-    assert client.reset_stamp() == MOST
-    assert not list(client.rules())
+            agent.load(bundle(), Source("<edge>", EDGE), here.name)
+            _fill(agent.stamp)
+            assert list(agent.owner().loaded.book.rules("COLLECTOR")) == []
+        finally:
+            agent.close()
+
+    here.edge.inside_thread(body)
+
+
+def _fill(stamp: StampManager) -> None:
+    def code(call: Callable[[], object]) -> str:
+        with pytest.raises(Refused) as caught:
+            call()
+        return caught.value.diagnostics[0].code
+
+    for number in range(MOST):
+        stamp.create("", Parameters(number + 1, FAR, interval=0.01, timeout=60.0))
+    assert code(lambda: stamp.create("", Parameters(5000, FAR))) == "H0844"
+    for number in range(RATE // 100):
+        stamp.begin("", number + 1)
+    assert code(lambda: stamp.begin("", MOST)) == "H0844"
+    stamp.begin("", 1, 5.0)  # it is going on
+    stamp.halt("", 1)
+    stamp.begin("", MOST)
+    assert sum(each.running for each in stamp.find(stamp._owner("").name)) == RATE // 100
+    assert stamp.reset("") == MOST and stamp.reset("") == 0
 
 
 def test_a_pipeline_without_a_collector_is_no_use(here: World) -> None:
