@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,15 @@ import click
 
 from .command import Finite
 from .output import say_json
+from .stamp_text import (
+    missed_line,
+    parameters,
+    result_json,
+    result_line,
+    result_rows,
+    session_json,
+    session_rows,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .target import Target
@@ -72,8 +82,6 @@ def stamp_create(target: Target, /, ssid: int, reflector: str, as_json: bool, **
     """Make the session SSID to the reflector at ADDRESS. Nothing is sent before it is started.
 
     Prints the request that makes the rule of the other end, if that runs the pipeline `stamp`."""
-    from .stamp_text import parameters, session_json
-
     with target.need_agent() as agent:
         made = agent.create_stamp_session(ssid, reflector, **parameters(reflector, asked))
     if as_json:
@@ -119,8 +127,6 @@ def stamp_destroy(target: Target, ssid: int) -> None:
 @click.pass_obj
 def stamp_list(target: Target, ssids: tuple[int, ...], as_json: bool) -> None:
     """Sessions, all or these, and what they measured."""
-    from .stamp_text import session_json, session_rows
-
     with target.need_agent() as agent:
         found = agent.stamp_sessions(*ssids)
     if as_json:
@@ -138,8 +144,6 @@ def stamp_list(target: Target, ssids: tuple[int, ...], as_json: bool) -> None:
 @click.pass_obj
 def stamp_results(target: Target, ssid: int, most: int | None, count: bool, as_json: bool) -> None:
     """Take the oldest results of the session SSID: the agent keeps them no longer."""
-    from .stamp_text import result_json, result_rows
-
     with target.need_agent() as agent:
         if count:
             counter = agent.stamp_results_counter(ssid)
@@ -157,10 +161,6 @@ def stamp_results(target: Target, ssid: int, most: int | None, count: bool, as_j
 @click.pass_obj
 def stamp_watch(target: Target, ssids: tuple[int, ...], as_json: bool) -> None:
     """Results as they come, of all sessions or of these, until interrupted."""
-    import json
-
-    from .stamp_text import missed_line, result_json, result_line
-
     with target.need_agent() as agent, closing(agent.watch_stamp_results(*ssids)) as watching:
         for part in watching:
             if part.missed:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..runtime.rules.report import table
-
 if TYPE_CHECKING:
     from ..runtime.rpc import control_pb2 as pb
 
@@ -36,6 +34,8 @@ def parameters(reflector: str, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def session_rows(found: pb.ListStampSessionsReply) -> str:
     """A line for each, and one for answers that belong to none."""
+    from ..runtime.rules.report import table
+
     rows = []
     for each in found.sessions:
         about = each.parameters

@@ -114,6 +114,14 @@ def test_there_is_a_way_to_the_reflector_and_the_source_is_ours(client: Client) 
     assert refused(client.init_stamp, source4="192.0.2.3")[0] == "H0846"
 
 
+def test_a_session_whose_rule_is_gone_is_not_started(client: Client) -> None:
+    client.create_stamp_session(5, FAR)
+    client.apply("delete COLLECTOR 1; create COLLECTOR 1 session-5 [(ssid, 5), (clock, PTP)]")
+    assert refused(client.start_stamp_session, 5) == ("H0848", Code.FAILED_PRECONDITION)
+    client.destroy_stamp_session(5)
+    assert [rule.kind for rule in client.rules()].count("COLLECTOR") == 1  # somebody else's
+
+
 def test_a_route_that_goes_is_counted_and_said(here: World, client: Client) -> None:
     client.create_stamp_session(5, FAR, interval=0.01)
     client.start_stamp_session(5)
