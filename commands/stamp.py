@@ -67,6 +67,8 @@ def stamp_init(target: Target, /, **asked: Any) -> None:
 @click.option("--outer-source", metavar="ADDRESS", help="Of the header with the segments.")
 @click.option("--sids-back", metavar="SID,…", help="The path back, for the rule of the reflector.")
 @click.option("--way-back", type=_WAYS, help="How it puts them in front; default: h_encaps.")
+@click.option("--outer-source-back", metavar="ADDRESS", help="The reflector's address of IPv6, for "
+              "the header that it puts around an answer of IPv4.")  # fmt: skip
 @click.option("--ptp", is_flag=True, help="Timestamps of IEEE 1588; otherwise they are NTP's.")
 @click.option(
     "--stateful", is_flag=True, help="The reflector counts: that tells losses by their way."

@@ -10,14 +10,12 @@ that is printed was measured: if one does not hold the demo says so, stops, and 
 from __future__ import annotations
 
 import json
-import socket
 import struct
 import sys
-import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -35,9 +33,7 @@ PICTURE = """
          fc00:a::2                                                    fc00:b::2"""
 SENDER4, SENDER6, REFLECTOR4, REFLECTOR6 = "192.0.2.2", "fc00:a::2", "198.51.100.2", "fc00:b::2"
 STAMP = 862
-COUNT = 20
-INTERVAL = 0.005  # seconds
-NTP = 2208988800  # seconds from 1900 to 1970
+COUNT, INTERVAL, DURATION = 20, "0.005", "0.1"  # seconds
 
 
 @dataclass(frozen=True)
@@ -75,107 +71,50 @@ def reached(room: Namespace, address: str) -> bool:
     return ping(room, address, 1).lost == 0
 
 
-# ---- the Session-Sender, and what its edge recorded ----------------------------------------------
-
-
-class Sender:
-    """Test packets of 44 bytes (RFC 8762 section 4.2.1), by the kernel's own UDP and routes."""
-
-    def __init__(self, room: Namespace, four: socket.socket, six: socket.socket) -> None:
-        self.room, self.four, self.six = room, four, six
-
-    def send(self, ssid: int, to: str = REFLECTOR6, count: int = COUNT, ptp: bool = False) -> None:
-        sock = self.six if ":" in to else self.four
-        for number in range(count):
-            time.sleep(INTERVAL)
-            sock.sendto(test_packet(number, ssid, ptp), (to, STAMP))
-
-    def steer(self, how: str) -> None:
-        """What goes to the reflector's IPv6 address goes by this from now on."""
-        way = f"-6 route replace {REFLECTOR6}/128 {how} via fc00:a::1 dev wan0"
-        self.room.ip(*way.split())
-
-
-def test_packet(number: int, ssid: int, ptp: bool = False) -> bytes:
-    """One that leaves now, by a clock that nothing synchronises."""
-    return struct.pack("!IQHH28x", number, moment(ptp), 0x7FFF if ptp else 0x3FFF, ssid)
-
-
-def moment(ptp: bool) -> int:
-    """Now, in the format of NTP (RFC 5905 section 6) or in the truncated one of IEEE 1588."""
-    clock = time.CLOCK_TAI if ptp else time.CLOCK_REALTIME
-    seconds, ns = divmod(time.clock_gettime_ns(clock), 10**9)
-    return seconds << 32 | ns if ptp else seconds + NTP << 32 | (ns << 32) // 10**9
-
-
-def ns_of(timestamp: int, ptp: bool) -> int:
-    seconds, rest = divmod(timestamp, 1 << 32)
-    return seconds * 10**9 + (rest if ptp else rest * 10**9 >> 32)
-
-
-@dataclass(frozen=True)
-class Record:
-    """An answer: its numbers and its four times, in ns."""
-
-    session: str
-    sequence: int
-    reflected: int
-    ttl: int
-    times: tuple[int, ...]
-
-    @property
-    def there(self) -> int:
-        return self.times[1] - self.times[0]
-
-    @property
-    def back(self) -> int:
-        return self.times[3] - self.times[2]
-
-
-class Collector:
-    """What the sender's edge recorded, by its agent."""
-
-    def __init__(self, edge: Edge) -> None:
-        self.edge, self._seen = edge, 0
-
-    def records(self, count: int = COUNT, ptp: bool = False) -> list[Record]:
-        """The next ones, oldest first. Raises LabError if they do not come."""
-
-        def arrived() -> list[str]:
-            lines = self.edge.control("events", "RECORD", "--json").splitlines()[self._seen :]
-            return lines if len(lines) >= count else []
-
-        found = [json.loads(line)["fields"] for line in until(arrived, f"{count} records")]
-        self._seen += len(found)
-        return [
-            Record(
-                each["session"]["name"], each["sequence"], each["reflected"], each["ttl"],
-                tuple(ns_of(each[f"t{n}"], ptp) for n in range(1, 5)),
-            )
-            for each in found
-        ]  # fmt: skip
+# ---- sessions ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Both ends of the paths."""
+    """Both ends of the paths: the sender's agent, and a reflector that needs none."""
 
     say: Account
-    sender: Sender
-    collector: Collector
-    edge: Edge  # of the reflector
+    world: World
+    sender: Edge
+    reflector: Edge
 
-    def measured(self, ssid: int, name: str, to: str = REFLECTOR6, ptp: bool = False) -> None:
-        """Send a session's packets, and say what came of it."""
-        self.sender.send(ssid, to, ptp=ptp)
-        found = self.collector.records(ptp=ptp)
-        self.say.fact(
-            [(r.session, r.sequence) for r in found] == [(name, n) for n in range(COUNT)],
-            f"{COUNT} sent, {len(found)} answers recorded, in order",
-        )
-        there, back = (median(getattr(r, way) for r in found) / 1000 for way in ("there", "back"))
-        in_order = all(list(r.times) == sorted(r.times) for r in found)
-        self.say.fact(in_order, f"T1 <= T2 <= T3 <= T4: {there:.1f} us there, {back:.1f} us back")
+    def create(self, ssid: int, name: str, to: str, *options: str) -> None:
+        """A session, and its rule at the other end."""
+        words = ("stamp", "create", str(ssid), to, "--name", name, "--interval", INTERVAL)
+        said = self.sender.control(*words, "--timeout", "0.5", *options)
+        request = said.partition("at the reflector: create ")[2].strip()
+        self.reflector.control("create", request)
+        self.say.fact(bool(request), f"session {ssid}: {' '.join(options) or 'at once'}")
+
+    def measured(self, ssid: int) -> None:
+        """Let a session run for a while, and say what came of it."""
+        found = self.run(ssid)
+        answered = (found["sent"], found["answered"], found["lost"]) == (COUNT, COUNT, 0)
+        self.say.fact(answered, f"{COUNT} sent, {COUNT} answers recorded")
+        means = [1e6 * found[name]["mean"] for name in ("forward", "backward", "round_trip")]
+        there, back, whole = (f"{each:.1f} us" for each in means)
+        sound = min(means) > 0 and not found["invalid"] and not found["reordered"]
+        self.say.fact(sound, f"{there} there, {back} back: a round trip of {whole}")
+
+    def run(self, ssid: int) -> dict[str, Any]:
+        """What it measured, from its first packet on."""
+        self.sender.control("stamp", "start", str(ssid), "--duration", DURATION)
+        return until(partial(self.over, ssid), f"session {ssid} is over")
+
+    def over(self, ssid: int) -> dict[str, Any]:
+        """Empty until it is."""
+        found = self.going(ssid)
+        return found if found["state"] == "stopped" and not found["waiting"] else {}
+
+    def going(self, ssid: int) -> dict[str, Any]:
+        said = self.sender.control("stamp", "list", str(ssid), "--json")
+        found: dict[str, Any] = json.loads(said)["sessions"][0]
+        return found
 
 
 # ---- what is shown -------------------------------------------------------------------------------
@@ -183,37 +122,60 @@ class Ends:
 
 def at_once(ends: Ends) -> None:
     ends.say.step("Answered in XDP: IPv4 and IPv6, by the clocks of NTP and PTP")
-    ends.measured(1, "ipv4", REFLECTOR4)
-    ends.measured(2, "ipv6")
-    ends.measured(5, "ptp", REFLECTOR4, ptp=True)
+    ends.create(1, "ipv4", REFLECTOR4)
+    ends.measured(1)
+    ends.create(2, "ipv6", REFLECTOR6, "--stateful")
+    ends.measured(2)
+    ends.create(3, "ptp", REFLECTOR4, "--ptp", "--length", "1000")
+    ends.measured(3)
 
 
 def by_segments(ends: Ends) -> None:
-    say = ends.say
-    say.step("The kernel's seg6 inserts an SRH; the router's End takes it on")
-    ends.sender.steer("encap seg6 mode inline segs fc00:c::e")
-    ends.measured(2, "ipv6")
-    say.step("The answer has an SRH of its own, through the same End")
-    ends.measured(4, "own_srh")
-    say.step("Both ways in a tunnel: H.Encaps by the kernel, H.Encaps by the reflector")
-    ends.sender.steer(f"encap seg6 mode encap segs fc00:c::e,{REFLECTOR6}")
-    ends.measured(3, "encaps")
+    back = f"fc00:c::e,{SENDER6}"
+    ends.say.step("There and back with an SRH, through the router's End")
+    ends.create(4, "own_srh", REFLECTOR6, "--sids", "fc00:c::e", "--sids-back", back,
+                "--way-back", "own_srh")  # fmt: skip
+    ends.measured(4)
+    ends.say.step("Both ways in a tunnel: H.Encaps")
+    ends.create(5, "encaps", REFLECTOR4, "--sids", f"fc00:c::e,{REFLECTOR6}", "--sids-back", back,
+                "--outer-source-back", REFLECTOR6)  # fmt: skip
+    ends.measured(5)
+    ends.say.step("By a route of the kernel's seg6, which sets test packets on their way, too")
+    way = f"-6 route replace {REFLECTOR6}/128 encap seg6 mode inline segs fc00:c::e"
+    ends.world.sender.ip(*f"{way} via fc00:a::1 dev wan0".split())
+    ends.create(6, "steered", REFLECTOR6)
+    ends.measured(6)
+    ends.world.sender.ip("-6", "route", "delete", f"{REFLECTOR6}/128")
 
 
 def lost(ends: Ends) -> None:
-    say = ends.say
-    say.step("A stateful reflector tells on which way packets were lost")
-    ends.sender.six.sendto(test_packet(90, 2), (REFLECTOR6, STAMP))
-    ends.sender.six.sendto(test_packet(92, 2), (REFLECTOR6, STAMP))  # 91 never left
-    first, second = ends.collector.records(2)
-    numbers = first.sequence, second.sequence, second.reflected - first.reflected
-    say.fact(numbers == (90, 92, 1), "91 did not arrive there: the reflector's numbers have no gap")
+    ends.say.step("A stateful reflector tells on which way packets were lost")
+    lossy(ends, 7, REFLECTOR4, there=True)
+    lossy(ends, 8, SENDER4, there=False)
+
+
+def lossy(ends: Ends, ssid: int, address: str, there: bool) -> None:
+    """The router drops what goes to an address, for a while."""
+    ends.create(ssid, f"lossy-{ssid}", REFLECTOR4, "--stateful")
+    ends.sender.control("stamp", "start", str(ssid))
+    until(lambda: ends.going(ssid)["answered"] > 3, "it is answered")
+    hole = "route", "add", "blackhole", f"{address}/32"
+    ends.world.linux.ip(*hole)
+    until(lambda: ends.going(ssid)["lost"] > 3, "some are lost")
+    ends.world.linux.ip("route", "delete", *hole[2:])
+    answered = ends.going(ssid)["answered"]
+    until(lambda: ends.going(ssid)["answered"] > answered + COUNT, "it goes on")
+    ends.sender.control("stamp", "stop", str(ssid))
+    found = until(partial(ends.over, ssid), "it is over")
+    gone, forward = found["lost"], found["lost_forward"]
+    what = f"{gone} of {found['sent']} lost, {forward} of them on the way there"
+    ends.say.fact(forward == (gone if there else 0), what)
 
 
 def heard(ends: Ends) -> None:
     say = ends.say
     say.step("What scapy reads of an answer that nobody records")
-    with udp_socket(ends.sender.room, SENDER4, 40000) as sock:
+    with udp_socket(ends.world.sender, SENDER4, 40000) as sock:
         tlv = bytes.fromhex("80010004deadbeef")  # extra padding (RFC 8972 section 4.1)
         sock.sendto(test_packet(7, 9) + tlv, (REFLECTOR4, STAMP))
         ((data, source),) = drain(sock, 1)
@@ -227,39 +189,49 @@ def heard(ends: Ends) -> None:
 def refused(ends: Ends) -> None:
     say = ends.say
     say.step("What is not answered")
-    before = [ends.edge.event("miss", kind) for kind in ("REFLECTOR", "COLLECTOR")]
-    with udp_socket(ends.sender.room, SENDER4, 40000) as sock:
+    before = [ends.reflector.event("miss", kind) for kind in ("REFLECTOR", "COLLECTOR")]
+    with udp_socket(ends.world.sender, SENDER4, 40000) as sock:
         sock.sendto(test_packet(0, 77), (REFLECTOR4, STAMP))
         forged = bytearray(test_packet(0, 9))
         forged[16:24] = forged[4:12]  # a receive timestamp: this is an answer
         sock.sendto(forged, (REFLECTOR4, STAMP))
         sock.sendto(bytes(43), (REFLECTOR4, STAMP))
         say.fact(not drain(sock, 1, 0.3), "an unknown session, a forged answer, 43 bytes")
-    counted = [ends.edge.event("miss", kind) for kind in ("REFLECTOR", "COLLECTOR")]
+    counted = [ends.reflector.event("miss", kind) for kind in ("REFLECTOR", "COLLECTOR")]
     say.fact(
         [n - b for n, b in zip(counted, before, strict=True)] == [1, 1], "the first two counted"
     )
-    say.fact(ping(ends.sender.room, REFLECTOR4).lost == 0, "all else reaches the reflector's host")
+    say.fact(ping(ends.world.sender, REFLECTOR4).lost == 0, "all else reaches the reflector's host")
+
+
+def test_packet(number: int, ssid: int) -> bytes:
+    """One of 44 bytes (RFC 8762 section 4.2.1), whose time says nothing."""
+    return struct.pack("!IQHH28x", number, 1, 0x3FFF, ssid)
 
 
 def show(demo: Demo) -> None:
     demo.say.step("Compile and load")
     world = build(demo.lab)
     compile_pipeline(demo.folder, "stamp")
-    agent = demo.owned.enter_context(agent_in(world.sender, demo.folder))
     config = HERE / "edge.yaml"
-    here = running(world.sender, demo.folder, config, HERE / "sender.req", agent)
+    sender = Edge(world.sender, demo.owned.enter_context(agent_in(world.sender, demo.folder)))
+    demo.owned.callback(sender.forget)
+    sender.load(demo.folder, config)
     there = running(world.reflector, demo.folder, config, HERE / "reflector.req")
-    own, edge = demo.owned.enter_context(here), demo.owned.enter_context(there)
-    demo.say.fact(own.modes() == edge.modes() == {"wan0": "xdp"}, "native XDP on both ends")
-    sockets = (udp_socket(world.sender, each, STAMP) for each in (SENDER4, SENDER6))
-    sender = Sender(world.sender, *(demo.owned.enter_context(each) for each in sockets))
-    ends = Ends(demo.say, sender, Collector(own), edge)
+    reflector = demo.owned.enter_context(there)
+    native = sender.modes() == reflector.modes() == {"wan0": "xdp"}
+    demo.say.fact(native, "native XDP on both ends")
+    ends = Ends(demo.say, world, sender, reflector)
     at_once(ends)
     by_segments(ends)
     lost(ends)
     heard(ends)
     refused(ends)
+    demo.say.step("What the sessions came to")
+    demo.say.table(sender.control("stamp", "list"))
+    said = sender.control("stamp", "reset").strip()
+    left = sender.rules()
+    demo.say.fact(said == "destroyed 8 sessions" and "COLLECTOR" not in left, said)
 
 
 if __name__ == "__main__":

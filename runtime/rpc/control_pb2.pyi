@@ -932,7 +932,7 @@ class CreateStampSessionRequest(_message.Message):
     def __init__(self, pipeline: _Optional[str] = ..., parameters: _Optional[_Union[StampParameters, _Mapping]] = ...) -> None: ...
 
 class StampParameters(_message.Message):
-    __slots__ = ("ssid", "name", "reflector", "port", "source", "source_port", "interval", "sids", "way", "outer_source", "sids_back", "way_back", "clock", "mode", "measure", "authenticated", "length", "dscp", "timeout")
+    __slots__ = ("ssid", "name", "reflector", "port", "source", "source_port", "interval", "sids", "way", "outer_source", "sids_back", "way_back", "clock", "mode", "measure", "authenticated", "length", "dscp", "timeout", "outer_source_back")
     class Clock(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NTP: _ClassVar[StampParameters.Clock]
@@ -980,6 +980,7 @@ class StampParameters(_message.Message):
     LENGTH_FIELD_NUMBER: _ClassVar[int]
     DSCP_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_FIELD_NUMBER: _ClassVar[int]
+    OUTER_SOURCE_BACK_FIELD_NUMBER: _ClassVar[int]
     ssid: int
     name: str
     reflector: str
@@ -999,7 +1000,8 @@ class StampParameters(_message.Message):
     length: int
     dscp: int
     timeout: float
-    def __init__(self, ssid: _Optional[int] = ..., name: _Optional[str] = ..., reflector: _Optional[str] = ..., port: _Optional[int] = ..., source: _Optional[str] = ..., source_port: _Optional[int] = ..., interval: _Optional[float] = ..., sids: _Optional[_Iterable[str]] = ..., way: _Optional[_Union[StampParameters.Way, str]] = ..., outer_source: _Optional[str] = ..., sids_back: _Optional[_Iterable[str]] = ..., way_back: _Optional[_Union[StampParameters.Way, str]] = ..., clock: _Optional[_Union[StampParameters.Clock, str]] = ..., mode: _Optional[_Union[StampParameters.Mode, str]] = ..., measure: _Optional[_Union[StampParameters.Measure, str]] = ..., authenticated: _Optional[bool] = ..., length: _Optional[int] = ..., dscp: _Optional[int] = ..., timeout: _Optional[float] = ...) -> None: ...
+    outer_source_back: str
+    def __init__(self, ssid: _Optional[int] = ..., name: _Optional[str] = ..., reflector: _Optional[str] = ..., port: _Optional[int] = ..., source: _Optional[str] = ..., source_port: _Optional[int] = ..., interval: _Optional[float] = ..., sids: _Optional[_Iterable[str]] = ..., way: _Optional[_Union[StampParameters.Way, str]] = ..., outer_source: _Optional[str] = ..., sids_back: _Optional[_Iterable[str]] = ..., way_back: _Optional[_Union[StampParameters.Way, str]] = ..., clock: _Optional[_Union[StampParameters.Clock, str]] = ..., mode: _Optional[_Union[StampParameters.Mode, str]] = ..., measure: _Optional[_Union[StampParameters.Measure, str]] = ..., authenticated: _Optional[bool] = ..., length: _Optional[int] = ..., dscp: _Optional[int] = ..., timeout: _Optional[float] = ..., outer_source_back: _Optional[str] = ...) -> None: ...
 
 class StartStampSessionRequest(_message.Message):
     __slots__ = ("pipeline", "ssid", "duration")

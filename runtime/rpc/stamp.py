@@ -124,7 +124,7 @@ def parameters(asked: pb.StampParameters) -> Parameters:
         sids_back=tuple(asked.sids_back), way_back=_word(WAYS, asked.way_back, "way_back"),
         clock=_word(CLOCKS, asked.clock, "clock"), mode=_word(MODES, asked.mode, "mode"),
         measure=_word(MEASURES, asked.measure, "measure"), authenticated=asked.authenticated,
-        length=asked.length or usual.length, dscp=asked.dscp,
+        length=asked.length or usual.length, dscp=asked.dscp, outer_back=asked.outer_source_back,
     )  # fmt: skip
     if asked.HasField("interval"):
         made = replace(made, interval=asked.interval)
@@ -168,6 +168,7 @@ def said(about: Parameters) -> pb.StampParameters:
         sids=about.sids, way=about.way, outer_source=about.outer, sids_back=about.sids_back,
         way_back=about.way_back, clock=about.clock, mode=about.mode, measure=about.measure,
         length=about.length, dscp=about.dscp, timeout=about.timeout,
+        outer_source_back=about.outer_back,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ MOST_NAMED = 20
 
 @dataclass
 class Entry:
-    """A session, as it is kept and as it is going. `rule`: its COLLECTOR, None until it is known."""
+    """A session, as it is kept and as it goes. `rule`: its COLLECTOR, None until it is known."""
 
     kept: Kept
     session: Session

@@ -27,9 +27,9 @@ _ANY_VERSION = ("reflector", "source")
 class Parameters:
     """Of a session. `source`: empty for the one that the route has; `outer`: that of the header
     which carries the segments, likewise. `source_port` and `port`: the sender's and the
-    reflector's. `mode`: the reflector's. `sids_back` and `way_back` are what the reflector is to be
-    told (`REFLECTOR`). `interval` and `timeout` in seconds; `length` of the test packet in bytes,
-    behind UDP's header."""
+    reflector's. `mode`: the reflector's. `sids_back`, `way_back` and `outer_back` (empty: its
+    address) are what the reflector is to be told (`REFLECTOR`). `interval` and `timeout` in
+    seconds; `length` of the test packet in bytes, behind UDP's header."""
 
     ssid: int
     reflector: str
@@ -43,6 +43,7 @@ class Parameters:
     outer: str = ""
     sids_back: tuple[str, ...] = ()
     way_back: str = "ADDRESS"
+    outer_back: str = ""
     clock: Clock = "NTP"
     measure: str = "TWO_WAY"
     mode: str = "STATELESS"
@@ -146,7 +147,8 @@ def _addresses(asked: Parameters, found: list[Diagnostic]) -> Parameters:
     """In their usual form."""
     made: dict[str, Any] = {
         name: _address(name, getattr(asked, name), found)
-        for name in ("reflector", "source", "outer") if name == "reflector" or getattr(asked, name)
+        for name in ("reflector", "source", "outer", "outer_back")
+        if name == "reflector" or getattr(asked, name)
     }  # fmt: skip
     lists: dict[str, Any] = {
         name: tuple(_address(name, each, found) for each in getattr(asked, name)[:MOST_SIDS])
@@ -193,6 +195,9 @@ def _segments(asked: Parameters, found: list[Diagnostic]) -> None:
     if asked.source and ip_address(asked.source).version != asked.version:
         found.append(bad(f"{asked.source} and {asked.reflector} are of two versions of IP",
                          "both of IPv4, or both of IPv6"))  # fmt: skip
+    if asked.way_back in WAYS[1:3] and asked.version == 4 and not asked.outer_back:
+        found.append(bad("answers of IPv4 cannot go back by segments from nowhere",
+                         "`outer_source_back`: an address of IPv6 of the reflector"))  # fmt: skip
     if asked.way_back == "OWN_SRH" and asked.sids_back[-1:] != (asked.source,) and asked.source:
         found.append(bad("the last of `sids_back` is not the source",
                          "with OWN_SRH it is where the answer goes to"))  # fmt: skip

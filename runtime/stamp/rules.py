@@ -91,7 +91,8 @@ def deletion(gone: Iterable[Reference]) -> Request:
 
 def reflector(about: Parameters) -> str:
     """A request for the pipeline `stamp` at the other end."""
-    source = {"source": about.reflector} if about.way_back in ("H_ENCAPS", "H_ENCAPS_RED") else {}
+    outer = about.outer_back or about.reflector
+    source = {"source": outer} if about.way_back in ("H_ENCAPS", "H_ENCAPS_RED") else {}
     segments = {"sids": ",".join(about.sids_back)} if about.sids_back else {}
     rule = _rule(REFLECTOR, about.name, ssid=about.ssid, **_peer(about.source), clock=about.clock,
                  mode=about.mode, way_back=about.way_back, **source, **segments)  # fmt: skip

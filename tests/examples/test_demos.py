@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(
-    ("name", "facts"), [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21), ("stamp", 21)]
+    ("name", "facts"), [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21), ("stamp", 31)]
 )
 def test_every_fact_holds(name: str, facts: int) -> None:
     prefix = f"{PREFIX}{name[:4]}-"

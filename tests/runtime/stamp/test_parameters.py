@@ -53,6 +53,7 @@ def test_a_session_gets_a_name_and_addresses_in_their_usual_form() -> None:
         ({"way": "H_ENCAPS"}, "do not go together"),
         ({"sids_back": ("fc00::1",)}, "`sids_back` and `way_back`"),
         ({"sids": ("fc00::1",), "way": "OWN_SRH"}, "IPv4 has no segment routing header"),
+        ({"sids_back": ("fc00::1",), "way_back": "H_ENCAPS"}, "segments from nowhere"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said(change: dict[str, Any], said: str) -> None:

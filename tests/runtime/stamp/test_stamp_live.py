@@ -37,7 +37,8 @@ WAYS: dict[int, tuple[str, dict[str, Any]]] = {
     4: (REFLECTOR6, {"sids": [END], "way": "OWN_SRH"}),
     5: (REFLECTOR6, {"sids": [END, REFLECTOR6], "way": "H_ENCAPS", "sids_back": [END, SENDER6],
                      "way_back": "H_ENCAPS"}),
-    6: (REFLECTOR4, {"sids": [END, REFLECTOR6], "way": "H_ENCAPS_RED"}),
+    6: (REFLECTOR4, {"sids": [END, REFLECTOR6], "way": "H_ENCAPS_RED", "sids_back": [END, SENDER6],
+                     "way_back": "H_ENCAPS_RED", "outer_source_back": REFLECTOR6}),
     7: (REFLECTOR6, {"sids_back": [END, SENDER6], "way_back": "OWN_SRH", "source_port": 5000}),
     8: (REFLECTOR6, {"measure": "ONE_WAY"}),
 }  # fmt: skip
