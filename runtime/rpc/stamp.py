@@ -204,7 +204,6 @@ def parts(found: Sequence[Measured | int]) -> Iterator[pb.StampResults]:
 
 def result(about: Parameters, found: Result) -> pb.StampResult:
     made = pb.StampResult(ssid=about.ssid, **found._asdict())
-    for name, delay in delays_of(about, found).items():
-        if delay >= 0 and not found.invalid:
-            setattr(made, name, delay / 1e9)
+    for name, delay in delays_of(about, found).items() if not found.invalid else ():
+        setattr(made, name, delay / 1e9)
     return made

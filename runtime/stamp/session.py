@@ -52,25 +52,33 @@ class Answer(NamedTuple):
     t4: int
 
 
-def delays_of(about: Parameters, found: Answer | Result) -> dict[str, int]:
-    """Nanoseconds of each direction that is measured, by `DIRECTIONS`."""
+def in_step(about: Parameters, found: Answer | Result) -> bool:
+    """Whether the clocks of both ends agree as far as an answer tells: each way took some time."""
     clock = about.clock
-    delays = {"forward": distance(found.t1, found.t2, clock)}
-    if about.measure == "TWO_WAY":
-        delays["backward"] = distance(found.t3, found.t4, clock)
-        delays["round_trip"] = delays["forward"] + delays["backward"]
-    return delays
+    return distance(found.t1, found.t2, clock) >= 0 and distance(found.t3, found.t4, clock) >= 0
+
+
+def delays_of(about: Parameters, found: Answer | Result) -> dict[str, int]:
+    """Nanoseconds of each direction that has a delay, by `DIRECTIONS`, of a valid answer."""
+    there = distance(found.t1, found.t2, about.clock)
+    back = distance(found.t3, found.t4, about.clock)
+    made = {"forward": there, "backward": back} if there >= 0 and back >= 0 else {}
+    if about.measure == "ONE_WAY":
+        made.pop("backward", None)
+        return made
+    return {**made, "round_trip": there + back}
 
 
 @dataclass
 class Counts:
     """`invalid`: answers of which a clock was set in between, so that they have no round trip: T4
     before T1, T3 before T2, T3 - T2 above T4 - T1, or T4 - T1 above the time-out though it was not
-    over. `out_of_step`: T2 before T1, or T4 before T3: the two clocks are apart; that direction has
-    no delay. `unsent`: packets that the kernel refused; `skipped`: that were not sent in their turn
-    since the machine stood still; `dropped`: results that gave way. `reflected`: of a stateful
-    reflector, packets that came to it, as far as answers tell; `reached`: packets sent up to the
-    last of those."""
+    over. `out_of_step`: T2 before T1, or T4 before T3: the clocks of the ends are apart, and
+    neither way has a delay. `unsent`: packets that the kernel refused; `skipped`: that were not
+    sent in their turn since the machine stood still; `dropped`: results that gave way. Of a
+    stateful reflector: `reflected` packets came to it, as far as answers tell, of `reached` that
+    were sent since its first answer, whose numbers are `first_number` and, of the last one,
+    `last_reflected`."""
 
     invalid: int = 0
     out_of_step: int = 0
@@ -167,11 +175,9 @@ class Session:
         if not 0 <= there <= whole <= about.timeout * SECOND * (STEPS + 1) / STEPS:
             self.counts.invalid += 1
             return False
-        found = delays_of(about, answer)
-        self.counts.out_of_step += min(found.values()) < 0
-        for name, delay in found.items():
-            if delay >= 0:
-                self.delays[name].add(number, delay)
+        self.counts.out_of_step += not in_step(about, answer)
+        for name, delay in delays_of(about, answer).items():
+            self.delays[name].add(number, delay)
         return True
 
     def _follow(self, number: int, reflected: int) -> None:

@@ -25,6 +25,7 @@ from helioc.runtime.client import Client
 from helioc.runtime.client.client import bundle_message
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.access import STAMP
 from helioc.runtime.rpc.methods import METHODS, path
 from http2 import REFUSED_STREAM, Answer, Closed, Peer, Target, headers, message
 from lab import Background, Lab
@@ -36,10 +37,11 @@ MANY = int(os.environ.get("HELIO_GRPC_MUTATIONS", "500"))
 _DEADLINE, _SHORT = 10, "60m"
 #: Seconds before a stream that was refused is tried again.
 _PAUSE = 0.2
-_LASTING = ("Watch", "ReportIntents")
+_LASTING = ("Watch", "ReportIntents", "WatchStampResults")
 #: Of which a mutation takes a tenth of a second.
 _SELDOM = ("Load", "Upgrade", "Unload", "Refresh", "Backup", "Restore", "Repair")
-_CHANGING = ("Apply", "Stream", "BulkApply", "ApplyIntent", "RemoveIntent", "AcceptLoss", *_SELDOM)
+_CHANGING = ("Apply", "Stream", "BulkApply", "ApplyIntent", "RemoveIntent", "AcceptLoss", *_SELDOM,
+             *STAMP)  # fmt: skip
 #: What may be wrong with a request. INTERNAL is said by gRPC of a message that is none, before we
 #: see it; DEADLINE_EXCEEDED and CANCELLED end what lasts, or has no request.
 _WRONG = {
@@ -52,6 +54,7 @@ _OK, _CANCELLED, _LATE, _INTERNAL, _NOT = (
     for name in ("OK", "CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "UNIMPLEMENTED")
 )
 _INTENT = "resourceId: a\nresources: [ipv4: {src: 10.0.0.1}]\naction: {queue: 1}\n"
+_SESSION = pb.StampParameters(ssid=5, reflector="192.0.2.2", sids=["fc00::1"], interval=0.5)
 _RULES = (
     "create PDR 7 [(dst_ip, u32, 10.2.0.0/16), (src_port, u16, 5), FAR 1]",
     "create FAR [(action, u8, DROP)]; update FAR 1 [(action, u8, PASS)]",
@@ -79,6 +82,7 @@ def messages(client: Client, directory: Path) -> dict[str, list[bytes]]:
         "Upgrade": [pb.UpgradeRequest(pipeline=name, bundle=bundle, dry_run=True)],
         "ApplyIntent": [pb.ApplyIntentRequest(pipeline=name, text=_INTENT, name="i")],
         "RemoveIntent": [pb.RemoveIntentRequest(pipeline=name, id="a")],
+        "CreateStampSession": [pb.CreateStampSessionRequest(pipeline=name, parameters=_SESSION)],
         "ReportIntents": [pb.ReportIntentsRequest(pipeline=name, period=1.0)],
     }  # fmt: skip
     for method, described in METHODS.items():

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, until
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
+from set_clock import HOUR, clock
 from stamp_world import (
     BACK,
     END,
@@ -201,6 +203,34 @@ def test_an_agent_that_is_killed_goes_on_where_it_was(lab: Lab, tmp_path: Path) 
     assert len(there) == len(sent) == found.sent and sent == set(range(found.sent))
     assert found.answered + found.lost == found.sent and found.lost <= 4
     assert not (found.duplicates or found.strange or found.reordered)
+
+
+def test_a_clock_that_is_set_gives_no_negative_delay(lab: Lab, tmp_path: Path) -> None:
+    """The sender's, an hour ahead, then an hour behind: T1 is of it at once, T4 a while later."""
+    made = clock(tmp_path)
+    with (
+        stamp_ends(lab, tmp_path) as ends, ends.reflector.agent(), ends.sender.agent(by=made.by),
+        ends.sender.client() as ends.client, ends.reflector.client() as ends.other,
+    ):  # fmt: skip
+        ends.load()
+        ends.measured(5, interval=0.01, timeout=0.5)
+        ends.client.start_stamp_session(5)
+        for seconds in (0, HOUR, -2 * HOUR, HOUR):
+            made.jump(seconds)
+            wanted = session(ends, 5).answered + 10
+            until(partial(answered, ends, 5, wanted), "answers come")
+        ends.client.stop_stamp_session(5)
+        found = over(ends, 5)
+    assert found.invalid + found.out_of_step >= 10
+    assert found.answered == found.sent and not found.lost
+    assert found.round_trip.count == found.answered - found.invalid
+    assert found.forward.count == found.backward.count >= 10
+    for delay in (found.forward, found.backward, found.round_trip):
+        assert 0 <= delay.least <= delay.most < 0.5
+
+
+def answered(ends: Ends, ssid: int, wanted: int) -> bool:
+    return session(ends, ssid).answered > wanted
 
 
 def test_a_session_that_is_destroyed_leaves_nothing(ends: Ends) -> None:
