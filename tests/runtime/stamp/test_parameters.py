@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.stamp import parameters, said
+from helioc.runtime.stamp.kept import BITS
+from helioc.runtime.stamp.packets import TestPacket as Packet
 from helioc.runtime.stamp.parameters import Parameters, Setup, checked, checked_setup
+from helioc.runtime.stamp.rules import reflector
 from helioc.runtime.stamp.store import Kept, check, read, text_of
+from helioc.runtime.stamp.window import size_for
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 GOOD = Parameters(5, "198.51.100.2")
 SIX = Parameters(5, "fc00:b::2")
@@ -110,7 +119,55 @@ def test_sessions_and_set_ups_are_read_as_they_were_written() -> None:
     "text", ['{"stamp": "x"}', '{"stamp": "session"}', '{"stamp": "setup", "endpoints": [1]}', "1"]
 )
 def test_a_backup_with_other_texts_is_no_backup(text: str) -> None:
-    import json
-
     with pytest.raises((ValueError, KeyError, TypeError)):
         check(json.dumps({"last": 1, "texts": {"1": text}}).encode())
+
+
+ADDRESSES = st.sampled_from(
+    [
+        "",
+        "192.0.2.1",
+        "fc00::1",
+        "fc00:b::2",
+        "::ffff:1.2.3.4",
+        "::1",
+        "x",
+        "1.2.3.4.5",
+        "fe80::1%1",
+    ]
+)
+SIDS = st.lists(ADDRESSES, max_size=9)
+MESSAGES = st.builds(
+    pb.StampParameters,
+    ssid=st.integers(0, 70_000), name=st.text(max_size=5), reflector=ADDRESSES,
+    port=st.sampled_from([0, 862, 5000, 2**32 - 1]), source=ADDRESSES,
+    interval=st.one_of(st.none(), st.floats()), timeout=st.one_of(st.none(), st.floats()),
+    sids=SIDS, way=st.integers(0, 3), outer_source=ADDRESSES, sids_back=SIDS,
+    way_back=st.integers(0, 3), clock=st.integers(0, 1), mode=st.integers(0, 1),
+    measure=st.integers(0, 1), length=st.integers(0, 9_100), dscp=st.integers(0, 70),
+)  # fmt: skip
+GOOD_MESSAGES = st.builds(
+    pb.StampParameters,
+    ssid=st.integers(1, 65_535), name=st.sampled_from(["", "a name"]),
+    reflector=st.sampled_from(["192.0.2.1", "fc00::1"]),
+    interval=st.floats(0.001, 3600), timeout=st.floats(0.1, 60),
+    sids=st.lists(st.sampled_from(["fc00::1", "fc00:b::2"]), max_size=8), way=st.integers(0, 3),
+    clock=st.integers(0, 1), length=st.sampled_from([0, 44, 48, 49, 9_000]),
+    dscp=st.integers(0, 63),
+)  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(st.one_of(MESSAGES, GOOD_MESSAGES))
+def test_what_is_accepted_can_be_sent(message: pb.StampParameters) -> None:
+    """And all else is refused, whatever it is."""
+    try:
+        made = checked(replace(parameters(message), source_port=862))
+    except Refused as error:
+        assert {found.code for found in error.diagnostics} <= {"H0842", "H0843"}
+        return
+    own = "192.0.2.9" if made.version == 4 else "fc00::9"
+    packet = Packet(replace(made, source=made.source or own, outer=made.outer or "fc00::8"), None)
+    assert len(packet.at_this_moment(2**40)) >= 28 + made.length
+    assert 64 <= size_for(made.timeout, made.interval) <= BITS
+    assert said(made).ssid == message.ssid and reflector(replace(made, source=own))
