@@ -178,11 +178,15 @@ def _reached(room: Namespace, address: str) -> bool:
 
 
 def unload_world(world: World) -> None:
-    """Also what its agent kept of sessions."""
+    """Also what its agent kept of sessions, which it does where it is killed or has some."""
     if (ROOT / world.name).exists():
         unload(world.name)
-    kept = RUN / f"stamp.{world.edge.inside_thread(this_namespace)}"
-    kept.unlink(missing_ok=True)  # of an agent that was killed, or that had sessions
+    forget_counts(world)
+
+
+def forget_counts(world: World) -> None:
+    """As a reboot does."""
+    (RUN / f"stamp.{world.edge.inside_thread(this_namespace)}").unlink(missing_ok=True)
 
 
 @contextmanager
