@@ -44,6 +44,7 @@ class StampManager(SetUpSessions):
         """`owner`: of the pipeline of a name."""
         super().__init__(owner, store, now)
         self._counts, self._sockets = counts, sockets or Sockets()
+        self._ended = False
 
     # ---- the agent's life -------------------------------------------------------------------
 
@@ -57,6 +58,8 @@ class StampManager(SetUpSessions):
         """Sessions are kept as they are, once no more answers come. May be called again, also where
         it was never started."""
         self.pacer.stop()
+        with self._changing:  # nothing is written any more
+            self._ended = True
         for watcher in self._watchers:
             watcher.close()
         self._sockets.close()
@@ -164,7 +167,10 @@ class StampManager(SetUpSessions):
 
     def _entry(self, kept: Kept) -> Entry:
         slot = self._counts.slot(kept.token, size_for(kept.about.timeout, kept.about.interval))
-        return Entry(kept, Session(kept.about, slot, read_wall_clock().error))
+        session = Session(kept.about, slot, read_wall_clock().error)
+        if kept.until is not None and session.window.sent < kept.since:  # a reboot began again
+            kept = replace(kept, until=kept.until - kept.since, since=0)
+        return Entry(kept, session)
 
     def _make_rules(self, entry: Entry, owner: Owner) -> None:
         about, setup = entry.kept.about, self._setup(owner.name)
@@ -205,7 +211,7 @@ class StampManager(SetUpSessions):
             except OSError as error:
                 raise refused(errors.not_sent((error.strerror or str(error)).lower())) from None
             until = sent + math.ceil(seconds / about.interval) if seconds is not None else None
-            made = replace(entry.kept, running=True, until=until)
+            made = replace(entry.kept, running=True, until=until, since=sent)
             self._store.put(made)
             entry.kept = made
             entry.session.restamp(read_wall_clock().error)
@@ -218,7 +224,7 @@ class StampManager(SetUpSessions):
         """Send no more; answers that come are still measured."""
         with self._changing:
             entry, _ = self._one(pipeline, ssid)
-            made = replace(entry.kept, running=False, until=None)
+            made = replace(entry.kept, running=False, until=None, since=0)
             self._store.put(made)
             entry.kept, entry.turn = made, None
             self._need_durable()
@@ -280,8 +286,12 @@ class StampManager(SetUpSessions):
         """It has sent all that it should. In a thread of its own: the journal may take a while, and
         others are due."""
         with self._changing, suppress(Refused):
-            if entry.turn is turn and not entry.running:
-                entry.turn = None
+            if entry.turn is not turn or self._ended:
+                return
+            entry.turn = None
+            if entry.running:  # somebody has just started it again
+                self._turn(entry, spread=False)
+            else:
                 self.halt(entry.kept.pipeline, entry.kept.about.ssid)
 
 

@@ -17,14 +17,15 @@ SESSION, SETUP = "session", "setup"
 
 @dataclass(frozen=True)
 class Kept:
-    """A session. `until`: the number of the packet that is not sent any more; None: it goes on
-    until it is stopped. `token`: by chance; by it the counts are its own that outlive the agent.
-    `serial` is never reused."""
+    """A session. `since`: the number of the packet that it was started with; `until`: of the one
+    that is not sent any more; None: it goes on until it is stopped. `token`: by chance; by it the
+    counts are its own that outlive the agent. `serial` is never reused."""
 
     pipeline: str
     about: Parameters
     running: bool = False
     until: int | None = None
+    since: int = 0
     token: int = 0
     serial: int = 0
 

@@ -12,6 +12,8 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.intents.store import Intent, IntentRule, IntentStore
 from helioc.runtime.journal.older import RELEASES, older_build, older_config, write
 from helioc.runtime.journal.store import Store
+from helioc.runtime.stamp.parameters import Parameters
+from helioc.runtime.stamp.store import Kept, SessionStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from journal_world import NAMES, held, made, taken
@@ -29,6 +31,8 @@ def test_all_of_it_is_there(
         for number in range(intents):
             rules = (IntentRule("FAR", number, "ab"),)
             kept.add(Intent("edge", f"i{number}", "name", "text", 1.5, None, "active", rules))
+        sessions = SessionStore(kept.ledger)  # which the older release does not know
+        sessions.put(Kept("edge", Parameters(1, "192.0.2.1"), serial=sessions.number()))
         expected, read = held(store), kept.all()
         with store.take(kept.content(), ()) as found:
             write(found.parts(), tmp_path / "two", "format1")
@@ -45,7 +49,7 @@ def test_all_of_it_is_there(
                 (e.key, e.digest, e.answer) for e in answers]  # fmt: skip
         kept = IntentStore(store)
         assert kept.all() == read
-        assert kept.add(Intent("edge", "new", "", "", 1.0, None)).serial == intents + 1
+        assert kept.add(Intent("edge", "new", "", "", 1.0, None)).serial == intents + 2
 
 
 def test_a_damaged_backup_makes_no_directory(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_set_up_is_checked_as_sessions_are() -> None:
 
 
 def test_sessions_and_set_ups_are_read_as_they_were_written() -> None:
-    session = Kept("p", replace(SIX, sids=("fc00::1",), way="OWN_SRH"), True, 17, 99, 4)
+    session = Kept("p", replace(SIX, sids=("fc00::1",), way="OWN_SRH"), True, 17, 3, 99, 4)
     setup = Setup("p", 5000, "192.0.2.1", "", "WAN", True, ((5000, 1), (862, 2)), 5)
     for made in (session, setup):
         assert read(made.serial, text_of(made)) == made

@@ -9,14 +9,19 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
+from helioc.runtime.base.errors import not_loaded
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Rejected
 from helioc.runtime.intents.store import Intent, IntentStore
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.owner.owner import Owner
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.stamp.kept import KeptCounts
+from helioc.runtime.stamp.manager import StampManager
 from helioc.runtime.stamp.parameters import Parameters, Setup
 from helioc.runtime.stamp.store import Kept, SessionStore
 from lab import Lab, until
@@ -53,7 +58,9 @@ def answers(ends: Ends, more: int) -> bool:
 def test_a_reboot_begins_counts_again_and_the_session_goes_on(ends: Ends) -> None:
     with agents(ends):
         ends.measured(5, interval=0.01)
+        ends.measured(6, interval=0.01)
         ends.client.start_stamp_session(5)
+        ends.client.start_stamp_session(6, 1000.0)
         until(partial(answers, ends, 30), "answers come")
     remove_pinned(ends.sender.name)
     for left in RUN.glob(f"{ends.sender.name}.*"):
@@ -63,6 +70,7 @@ def test_a_reboot_begins_counts_again_and_the_session_goes_on(ends: Ends) -> Non
         until(partial(answers, ends, 5), "answers come")
         assert session(ends).running and not session(ends).strange and not session(ends).lost
         assert ends.client.stamp_results(5, 1)[0].sequence == 0
+        assert ends.client.stamp_sessions(6).sessions[0].running
 
 
 def test_an_upgrade_leaves_sessions_as_they_are(ends: Ends) -> None:
@@ -103,7 +111,7 @@ def test_an_agent_that_was_killed_as_a_session_was_made_makes_its_rule(ends: End
         try:
             agent.load(bundle(), Source("<edge>", EDGE), ends.sender.name)
             kept = SessionStore(agent.intents._store.ledger)
-            kept.put(Kept(ends.sender.name, ABOUT, True, None, 77, kept.number()))
+            kept.put(Kept(ends.sender.name, ABOUT, True, None, 0, 77, kept.number()))
         finally:
             agent.close()
 
@@ -138,3 +146,20 @@ def test_intents_and_sessions_share_a_ledger(tmp_path: Path) -> None:
         assert sessions.all() == ([replace(kept, running=True)], [setup])
         sessions.remove(kept, setup)
         assert sessions.all() == ([], []) and len(intents.all()) == 2
+
+
+def test_a_session_for_a_while_is_for_that_while_after_a_reboot(tmp_path: Path) -> None:
+    """Its packets are counted from 0 again."""
+
+    def no_owner(name: str) -> Owner:
+        raise Refused([not_loaded(name, ())])
+
+    with closing(Store(tmp_path)) as store:
+        sessions = SessionStore(IntentStore(store).ledger)
+        sessions.put(Kept("p", ABOUT, True, 5060, 5000, 1, sessions.number()))
+        manager = StampManager(no_owner, sessions, KeptCounts(None))
+        manager.start()
+        (entry,) = manager.find("p")
+        assert (entry.kept.since, entry.kept.until, entry.running) == (0, 60, True)
+        assert "no pipeline `p` is loaded" in entry.session.why
+        manager.stop()
