@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from ...lang.contract.manifest.manifest import EventKind, Manifest
-from ...lang.contract.request.request import IE, Change, Request, RuleItem, item_text
+from ...lang.contract.request.request import IE, Change, Request, RuleItem, item_text, quoted
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.world.emitted import split_identity
 from ..base.errors import refused
@@ -80,7 +80,7 @@ def collecting(about: Parameters) -> Request:
 
 def opening(port: int, interface: str) -> Request:
     """Test packets to a UDP port are looked at: by an interface, or by all where it is empty."""
-    where = {"interface": interface} if interface else {}
+    where = {"interface": quoted(interface)} if interface else {}
     return Request((Change("create", (_rule(ENDPOINT, None, udp_port=port, **where),)),))
 
 
@@ -117,10 +117,12 @@ def value_of(rule: Rule, element: str) -> int | None:
     return found.value if found is not None else None
 
 
-def endpoint_there(owner: Owner, port: int) -> bool:
-    """Whether test packets to a port are looked at, whoever said so."""
+def endpoint_there(owner: Owner, port: int, interface: str) -> bool:
+    """Whether test packets to a port are looked at by that interface, or by all."""
     with owner.still() as loaded:
-        return any(value_of(rule, "udp_port") == port for rule in loaded.book.rules(ENDPOINT))
+        by = None, loaded.port_numbers.get(interface)
+        return any(value_of(rule, "udp_port") == port and value_of(rule, "interface") in by
+                   for rule in loaded.book.rules(ENDPOINT))  # fmt: skip
 
 
 def opens(owner: Owner, id_: int, port: int) -> bool:

@@ -56,7 +56,7 @@ class SetUpSessions(AnsweredSessions):
 
     def _opened(self, setup: Setup, owner: Owner, port: int) -> Setup:
         """Test packets to the port are looked at."""
-        if rules.endpoint_there(owner, port):
+        if rules.endpoint_there(owner, port, setup.interface):
             return setup
         made = owner.apply(request_of(rules.opening(port, setup.interface), owner)).created
         return replace(setup, endpoints=(*setup.endpoints, (port, made[0].id)))

@@ -74,6 +74,18 @@ def test_what_is_taken_is_said(client: Client) -> None:
     assert [each.parameters.ssid for each in client.stamp_sessions().sessions] == [5, 7]
 
 
+def test_a_port_of_the_pipeline_and_a_name_of_several_words(client: Client) -> None:
+    client.init_stamp(4000, interface="WAN")
+    made = client.create_stamp_session(5, FAR, name="to the core")
+    client.create_stamp_session(6, FAR, source_port=862)
+    texts = {rule.kind: rule.text for rule in client.rules(kinds=["COLLECTOR"], name="to the core")}
+    assert '"to the core"' in texts["COLLECTOR"]
+    endpoints = sorted(rule.text for rule in client.rules(kinds=["ENDPOINT"]))
+    assert len(endpoints) == 2 and all("(interface, u32, WAN)" in each for each in endpoints)
+    client.apply(made.reflector)  # here, as it may be anywhere
+    assert refused(client.create_stamp_session, 7, FAR, name="TO THE CORE")[0] == "H0841"
+
+
 def test_what_is_not_there_is_said(client: Client) -> None:
     for call in (client.start_stamp_session, client.stop_stamp_session, client.stamp_sessions,
                  client.destroy_stamp_session, client.stamp_results, client.stamp_results_counter,
