@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from ..runtime.rpc import control_pb2 as pb
 
 _DIRECTIONS = ("forward", "backward", "round_trip")
+_PARAMETERS = ("reflector", "port", "source", "source_port", "interval", "timeout", "outer_source",
+               "outer_source_back", "length", "dscp")  # fmt: skip
 _COUNTS = ("sent", "answered", "lost", "waiting", "late", "duplicates", "reordered", "strange",
            "invalid", "out_of_step", "unsent", "skipped")  # fmt: skip
 
@@ -68,26 +70,25 @@ def _jitter(delay: pb.StampDelay) -> str:
 
 def session_json(each: pb.StampSession) -> dict[str, Any]:
     """Times in seconds."""
-    from ..runtime.rpc import control_pb2 as pb
-
     about = each.parameters
-    names = pb.StampParameters
+    named = {name: getattr(about, name) for name in _PARAMETERS}
+    words = {name: _word(about, name) for name in ("way", "way_back", "clock", "mode", "measure")}
     return {
         "ssid": about.ssid, "name": about.name, "pipeline": each.pipeline,
-        "state": _state(each), "why": each.why,
-        "reflector": about.reflector, "port": about.port, "source": about.source,
-        "source_port": about.source_port, "interval": about.interval, "timeout": about.timeout,
-        "sids": list(about.sids), "way": names.Way.Name(about.way),
-        "outer_source": about.outer_source, "sids_back": list(about.sids_back),
-        "way_back": names.Way.Name(about.way_back),
-        "outer_source_back": about.outer_source_back, "clock": names.Clock.Name(about.clock),
-        "mode": names.Mode.Name(about.mode), "measure": names.Measure.Name(about.measure),
-        "length": about.length, "dscp": about.dscp, "reflector_request": each.reflector,
+        "state": _state(each), "why": each.why, **named, **words,
+        "sids": list(about.sids), "sids_back": list(about.sids_back),
+        "reflector_request": each.reflector,
         **{name: getattr(each, name) for name in _COUNTS},
         "lost_forward": each.lost_forward if each.HasField("lost_forward") else None,
         **{name: _delay_json(getattr(each, name)) for name in _DIRECTIONS},
         "results": {"waiting": each.results.waiting, "dropped": each.results.dropped},
     }  # fmt: skip
+
+
+def _word(about: pb.StampParameters, name: str) -> str:
+    """Of an enumeration."""
+    known = about.DESCRIPTOR.fields_by_name[name].enum_type
+    return known.values_by_number[getattr(about, name)].name if known else ""
 
 
 def _delay_json(delay: pb.StampDelay) -> dict[str, float] | None:
