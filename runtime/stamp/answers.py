@@ -21,7 +21,8 @@ from .parameters import Parameters
 from .session import Result, Session
 from .store import Kept
 
-#: Results that wait for a watcher; and seconds after which an answer that came is surely read.
+#: Results that wait for a watcher; and seconds after which an answer that came is surely read, if
+#: the machine did not stand still for so long, which is above `pacer.STALLED`.
 DEPTH, GRACE = 4096, 0.5
 #: Unknown sessions that a refusal names.
 MOST_NAMED = 20

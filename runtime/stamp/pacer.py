@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-#: Seconds: for which it sleeps at most, within which sessions that are started together begin, and
-#: late from which on the machine is taken to have stood still.
-LONGEST, SPREAD, STALLED = 0.5, 1.0, 1.0
+#: Seconds: for which it sleeps at most, and within which sessions that are started together begin.
+LONGEST, SPREAD = 0.2, 1.0
+#: Without a look for so long the machine is taken to have stood still, and for so long after that
+#: answers which came before may not have been read.
+STALLED, CATCHING_UP = 0.4, 1.0
 
 
 class Pacer:
@@ -82,7 +84,7 @@ class Pacer:
 
     def _look(self) -> None:
         now = self._now()
-        if now - self.looked > LONGEST + STALLED:
+        if now - self.looked > STALLED:
             self._stood_still = self.looked, now
         self.looked = now
 
@@ -90,10 +92,10 @@ class Pacer:
         """Up to which moment answers have surely been looked at: `grace` seconds ago, and where the
         machine stood still lately, before it did."""
         now = self._now()
-        if now - self.looked > LONGEST + STALLED:
+        if now - self.looked > STALLED:
             return self.looked - grace
         begun, ended = self._stood_still
-        return begun - grace if now - ended < STALLED else now - grace
+        return begun - grace if now - ended < CATCHING_UP else now - grace
 
 
 class Turn:

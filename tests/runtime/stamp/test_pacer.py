@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from helioc.runtime.stamp.pacer import LONGEST, STALLED, Pacer, Turn
+from helioc.runtime.stamp.pacer import CATCHING_UP, LONGEST, STALLED, Pacer, Turn
 
 
 class Clock:
@@ -100,11 +100,13 @@ def test_losses_are_not_certain_after_the_machine_stood_still() -> None:
     run(pacer, clock, 1.0)
     stopped = clock.now
     assert pacer.decided(0.5) == pytest.approx(stopped - 0.5, abs=0.2)
+    clock.now += STALLED + 0.01
+    assert pacer.decided(0.5) <= stopped - 0.5
     clock.now += 30.0
     assert pacer.decided(0.5) <= stopped - 0.5
     pacer.advance()
     assert pacer.decided(0.5) <= stopped - 0.5
-    run(pacer, clock, STALLED + 0.2)
+    run(pacer, clock, CATCHING_UP + 0.2)
     assert pacer.decided(0.5) == pytest.approx(clock.now - 0.5, abs=0.2)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -71,6 +74,29 @@ def test_a_reboot_begins_counts_again_and_the_session_goes_on(ends: Ends) -> Non
         assert session(ends).running and not session(ends).strange and not session(ends).lost
         assert ends.client.stamp_results(5, 1)[0].sequence == 0
         assert ends.client.stamp_sessions(6).sessions[0].running
+
+
+def test_an_agent_that_stood_still_loses_nothing(ends: Ends) -> None:
+    """Answers that came meanwhile count by when they came, however late they are read."""
+    with (
+        ends.reflector.agent(), ends.reflector.client() as ends.other,
+        ends.sender.agent() as held, ends.sender.client() as ends.client,
+    ):  # fmt: skip
+        ends.load()
+        ends.relay.fate = lambda *_: [0.05]
+        ends.measured(5, interval=0.01, timeout=0.3)
+        ends.client.start_stamp_session(5)
+        for seconds in (0.3, 0.6, 0.9, 2.0):
+            until(partial(answers, ends, session(ends).answered + 10), "answers come")
+            os.kill(held.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(held.pid, signal.SIGCONT)
+            assert not session(ends).lost
+        ends.client.stop_stamp_session(5)
+        until(lambda: not session(ends).waiting, "all are answered or lost")
+        found = session(ends)
+    assert found.answered == found.sent and not (found.lost or found.late or found.invalid)
+    assert 300 < found.skipped < 600  # those turns are not made up for
 
 
 def test_an_upgrade_leaves_sessions_as_they_are(ends: Ends) -> None:
