@@ -125,6 +125,7 @@ class Metrics(Collector):
             found.gauge("state_capacity", "Entries that there is room for.", labels, state.capacity)
         _ports(found, now, of)
         _overlays(found, now, of)
+        _sessions(found, now, of)
         for outcome in OUTCOMES if now.reports is not None else ():
             help_ = "Reports of intents that the agent pushed, dropped, or failed to push once."
             count = getattr(now.reports, outcome)
@@ -268,6 +269,23 @@ def _overlays(found: _Families, now: Sample, of: dict[str, str]) -> None:
             found.gauge("overlay_jitter_seconds", "Its mean deviation.", labels, jitter)
         found.counter("overlay_probes", "Probes sent.", labels, quality.sent)
         found.counter("overlay_answers", "Probes answered in time.", labels, quality.answered)
+
+
+def _sessions(found: _Families, now: Sample, of: dict[str, str]) -> None:
+    for each in now.sessions:
+        labels = {**of, "ssid": str(each.ssid), "session": each.name}
+        help_ = "1 while the session of STAMP sends test packets."
+        found.gauge("stamp_running", help_, labels, int(each.running))
+        for what, count in each.counts.items():
+            help_ = "Test packets of the session and answers to them, by what became of them."
+            found.counter("stamp_packets", help_, {**labels, "what": what}, count)
+        for direction, (delays, delay, pairs, jitter) in each.delays.items():
+            towards = {**labels, "direction": direction}
+            found.counter("stamp_delays", "Delays that were measured.", towards, delays)
+            found.counter("stamp_delay_seconds", "Their sum.", towards, delay)
+            help_ = "Variations of the delay from one packet to the next."
+            found.counter("stamp_jitters", help_, towards, pairs)
+            found.counter("stamp_jitter_seconds", "Their sum.", towards, jitter)
 
 
 def _requests(found: _Families, latency: LatencyReport, of: dict[str, str]) -> None:

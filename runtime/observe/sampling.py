@@ -20,6 +20,7 @@ from ..edge.overlay_status import OverlayStatus, read_overlay_status
 from ..intents.push_status import PushStatus, read_push_status
 from ..kernel.netlink import Link, Netlink
 from ..loading.reader import Reader
+from ..stamp.status import SessionStatus, read_session_status
 from .port_sample import PortSample, port_samples
 
 Array = npt.NDArray[Any]
@@ -44,7 +45,7 @@ class Sample:
     """`time` by the monotonic clock, in seconds; `build`: the digest of what is loaded; `states`:
     entries of each state table; `ports`: none of a pipeline of another network namespace;
     `overlays`: those that an agent probes; `tally`: of requests, where an agent owns it; `reports`:
-    what became of those that it pushes."""
+    what became of those that it pushes; `sessions`: of STAMP."""
 
     time: float
     name: str
@@ -57,6 +58,7 @@ class Sample:
     overlays: list[OverlayStatus] = field(default_factory=list)
     tally: LatencyReport | None = None
     reports: PushStatus | None = None
+    sessions: list[SessionStatus] = field(default_factory=list)
 
 
 def sample(reader: Reader, netlink: Netlink) -> Sample:
@@ -75,6 +77,7 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
         read_overlay_status(reader.name),
         read_latency(reader.name),
         read_push_status(reader.name),
+        read_session_status(reader.name),
     )
 
 

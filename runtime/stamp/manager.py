@@ -27,6 +27,7 @@ from .parameters import Parameters, checked
 from .session import Session
 from .setups import SetUpSessions
 from .sockets import Sockets
+from .status import StatusWriter
 from .store import Kept, SessionStore
 from .window import size_for
 
@@ -45,6 +46,7 @@ class StampManager(SetUpSessions):
         super().__init__(owner, store, now)
         self._counts, self._sockets = counts, sockets or Sockets()
         self._ended = False
+        self._status = StatusWriter(lambda: list(self._entries.values()), self.decided)
 
     # ---- the agent's life -------------------------------------------------------------------
 
@@ -53,11 +55,13 @@ class StampManager(SetUpSessions):
         with self._changing:
             self._take_up()
         self.pacer.start()
+        self._status.start()
 
     def stop(self) -> None:
         """Sessions are kept as they are, once no more answers come. May be called again, also where
         it was never started."""
         self.pacer.stop()
+        self._status.stop()
         with self._changing:  # nothing is written any more
             self._ended = True
         for watcher in self._watchers:

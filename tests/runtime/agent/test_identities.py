@@ -61,7 +61,8 @@ def test_only_what_changes_needs_more_than_looking() -> None:
     }  # fmt: skip
     assert {name for name, role in needed.items() if role == "rules"} == {
         "Apply", "Stream", "BulkApply", "Refresh", "ApplyIntent", "RemoveIntent", "DeleteEntry",
-        "Flush",
+        "Flush", "InitStamp", "ResetStamp", "CreateStampSession", "StartStampSession",
+        "StopStampSession", "DestroyStampSession", "GetStampSessionResults",
     }  # fmt: skip
 
 

@@ -273,6 +273,8 @@ def test_sessions_by_helioctl(ends: Ends) -> None:
     assert "x" in ends.sender.ctl("stamp", "list") and "stopped" in ends.sender.ctl("stamp", "list")
     assert ends.sender.ctl("stamp", "start", "5", "--duration", "0.2") == "started 5\n"
     over(ends, 5)
+    until(lambda: 'what="answered"} 10.0' in ends.sender.ctl("metrics"), "metrics have it")
+    assert "helio_stamp_running{" in ends.sender.ctl("metrics")
     (found,) = json.loads(ends.sender.ctl("stamp", "list", "5", "--json"))["sessions"]
     assert (found["sent"], found["answered"], found["state"]) == (10, 10, "stopped")
     assert found["forward"]["count"] == 10 and found["lost_forward"] is None
@@ -286,4 +288,5 @@ def test_sessions_by_helioctl(ends: Ends) -> None:
     assert ends.sender.ctl("stamp", "destroy", "5") == "destroyed 5\n"
     assert ends.sender.ctl("stamp", "reset") == "destroyed 0 sessions\n"
     assert ends.sender.ctl("stamp", "list") == "there are no sessions\n"
+    until(lambda: "helio_stamp" not in ends.sender.ctl("metrics"), "metrics have it no more")
     assert "port 4000" in ends.sender.ctl("stamp", "init", "--source-port", "4000")
