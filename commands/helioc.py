@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 #: The compiler's passes (compiler/driver.py), and those of them that may be left out.
 STEPS = (
-    "join_checksums", "edit_packets", "trace_points", "spill", "place_state", "usual_path", "fold_constants",
-    "simplify", "drop_unused", "merge_functions", "share_blocks", "lay_out_state",
-    "join_parsers",
+    "join_checksums", "edit_packets", "trace_points", "spill", "place_state", "usual_path",
+    "fold_constants", "simplify", "drop_unused", "merge_functions", "share_blocks",
+    "lay_out_state", "join_parsers",
 )  # fmt: skip
 OPTIONAL = {
     "join_checksums": "Bring checksums up to date with each assignment.",
