@@ -13,6 +13,7 @@ import agent
 import gates
 import passes
 import sizes
+import stamp
 import steering
 import steering_cores
 import waits
@@ -32,7 +33,7 @@ RULES = (1, 1000, 10_000)
 REFERENCES = exact, ternary, prefixes, gre, upf, vxlan, srv6
 GATES = {gate.name: gate for each in REFERENCES for gate in each.GATES}
 PARTS = ("packets", "gates", "sessions", "requests", "bulk", "overlays", "steering", "commands",
-         "agent", "waits", "sizes", "passes")  # fmt: skip
+         "stamp", "agent", "waits", "sizes", "passes")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -151,6 +152,7 @@ def main() -> None:
     parser.add_argument("--gate", nargs="+", choices=GATES, default=list(GATES))
     parser.add_argument("--rules", nargs="+", type=int, help="of packets, and of gates: how many")
     parser.add_argument("--requests", type=int, default=5000, help="to the agent, for each row")
+    parser.add_argument("--runs", type=int, default=3, help="of stamp, for each row: 2 to 10")
     parser.add_argument("--cdf", type=Path, help="a CSV of the agent's distributions, to plot")
     parser.add_argument("--json", type=Path, help="steering and gates, to plot")
     given = parser.parse_args()
@@ -184,6 +186,11 @@ def main() -> None:
         cores = steering_cores.table(steering_cores.rows(), say)
         if given.json:
             given.json.write_text(steering_cores.as_json(cores))
+        say()
+    if "stamp" in parts:
+        for line in (*stamp.costs(given.loads // 2 or 1, given.rounds, given.packets), ""):
+            say(line)
+        stamp.tables(given.runs, say)
         say()
     if "agent" in parts:
         agent.print_rows(staged, given.requests, say, given.cdf)

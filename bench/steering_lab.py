@@ -7,7 +7,6 @@ stack takes them as far as a UDP socket that is not read. What is sent on comes 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import struct
@@ -25,7 +24,6 @@ from helioc.runtime.congestion.decide import PARTS, Verdict
 from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
 from helioc.runtime.edge.config import Config
 from helioc.runtime.edge.congestion_settings import Congestion, shape_of
-from helioc.runtime.kernel import libbpf
 from helioc.runtime.kernel.handles import Map, Object, Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.loading.loader import Loaded, unload
@@ -33,6 +31,7 @@ from helioc.runtime.owner.events import Events
 from helioc.runtime.owner.owner import Owner
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace, command
+from live_frames import Sender
 from measure import HERE, build
 from scapy.contrib.gtp import GTP_U_Header
 from scapy.layers.inet import IP, UDP
@@ -43,10 +42,8 @@ SERVICES, PRIORITY = 16, 8
 #: Bytes of the headers alone.
 SMALLEST = 128
 USER, SERVER = IPv4Address("10.45.0.2"), IPv4Address("198.51.100.9")
-_LIVE, _BATCH = 2, 64  # BPF_F_TEST_XDP_LIVE_FRAMES
 _SECONDS, GENERATOR, _OTHER = 0.2, 0, 1
 _SETTING = struct.Struct("<IIQQQQ")
-_FASTEST, _USUAL = 14, 100  # ns that the program takes at the least, and at first
 _SERVICE = (
     "SERVICE [(tunnel, u16, VXLAN), (tenant, u32, 7), (teid, u32, {}), (src_ip, u32, 10.45.0.2), "
     "(dst_ip, u32, 198.51.100.9), (protocol, u8, UDP), (src_port, u16, 4000), "
@@ -94,10 +91,10 @@ class Range:
         self.far, self.host = lab.namespace("far"), lab.namespace("host")
         lab.wire(self.far, "eth0", self.host, "nic0")
         self.host.address("nic0", "10.9.0.1/24")
-        self._pace = float(_USUAL)
         made = owned.enter_context(Object.open(build(HERE / "steering.bpf.c"), name="steering"))
         made.load()
-        self._generate, self._counts = made.programs()["generate"], made.maps()["counts"]
+        self._sender = Sender(made.programs()["generate"], GENERATOR)
+        self._counts = made.maps()["counts"]
         self._setting = made.maps()["settings"].mmap()
         self._pinned(owned, made.programs()["sent_on"], self._listen_far)
         self._pinned(owned, made.programs()["accepted"], self._listen_here)
@@ -198,24 +195,11 @@ class Range:
         )  # fmt: skip
 
     def _send(self, packet: bytes, kpps: int, seconds: float) -> tuple[int, float]:
-        """How many were sent, and how many that is a second. The program waits for the clock by
-        dropping frames. Making live frames takes some 20 ms, so that all is one call, or few: how
-        often the program runs in that time is known only by what it took before."""
-        os.sched_setaffinity(0, {GENERATOR})
+        """How many were sent, and how many that is a second."""
         interface = socket.if_nametoindex("eth0")
         head = _SETTING.pack(interface, 0, 0, 1_000_000 // kpps, int(seconds * 1e9), 0)
         self._setting[: _SETTING.size + SMALLEST] = head + packet[:SMALLEST]
-        begun, end = time.monotonic_ns(), time.monotonic_ns() + int(seconds * 1e9)
-        while begun < end:
-            repeat = max(_BATCH, int((end - begun) / self._pace))
-            options = libbpf.RunOpts(
-                sz=ctypes.sizeof(libbpf.RunOpts), data_in=packet, data_size_in=len(packet),
-                repeat=repeat, flags=_LIVE, batch_size=_BATCH,
-            )  # fmt: skip
-            run = libbpf.lib().bpf_prog_test_run_opts
-            libbpf.check(run(self._generate.fileno(), ctypes.byref(options)), "send frames")
-            now = time.monotonic_ns()
-            self._pace, begun = max(_FASTEST, (now - begun) / repeat), now
+        self._sender.run(packet, seconds)
         _, sent, due, interval, target, until = _SETTING.unpack(self._setting[: _SETTING.size])
         return sent, sent * 1e9 / max(due - interval - (until - target), 1)
 
