@@ -14,9 +14,9 @@ from . import errors
 from .changes import Changed
 from .flow import Scope, State
 from .header_fields import scalar
+from .slot_values import is_port, named_rule
 from .stage_names import StageNames
 from .stage_program import Program
-from .state_statements import is_port
 from .values import fits
 
 MOST_RATE = 1_000_000
@@ -140,7 +140,7 @@ def _value(
     event: model.EventKind,
     names: StageNames,
 ) -> model.Expr | model.Identity | None:
-    rule = _named_rule(program, written, names)
+    rule = named_rule(written, names)
     if field.rule:
         if rule is None:
             program.report(_no_rule(written.span, field, event))
@@ -162,16 +162,6 @@ def _value(
     what = f"`{field.name}`"
     good = fits(value, field.width, field.kind, what, event.span, program.found)
     return value.expr if good else None
-
-
-def _named_rule(program: Program, written: tree.Expr, names: StageNames) -> tree.Name | None:
-    """The name of a rule that stands there alone."""
-    if not isinstance(written, tree.Path) or len(written.parts) > 1 or written.index is not None:
-        return None
-    (name,) = written.parts
-    if name.text in program.rules.known or name.text in names.scope.names:
-        return name
-    return None
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ def find(
     if kind is None:
         program.unsure = True
         return Changed(None, hit | missed)
+    if written.origin is not None:
+        return _find_kept(program, written, written.origin, kind, otherwise, state, scope)
     if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
         program.report(_nothing_to_find(written.kind.span, kind.name, kind.span))
     program.alone.setdefault(kind.name, written.kind.span)
@@ -64,6 +66,34 @@ def find(
         never = _never_found(written.kind.span, kind.name, needed, kind.span)
         program.report(never)
     return Changed(model.Find(kind.name, given, body, written.span), hit | missed)
+
+
+def _find_kept(
+    program: Program,
+    written: tree.Find,
+    origin: tree.Path,
+    kind: model.RuleKind,
+    otherwise: Fallback,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    """The rule that a slot holds. It may have been found for another packet, so that nothing
+    follows from what it matches."""
+    body, missed = otherwise
+    after = bind(state, kind.name) | missed
+    program.alone.setdefault(kind.name, written.kind.span)
+    program.missed[kind.name] = written.kind.span
+    if origin.parts[0].text not in program.states:
+        program.report(_no_slot(origin, kind, None))
+        return Changed(None, after)
+    slot = StageNames(program, state, scope).recalled(origin)
+    if slot is None:
+        return Changed(None, after)
+    assert isinstance(slot.expr, model.Recalled)
+    if slot.expr.rule != kind.name:
+        program.report(_no_slot(origin, kind, slot.expr, slot.declared))
+        return Changed(None, after)
+    return Changed(model.Find(kind.name, (), body, written.span, slot.expr), after)
 
 
 def _needed(kind: model.RuleKind, given: frozenset[str]) -> list[str]:
@@ -225,6 +255,27 @@ def _never_found(span: Span, kind: str, nodes: list[str], where: Span) -> Diagno
         (span, f"no packet has {' and '.join(f'`{n}`' for n in nodes)} here"),
         (where, "what each of its rules matches"),
         help="look it up where packets have that, or match it as `optional`",
+    )
+
+
+def _no_slot(
+    origin: tree.Path, kind: model.RuleKind, slot: model.Recalled | None, where: Span | None = None
+) -> Diagnostic:
+    """`slot`: of a state, which holds something else; None: it is none."""
+    name = kind.name
+    held = "is no slot of a state"
+    if slot is not None:
+        held = f"holds a {slot.rule}" if slot.rule else "holds a value"
+    labels = [(origin.span, held)] + ([(where, "declared here")] if where else [])
+    return error(
+        "H0490",
+        f"`{origin.text}` does not say which {name} it was",
+        *labels,
+        help=f"let an entry keep it: `gives backend : {name}`, and find it by "
+        f"`find {name} from STATE.backend`"
+        if slot
+        else f"a rule of a group is chosen: `choose {name} from {origin.text}`; an entry of a state "
+        f"keeps one: `find {name} from STATE.SLOT`",
     )
 
 

@@ -341,6 +341,8 @@ class _Walk:
                 self.declare(Symbol("value", name.text, name.span, declaration(s)), named)
             case tree.Find() | tree.Recall() | tree.Remember():
                 self.look_up(s, scope)
+                if isinstance(s, tree.Find):
+                    self.expression(s.origin, scope)
                 self.block(s.otherwise, scope)
             case tree.Forget():
                 self.look_up(s, scope)

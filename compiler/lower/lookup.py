@@ -27,13 +27,14 @@ from ..ir.expr import (
 from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
 from ..ir.nodes import CountRule, Do
-from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
-from ..model import Arrival, Choose, Find, IfGives
+from ..ir.types import U8, U16, U32, U64, Array, Int, Pointer, raw
+from ..model import Arrival, Choose, Find, IfGives, Recalled
 from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
 from .name_keys import is_name, name_key, present
+from .rule_facts import kept
 from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
@@ -46,7 +47,7 @@ Fill = Callable[[LoweringContext], None]
 def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
     """Look the kind up with the packet's own fields; `miss` lowers what happens otherwise."""
     w, table = site.writer, site.tables[statement.rule]
-    name = table.manifest.prefix
+    name, missed = table.manifest.prefix, site.events("miss", statement.rule)
     if site.card:
         words = _key(site, table, None, statement.given)
         type_ = Pointer(f"struct {name}_entry")
@@ -54,23 +55,34 @@ def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
         record = site.rule_record(statement.rule)
         w.set(record, Cast(record.type, entry))
         cell: Expr = Member(entry, "cell")
-        _whether_found(site, statement.rule, statement.rule, cell, miss)
+        _whether_found(site, missed, statement.rule, cell, miss)
         return
     with w.block(f"find_{name}"):  # the same wherever such a packet is looked up
         slot, cell = _look_up(site, table, None, statement.given)
         _found(site, statement.rule, slot)
-        _whether_found(site, statement.rule, statement.rule, cell)
+        _whether_found(site, missed, statement.rule, cell)
     with w.unless(site.rule_record(statement.rule)):
         miss(site)
 
 
+def find_kept(site: LoweringContext, rule: str, kept_in: Recalled, miss: Fill) -> None:
+    """The rule that a slot of an entry says, as it is for this packet's epoch; `miss` where it is
+    gone."""
+    w, name = site.writer, site.tables[rule].manifest.prefix
+    read = w.local(Int(128), "kept", value(site, kept_in).host())
+    slot = w.local(U32, "slot", kept(site, rule, read))
+    _found(site, rule, slot)
+    gone = site.events("gone", rule)
+    _whether_found(site, gone, rule, TableCall(name, "cell_of", (slot,), U32), miss)
+
+
 def _whether_found(
-    site: LoweringContext, asked: str, rule: str, cell: Expr, miss: Fill | None = None
+    site: LoweringContext, missed: int, rule: str, cell: Expr, miss: Fill | None = None
 ) -> None:
-    """A miss is counted by the kind that was asked."""
+    """`missed`: what a miss is counted as."""
     w, record = site.writer, site.rule_record(rule)
     with w.unless(record):
-        w.count(site.events("miss", asked))
+        w.count(missed)
         if miss is not None:
             miss(site)
     with w.otherwise():
@@ -295,7 +307,8 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
         _found(site, statement.rule, slot)
-    _whether_found(site, statement.group, statement.rule, chosen, otherwise)
+    missed = site.events("miss", statement.group)
+    _whether_found(site, missed, statement.rule, chosen, otherwise)
 
 
 def _choose_member(site: LoweringContext, group: Table, id_: Expr, chosen: Name) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..ir.expr import Expr, Name, TableCall
-from ..ir.types import U32, U64
+from ..ir.expr import Cast, Expr, Name, TableCall
+from ..ir.types import U32, U64, U128
+from ..model import Identity
 from .context import LoweringContext
 
 
@@ -19,6 +20,20 @@ def id_of(site: LoweringContext, binding: str) -> Expr:
     """The id that requests name it by."""
     arguments = site.cell(binding), site.state("epoch")
     return TableCall(_table(site, binding), "id_of", arguments, U32)
+
+
+def identity_of(site: LoweringContext, rule: Identity) -> Expr:
+    """Which rule it is, as a slot of a state keeps it: see `manifest.Slot`."""
+    number = Cast(U64, site.cell(rule.binding)) << 32 | Cast(U64, id_of(site, rule.binding))
+    return Cast(U128, number) << 64 | Cast(U128, sequence_of(site, rule.binding))
+
+
+def kept(site: LoweringContext, rule: str, slot: Expr) -> Expr:
+    """The slot of the record of the rule that this slot of an entry says, if it is there still;
+    else 0."""
+    sequence, cell = Cast(U64, slot), Cast(U32, Cast(U64, slot >> 64) >> 32)
+    arguments = cell, site.state("epoch"), sequence
+    return TableCall(site.tables[rule].manifest.prefix, "kept", arguments, U32)
 
 
 def counted(site: LoweringContext, binding: str, what: Literal["packets", "bytes"]) -> Name:

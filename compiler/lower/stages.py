@@ -46,7 +46,7 @@ from .conditions import condition, present_if
 from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .emits import emit
-from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
+from .lookup import bind, bind_given, choose, dereference, find, find_kept, gives_test, tag_of
 from .registers import set_register
 from .states import exchange, forget, recall, remember, update
 from .values import local_state, value
@@ -275,7 +275,9 @@ def _look_up(site: LoweringContext, s: Find | Choose) -> Outline | None:
         else:
             shapes.append(_scoped(at, s.otherwise))
 
-    if isinstance(s, Find):
+    if isinstance(s, Find) and s.kept is not None:
+        find_kept(site, s.rule, s.kept, miss)
+    elif isinstance(s, Find):
         find(site, s, miss)
     else:
         choose(site, s, miss)

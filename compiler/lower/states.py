@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...lang.contract.manifest.manifest import Slot
 from ...lang.contract.manifest.manifest import State as Laid
@@ -10,12 +10,13 @@ from ..headers.stores import placed
 from ..ir.expr import Address, Cast, Expr, Member, Name, State, StateCall
 from ..ir.nodes import Do
 from ..ir.types import U32, U64, Array, Int, Struct, raw
-from ..model import Change, Exchange, Forget, Recall, Recalled, Remember, Update
+from ..model import Change, Exchange, Forget, Identity, Recall, Recalled, Remember, Update
 from ..model import Expr as ModelExpr
 from ..tables.layout import member_name
 from . import trace
 from .context import LoweringContext
 from .reads import states_read
+from .rule_facts import identity_of
 from .values import got_of, value
 
 Fill = Callable[[LoweringContext], None]
@@ -32,12 +33,12 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
     w = site.writer
     table = site.pipeline.state(statement.state)
     laid = site.states[table.name]
-    words = _key(site, table.name, statement.values[: len(table.match)])
+    key = [v for v in statement.values[: len(table.match)] if not isinstance(v, Identity)]
+    words = _key(site, table.name, key)
     entry = w.struct(Struct(f"{laid.prefix}_entry"), w.fresh("entry"))
     for slot, expr in zip(laid.given, statement.values[len(table.match) :], strict=True):
-        v = value(site, expr)
         place = Member(entry, member_name(slot.name), _type(slot))
-        w.set(place, v.host() if slot.type == "port" else v.network_of(slot.size))
+        w.set(place, _given(site, expr, slot))
     arguments: tuple[Expr, ...] = words, Address(entry)
     if not laid.in_place:
         trace.remember(site, table.name, words, entry)
@@ -59,6 +60,13 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
         present(site)
     with w.otherwise():
         trace.remember(site, table.name, words, entry)
+
+
+def _given(site: LoweringContext, given: ModelExpr | Identity, slot: Slot) -> Expr:
+    if isinstance(given, Identity):
+        return identity_of(site, given)
+    v = value(site, given)
+    return v.host() if slot.type == "port" else v.network_of(slot.size)
 
 
 def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
@@ -113,7 +121,7 @@ def _change(site: LoweringContext, slot: Recalled, what: str, *values: ModelExpr
 
 
 def _type(slot: Slot) -> Int:
-    return Int(32) if slot.type == "port" else raw(slot.size * 8)
+    return Int(slot.size * 8) if slot.type in ("port", "rule") else raw(slot.size * 8)
 
 
 def _places(site: LoweringContext, state: str) -> tuple[Expr, ...]:
@@ -134,7 +142,7 @@ def _length(site: LoweringContext, laid: Laid) -> tuple[Expr, ...]:
     return (site.state("length"),) if laid.counts else ()
 
 
-def _key(site: LoweringContext, state: str, values: tuple[ModelExpr, ...]) -> Name:
+def _key(site: LoweringContext, state: str, values: Sequence[ModelExpr]) -> Name:
     """An array with the key's bytes."""
     w, laid = site.writer, site.states[state]
     words = w.array(Array(U64, laid.key_size // 8), "key")

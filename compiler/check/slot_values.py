@@ -1,0 +1,170 @@
+"""What statements say of the slots of a state: values, ports, and which rule was bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
+from ...lang.text.source import Span
+from .. import model
+from . import errors
+from .flow import Scope, State
+from .stage_names import StageNames
+from .stage_program import Program
+from .values import fits
+
+
+def key_values(
+    program: Program,
+    written: tree.Recall | tree.Forget,
+    table: model.State,
+    state: State,
+    scope: Scope,
+) -> tuple[model.Expr, ...] | None:
+    """The same of a key alone, which no rule is a part of (H0486)."""
+    values = slot_values(program, written, table.match, state, scope)
+    return values and tuple(v for v in values if not isinstance(v, model.Identity))
+
+
+def slot_values(
+    program: Program,
+    written: tree.Remember | tree.Recall | tree.Forget,
+    slots: Sequence[model.Slot],
+    state: State,
+    scope: Scope,
+) -> tuple[model.Expr | model.Identity, ...] | None:
+    """The value of each slot, in order; None if one is missing or wrong."""
+    given: dict[str, model.Expr | model.Identity] = {}
+    said: dict[str, tree.Assign] = {}
+    unknown = False
+    known = {s.name: s for s in slots}
+    table = program.states[written.state.text]
+    names = StageNames(program, state, scope)
+    for each in written.given:
+        name = each.target.parts[-1]
+        slot = known.get(name.text)
+        if slot is None and each.target.text in table.counts:
+            program.report(counted(each.target, table, "it begins at 0: leave it out"))
+            continue
+        if slot is None or len(each.target.parts) > 1:
+            program.report(_no_such_slot(each.target, table, list(known)))
+            unknown = True  # misspelt: what seems missing is likely it
+            continue
+        if said.setdefault(name.text, each) is not each:
+            first = said[name.text].target.span
+            program.report(errors.declared_twice("the value of", name, first))
+        elif (value := _value(each.value, slot, table, names)) is not None:
+            given[slot.name] = value
+    missing = [s.name for s in slots if s.name not in said]
+    if missing and not unknown:
+        program.report(_slot_missing(written.state.span, table, missing))
+    return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
+
+
+def _value(
+    written: tree.Expr, slot: model.Slot, table: model.State, names: StageNames
+) -> model.Expr | model.Identity | None:
+    program, rule = names.program, named_rule(written, names)
+    if slot.rule:
+        bound = names.bound(rule) if rule is not None else None
+        if bound is not None and bound.kind == slot.rule:
+            return model.Identity(bound.name, bound.kind)
+        if rule is None or bound is not None:
+            program.report(_other_rule(written.span, slot, bound.kind if bound else "", table))
+        return None
+    if rule is not None:
+        program.report(_a_rule(written.span, slot, rule.text, table))
+        return None
+    value = names.expressions.value(written)
+    if value is None:
+        return None
+    if slot.port != is_port(value.expr):
+        program.report(_not_of_port(written.span, slot.name, slot.port, table.span))
+        return None
+    good = fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found)
+    return value.expr if good else None
+
+
+def named_rule(written: tree.Expr, names: StageNames) -> tree.Name | None:
+    """The name of a rule that stands there alone."""
+    if not isinstance(written, tree.Path) or len(written.parts) > 1 or written.index is not None:
+        return None
+    (name,) = written.parts
+    if name.text in names.program.rules.known or name.text in names.scope.names:
+        return name
+    return None
+
+
+def is_port(expr: model.Expr) -> bool:
+    """Whether it is a port's number."""
+    return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
+
+
+# ---- errors ---------------------------------------------------------------------------------
+
+
+def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0311",
+        f"`{target.text}` is no slot of `{state.name}` that is given here",
+        (target.span, "not one of them"),
+        (state.span, f"takes {listed(slots)}"),
+        help=did_you_mean(target.text, slots) or f"give {listed(slots)}",
+    )
+
+
+def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagnostic:
+    named = listed(slots)
+    return error(
+        "H0312",
+        f"{named} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
+        (span, "without it"),
+        (state.span, "declared here"),
+        help=f"write `{state.name}({', '.join(f'{s} = …' for s in slots)})`",
+    )
+
+
+def counted(target: tree.Path, state: model.State, help: str) -> Diagnostic:
+    name = target.parts[-1].text
+    return error(
+        "H0379",
+        f"`{name}` of `{state.name}` is what the entry counts",
+        (target.span, "nothing else writes it"),
+        (state.span, f"counts {listed(state.counts)}"),
+        help=help,
+    )
+
+
+def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
+    holds, found = ("a port", "none") if port else ("a value", "a port")
+    return error(
+        "H0313",
+        f"`{slot}` holds {holds}, and this is {found}",
+        (span, "of another sort"),
+        (where, "declared here"),
+        help="give it `port`, the port of arrival" if port else f"declare `{slot} : port`",
+    )
+
+
+def _other_rule(span: Span, slot: model.Slot, kind: str, state: model.State) -> Diagnostic:
+    """`kind`: that of the rule that is given; empty where none is."""
+    found, is_ = (f"is a {kind}", f"a rule of the kind {kind}") if kind else ("names none", "no rule")
+    return error(
+        "H0488",
+        f"`{slot.name}` says which {slot.rule} it is, and this {found}",
+        (span, is_),
+        (state.span, f"declared here: `{slot.name} : {slot.rule}`"),
+        help=f"name a {slot.rule} that was found: `{slot.name} = {slot.rule}`",
+    )
+
+
+def _a_rule(span: Span, slot: model.Slot, rule: str, state: model.State) -> Diagnostic:
+    return error(
+        "H0488",
+        f"`{slot.name}` holds a value, and this is a whole rule",
+        (span, "a rule"),
+        (state.span, "declared here"),
+        help=f"declare `{slot.name} : {rule}` to keep which one it is, "
+        f"or name an element: `{rule}.ELEMENT`",
+    )
