@@ -274,7 +274,7 @@ def _no_slot(
         help=f"let an entry keep it: `gives backend : {name}`, and find it by "
         f"`find {name} from STATE.backend`"
         if slot
-        else f"a rule of a group is chosen: `choose {name} from {origin.text}`; an entry of a state "
+        else f"one of a group is chosen: `choose {name} from {origin.text}`; an entry of a state "
         f"keeps one: `find {name} from STATE.SLOT`",
     )
 

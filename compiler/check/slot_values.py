@@ -10,9 +10,10 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .flow import Scope, State
+from .said import Misfit
+from .said import said as said_of
 from .stage_names import StageNames
 from .stage_program import Program
-from .values import fits
 
 
 def key_values(
@@ -22,9 +23,11 @@ def key_values(
     state: State,
     scope: Scope,
 ) -> tuple[model.Expr, ...] | None:
-    """The same of a key alone, which no rule is a part of (H0486)."""
+    """The same of a key alone, of values alone."""
     values = slot_values(program, written, table.match, state, scope)
-    return values and tuple(v for v in values if not isinstance(v, model.Identity))
+    if values is None:
+        return None
+    return tuple(v for v in values if not isinstance(v, model.Identity | model.PortOf))
 
 
 def slot_values(
@@ -33,9 +36,9 @@ def slot_values(
     slots: Sequence[model.Slot],
     state: State,
     scope: Scope,
-) -> tuple[model.Expr | model.Identity, ...] | None:
+) -> tuple[model.Said, ...] | None:
     """The value of each slot, in order; None if one is missing or wrong."""
-    given: dict[str, model.Expr | model.Identity] = {}
+    given: dict[str, model.Said] = {}
     said: dict[str, tree.Assign] = {}
     unknown = False
     known = {s.name: s for s in slots}
@@ -54,7 +57,9 @@ def slot_values(
         if said.setdefault(name.text, each) is not each:
             first = said[name.text].target.span
             program.report(errors.declared_twice("the value of", name, first))
-        elif (value := _value(each.value, slot, table, names)) is not None:
+        elif isinstance(value := said_of(each.value, slot, table.span, names), Misfit):
+            program.report(_wrong(each.value.span, slot, value, table))
+        elif value is not None:
             given[slot.name] = value
     missing = [s.name for s in slots if s.name not in said]
     if missing and not unknown:
@@ -62,43 +67,13 @@ def slot_values(
     return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
 
 
-def _value(
-    written: tree.Expr, slot: model.Slot, table: model.State, names: StageNames
-) -> model.Expr | model.Identity | None:
-    program, rule = names.program, named_rule(written, names)
-    if slot.rule:
-        bound = names.bound(rule) if rule is not None else None
-        if bound is not None and bound.kind == slot.rule:
-            return model.Identity(bound.name, bound.kind)
-        if rule is None or bound is not None:
-            program.report(_other_rule(written.span, slot, bound.kind if bound else "", table))
-        return None
-    if rule is not None:
-        program.report(_a_rule(written.span, slot, rule.text, table))
-        return None
-    value = names.expressions.value(written)
-    if value is None:
-        return None
-    if slot.port != is_port(value.expr):
-        program.report(_not_of_port(written.span, slot.name, slot.port, table.span))
-        return None
-    good = fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found)
-    return value.expr if good else None
-
-
-def named_rule(written: tree.Expr, names: StageNames) -> tree.Name | None:
-    """The name of a rule that stands there alone."""
-    if not isinstance(written, tree.Path) or len(written.parts) > 1 or written.index is not None:
-        return None
-    (name,) = written.parts
-    if name.text in names.program.rules.known or name.text in names.scope.names:
-        return name
-    return None
-
-
-def is_port(expr: model.Expr) -> bool:
-    """Whether it is a port's number."""
-    return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
+def _wrong(span: Span, slot: model.Slot, found: Misfit, state: model.State) -> Diagnostic:
+    match found.what:
+        case "no rule" | "another rule":
+            return _other_rule(span, slot, found.rule, state)
+        case "a rule":
+            return _a_rule(span, slot, found.rule, state)
+    return _not_of_port(span, slot.name, slot.port, state.span)
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -149,11 +124,11 @@ def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
 
 def _other_rule(span: Span, slot: model.Slot, kind: str, state: model.State) -> Diagnostic:
     """`kind`: that of the rule that is given; empty where none is."""
-    found, is_ = (f"is a {kind}", f"a rule of the kind {kind}") if kind else ("names none", "no rule")
     return error(
         "H0488",
-        f"`{slot.name}` says which {slot.rule} it is, and this {found}",
-        (span, is_),
+        f"`{slot.name}` says which {slot.rule} it is, and this "
+        + (f"is a {kind}" if kind else "names none"),
+        (span, f"a rule of the kind {kind}" if kind else "no rule"),
         (state.span, f"declared here: `{slot.name} : {slot.rule}`"),
         help=f"name a {slot.rule} that was found: `{slot.name} = {slot.rule}`",
     )

@@ -25,11 +25,9 @@ from ..model import (
     Emit,
     Event,
     Exchange,
-    Expr,
     Find,
     Forget,
     Forward,
-    Identity,
     If,
     IfGives,
     Inline,
@@ -209,14 +207,11 @@ class _Run(OnStates):
 
     def _emit(self, s: Emit) -> None:
         kind = self.pipeline.event(s.event)
-        values = tuple(self._told(value) for value in s.values)
+        values = tuple(map(self.said, s.values))
         within = self.states.may_emit(limits_of(kind, values))
         self.event("emitted" if within else "suppressed", s.event)
         if within:
             self.emitted.append(Emitted(s.event, values))
-
-    def _told(self, value: Expr | Identity) -> int:
-        return self.identity(value) if isinstance(value, Identity) else self.value(value)
 
     def _index(self, target: Packet | Item) -> int:
         """Of the element of an array that is changed; 0 of a field."""

@@ -10,7 +10,7 @@ from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
 from ...lang.contract.trace.steps import Bound, Step, TracedValue, What
-from ...lang.contract.world.emitted import identity, split_identity
+from ...lang.contract.world.emitted import split_identity
 from ...lang.contract.world.environment import (
     Emitted,
     Environment,
@@ -34,7 +34,6 @@ from ..model import (
     FrameLength,
     Hash,
     HasOption,
-    Identity,
     IsFragment,
     IsLimited,
     IsLocal,
@@ -152,11 +151,6 @@ class Scope:
             traced.append(TracedValue(name, cut(values[name], element.width), kind_))
         self.step("look", kind, *traced)
         return best_rule(self.pipeline.rule(kind), rules, values)
-
-    def identity(self, of: Identity) -> int:
-        """Which rule is bound, as an event or an entry of a state says it."""
-        rule = self.rule(of.binding)
-        return identity(rule.sequence, rule.id)
 
     def kept(self, slot: Recalled) -> Rule | None:
         """The rule that a slot says, if it is there still."""

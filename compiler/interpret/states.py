@@ -12,7 +12,6 @@ from ..model import (
     Change,
     Exchange,
     Forget,
-    Identity,
     Recall,
     Recalled,
     Remember,
@@ -57,9 +56,7 @@ class OnStates(Verdicts):
         self.step("update", name, TracedValue("cell", cell), TracedValue(what, by))
 
     def _remember(self, s: Remember) -> bool:
-        values = tuple(
-            self.identity(v) if isinstance(v, Identity) else self.value(v) for v in s.values
-        )
+        values = tuple(map(self.said, s.values))
         table = self.pipeline.state(s.state)
         split = len(table.match)
         key, lasts = values[:split], seconds_of(table)

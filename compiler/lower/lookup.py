@@ -11,6 +11,7 @@ from ..ir.builder import Builder
 from ..ir.expr import (
     ZERO,
     Cast,
+    Event,
     Expr,
     Member,
     Name,
@@ -77,7 +78,7 @@ def find_kept(site: LoweringContext, rule: str, kept_in: Recalled, miss: Fill) -
 
 
 def _whether_found(
-    site: LoweringContext, missed: int, rule: str, cell: Expr, miss: Fill | None = None
+    site: LoweringContext, missed: Event, rule: str, cell: Expr, miss: Fill | None = None
 ) -> None:
     """`missed`: what a miss is counted as."""
     w, record = site.writer, site.rule_record(rule)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..ir.expr import Cast, Expr, Name, TableCall
-from ..ir.types import U32, U64, U128
-from ..model import Identity
+from ..ir.types import U32, U64
 from .context import LoweringContext
 
 
@@ -20,12 +19,6 @@ def id_of(site: LoweringContext, binding: str) -> Expr:
     """The id that requests name it by."""
     arguments = site.cell(binding), site.state("epoch")
     return TableCall(_table(site, binding), "id_of", arguments, U32)
-
-
-def identity_of(site: LoweringContext, rule: Identity) -> Expr:
-    """Which rule it is, as a slot of a state keeps it: see `manifest.Slot`."""
-    number = Cast(U64, site.cell(rule.binding)) << 32 | Cast(U64, id_of(site, rule.binding))
-    return Cast(U128, number) << 64 | Cast(U128, sequence_of(site, rule.binding))
 
 
 def kept(site: LoweringContext, rule: str, slot: Expr) -> Expr:

@@ -10,13 +10,24 @@ from ..headers.stores import placed
 from ..ir.expr import Address, Cast, Expr, Member, Name, State, StateCall
 from ..ir.nodes import Do
 from ..ir.types import U32, U64, Array, Int, Struct, raw
-from ..model import Change, Exchange, Forget, Identity, Recall, Recalled, Remember, Update
+from ..model import (
+    Change,
+    Exchange,
+    Forget,
+    Identity,
+    PortOf,
+    Recall,
+    Recalled,
+    Remember,
+    Said,
+    Update,
+)
 from ..model import Expr as ModelExpr
 from ..tables.layout import member_name
 from . import trace
 from .context import LoweringContext
 from .reads import states_read
-from .rule_facts import identity_of
+from .said import identity_of, port_number, said
 from .values import got_of, value
 
 Fill = Callable[[LoweringContext], None]
@@ -33,12 +44,11 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
     w = site.writer
     table = site.pipeline.state(statement.state)
     laid = site.states[table.name]
-    key = [v for v in statement.values[: len(table.match)] if not isinstance(v, Identity)]
-    words = _key(site, table.name, key)
+    words = _key(site, table.name, statement.values[: len(table.match)])
     entry = w.struct(Struct(f"{laid.prefix}_entry"), w.fresh("entry"))
     for slot, expr in zip(laid.given, statement.values[len(table.match) :], strict=True):
         place = Member(entry, member_name(slot.name), _type(slot))
-        w.set(place, _given(site, expr, slot))
+        w.set(place, _said(site, expr, slot))
     arguments: tuple[Expr, ...] = words, Address(entry)
     if not laid.in_place:
         trace.remember(site, table.name, words, entry)
@@ -62,9 +72,12 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
         trace.remember(site, table.name, words, entry)
 
 
-def _given(site: LoweringContext, given: ModelExpr | Identity, slot: Slot) -> Expr:
-    if isinstance(given, Identity):
-        return identity_of(site, given)
+def _said(site: LoweringContext, given: Said, slot: Slot) -> Expr:
+    match given:
+        case Identity():
+            return identity_of(site, given)
+        case PortOf():
+            return port_number(site, given)
     v = value(site, given)
     return v.host() if slot.type == "port" else v.network_of(slot.size)
 
@@ -142,11 +155,12 @@ def _length(site: LoweringContext, laid: Laid) -> tuple[Expr, ...]:
     return (site.state("length"),) if laid.counts else ()
 
 
-def _key(site: LoweringContext, state: str, values: Sequence[ModelExpr]) -> Name:
+def _key(site: LoweringContext, state: str, values: Sequence[Said]) -> Name:
     """An array with the key's bytes."""
     w, laid = site.writer, site.states[state]
     words = w.array(Array(U64, laid.key_size // 8), "key")
     for slot, expr in zip(laid.match, values, strict=True):
-        for store in placed(value(site, expr), slot.offset, slot.size, 0):
+        assert not isinstance(expr, Identity), "H0486"
+        for store in placed(said(site, expr), slot.offset, slot.size, 0):
             store.into(w, words)
     return words

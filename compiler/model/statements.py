@@ -90,13 +90,17 @@ class Identity(Frozen):
     rule: str
 
 
+Said = Expr | Identity | PortOf
+"""What is said of a slot of a state, or of a field of an event."""
+
+
 class Remember(Frozen):
     """Put an entry into a state table, or what it holds into the entry of that key: all slots in
     the order declared, those of the key first. `if_absent`: only where there is none; where there
     is one, it is bound, and `otherwise` runs."""
 
     state: str
-    values: tuple[Expr | Identity, ...]
+    values: tuple[Said, ...]
     span: Span
     if_absent: bool = False
     otherwise: Block = Block(())
@@ -267,7 +271,7 @@ class Emit(Frozen):
     limits allow it and there is room."""
 
     event: str
-    values: tuple[Expr | Identity, ...]
+    values: tuple[Said, ...]
     span: Span
 
 

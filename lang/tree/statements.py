@@ -37,8 +37,8 @@ class MatchOn(Node):
 
 
 class Find(Node):
-    """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`, `find BACKEND from
-    FLOW.backend else {…}`: the rule that this slot holds (`origin`)."""
+    """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`; `origin`:
+    `find BACKEND from FLOW.backend else {…}`, the rule that this slot holds."""
 
     kind: Name
     given: tuple[Assign, ...]
