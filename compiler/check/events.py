@@ -142,9 +142,9 @@ def _wrong(
         case "no rule":
             return _no_rule(span, field, event)
         case "another rule":
-            return _other_rule(span, field, found.rule, event)
+            return _other_rule(span, field, found.kind, event)
         case "a rule":
-            return _a_rule(span, field, found.rule, event)
+            return _a_rule(span, field, found, event)
     return _not_of_port(span, field, event)
 
 
@@ -225,14 +225,16 @@ def _other_rule(
     )
 
 
-def _a_rule(span: Span, field: model.EventField, rule: str, event: model.EventKind) -> Diagnostic:
+def _a_rule(
+    span: Span, field: model.EventField, rule: Misfit, event: model.EventKind
+) -> Diagnostic:
     return error(
         "H0376",
-        f"`{field.name}` holds a value, and this is a whole rule",
+        f"`{field.name}` holds {'a port' if field.port else 'a value'}, and this is a whole rule",
         (span, "a rule"),
         (event.span, "declared here"),
-        help=f"declare `{field.name} : {rule}` to tell which one it is, "
-        f"or name an element: `{rule}.ELEMENT`",
+        help=f"declare `{field.name} : {rule.kind}` to tell which one it is, "
+        f"or name an element: `{rule.name}.ELEMENT`",
     )
 
 
@@ -243,7 +245,7 @@ def _not_of_port(span: Span, field: model.EventField, event: model.EventKind) ->
         f"`{field.name}` holds {holds}, and this is {found}",
         (span, "of another sort"),
         (event.span, "declared here"),
-        help="give it `port`, the port of arrival"
+        help="give it `port`, the port of arrival, or one that a rule leads to: `port p => …`"
         if field.port
         else f"declare `{field.name} : port`",
     )

@@ -83,15 +83,24 @@ def _find_kept(
     after = bind(state, kind.name) | missed
     program.alone.setdefault(kind.name, written.kind.span)
     program.missed[kind.name] = written.kind.span
-    if origin.parts[0].text not in program.states:
-        program.report(_no_slot(origin, kind, None))
+    first = origin.parts[0]
+    if (table := program.states.get(first.text)) is not None and len(origin.parts) != 2:
+        program.report(_no_single_slot(origin, kind.name, table))
+        return Changed(None, after)
+    if table is None:
+        rules = program.rules.known.keys() | scope.names.keys()
+        program.report(
+            _no_slot(origin, kind.name, len(origin.parts) > 1)
+            if first.text in rules
+            else errors.unknown("state", first, program.states, errors.DECLARE_STATE)
+        )
         return Changed(None, after)
     slot = StageNames(program, state, scope).recalled(origin)
     if slot is None:
         return Changed(None, after)
-    assert isinstance(slot.expr, model.Recalled)
+    assert isinstance(slot.expr, model.Recalled) and slot.declared is not None
     if slot.expr.rule != kind.name:
-        program.report(_no_slot(origin, kind, slot.expr, slot.declared))
+        program.report(_other_slot(origin, kind.name, slot.expr, slot.declared))
         return Changed(None, after)
     return Changed(model.Find(kind.name, (), body, written.span, slot.expr), after)
 
@@ -258,24 +267,41 @@ def _never_found(span: Span, kind: str, nodes: list[str], where: Span) -> Diagno
     )
 
 
-def _no_slot(
-    origin: tree.Path, kind: model.RuleKind, slot: model.Recalled | None, where: Span | None = None
-) -> Diagnostic:
-    """`slot`: of a state, which holds something else; None: it is none."""
-    name = kind.name
-    held = "is no slot of a state"
-    if slot is not None:
-        held = f"holds a {slot.rule}" if slot.rule else "holds a value"
-    labels = [(origin.span, held)] + ([(where, "declared here")] if where else [])
+def _no_slot(origin: tree.Path, kind: str, group: bool) -> Diagnostic:
+    """`group`: it may be one that a rule leads to."""
+    chosen = f"one of a group is chosen: `choose {kind} from {origin.text}`; "
     return error(
         "H0490",
-        f"`{origin.text}` does not say which {name} it was",
-        *labels,
-        help=f"let an entry keep it: `gives backend : {name}`, and find it by "
-        f"`find {name} from STATE.backend`"
-        if slot
-        else f"one of a group is chosen: `choose {name} from {origin.text}`; an entry of a state "
-        f"keeps one: `find {name} from STATE.SLOT`",
+        f"`{origin.text}` is no slot of a state",
+        (origin.span, f"does not say which {kind} it was"),
+        help=(chosen if group else "")
+        + f"an entry of a state keeps a rule: `find {kind} from STATE.SLOT`",
+    )
+
+
+def _no_single_slot(origin: tree.Path, kind: str, state: model.State) -> Diagnostic:
+    slots = [slot.name for slot in state.gives if slot.rule == kind]
+    return error(
+        "H0490",
+        f"`{origin.text}` is no slot of a state",
+        (origin.span, f"does not say which {kind} it was"),
+        (state.span, f"keeps a {kind} as {listed(slots)}" if slots else f"keeps no {kind}"),
+        help=f"write `find {kind} from {state.name}.{slots[0]}`"
+        if slots
+        else f"let an entry keep it: `gives {kind.lower()} : {kind}`",
+    )
+
+
+def _other_slot(origin: tree.Path, kind: str, slot: model.Recalled, where: Span) -> Diagnostic:
+    name = slot.slot
+    return error(
+        "H0490",
+        f"`{origin.text}` does not say which {kind} it was",
+        (origin.span, f"holds a {slot.rule}" if slot.rule else "holds a value"),
+        (where, "declared here"),
+        help=f"find that one: `find {slot.rule} from {origin.text}`"
+        if slot.rule
+        else f"let the entry keep the rule: `{name} : {kind}`, and remember it: `{name} = {kind}`",
     )
 
 

@@ -13,10 +13,11 @@ from .values import KINDS, fits
 
 
 class Misfit(NamedTuple):
-    """What it is where something else is wanted. `rule`: of which kind, or called so."""
+    """What it is where something else is wanted. `kind` of rules; `name` in the stage."""
 
     what: Literal["no rule", "another rule", "a rule", "a port", "no port"]
-    rule: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 def said(
@@ -32,7 +33,8 @@ def said(
             return Misfit("another rule", bound.kind)
         return None if bound is None else model.Identity(bound.name, bound.kind)
     if rule is not None:
-        return Misfit("no port" if of.port else "a rule", rule.text)
+        known = names.scope.names.get(rule.text)
+        return Misfit("a rule", known.kind if known else rule.text, rule.text)
     port = named_port(written, names) if _names_port(written, of.port, names) else None
     if isinstance(port, str):
         return Misfit("no port")

@@ -70,9 +70,9 @@ def slot_values(
 def _wrong(span: Span, slot: model.Slot, found: Misfit, state: model.State) -> Diagnostic:
     match found.what:
         case "no rule" | "another rule":
-            return _other_rule(span, slot, found.rule, state)
+            return _other_rule(span, slot, found.kind, state)
         case "a rule":
-            return _a_rule(span, slot, found.rule, state)
+            return _a_rule(span, slot, found, state)
     return _not_of_port(span, slot.name, slot.port, state.span)
 
 
@@ -118,7 +118,9 @@ def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
         f"`{slot}` holds {holds}, and this is {found}",
         (span, "of another sort"),
         (where, "declared here"),
-        help="give it `port`, the port of arrival" if port else f"declare `{slot} : port`",
+        help="give it `port`, the port of arrival, or one that a rule leads to: `port p => …`"
+        if port
+        else f"declare `{slot} : port`",
     )
 
 
@@ -134,12 +136,14 @@ def _other_rule(span: Span, slot: model.Slot, kind: str, state: model.State) -> 
     )
 
 
-def _a_rule(span: Span, slot: model.Slot, rule: str, state: model.State) -> Diagnostic:
+def _a_rule(span: Span, slot: model.Slot, rule: Misfit, state: model.State) -> Diagnostic:
+    kept = f"declare `{slot.name} : {rule.kind}` to keep which one it is, or name an element: "
     return error(
         "H0488",
-        f"`{slot.name}` holds a value, and this is a whole rule",
+        f"`{slot.name}` holds {'a port' if slot.port else 'a value'}, and this is a whole rule",
         (span, "a rule"),
         (state.span, "declared here"),
-        help=f"declare `{slot.name} : {rule}` to keep which one it is, "
-        f"or name an element: `{rule}.ELEMENT`",
+        help=f"name its id: `{slot.name} = {rule.name}.id`"
+        if slot in state.match
+        else f"{kept}`{rule.name}.ELEMENT`",
     )

@@ -29,9 +29,6 @@ class Lost(NamedTuple):
     span: Span
 
 
-_DECLARE = "declare it: `state NAME [CAPACITY] {…}`"
-
-
 def remember(
     program: Program,
     written: tree.Remember,
@@ -94,7 +91,7 @@ def update(
     if first.text not in program.states:
         known = {n.name for n in program.checked.graph.nodes} | program.rules.known.keys()
         if first.text not in known | scope.names.keys() | scope.values.keys():
-            program.report(errors.unknown("state", first, program.states, _DECLARE))
+            program.report(errors.unknown("state", first, program.states, errors.DECLARE_STATE))
             return Changed(None, state)
         in_packet = first.text in known - program.rules.known.keys()
         program.report(_no_state(path, operator, written.value if in_packet else None))
@@ -176,7 +173,7 @@ def _named(program: Program, name: tree.Name) -> model.State | None:
     if name.text in program.registers:
         program.report(_are_registers(name, program.registers[name.text]))
     elif table is None:
-        program.report(errors.unknown("state", name, program.states, _DECLARE))
+        program.report(errors.unknown("state", name, program.states, errors.DECLARE_STATE))
     return table
 
 
