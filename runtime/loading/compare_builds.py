@@ -123,13 +123,13 @@ def _states(old: Manifest, new: Manifest, answers: Answers, kept: Collection[str
 def _kept_rules(
     new: Manifest, states: Collection[str], kinds: Iterable[KindChange]
 ) -> Differences:
-    """Rules that entries keep, and do not find any more where the rules are written again."""
+    """Rules that entries keep, and may not find any more where the rules are written again."""
     anew = {kind.new.name for kind in kinds if kind.new and not kind.stays}
     for state in new.states:
         for slot in state.gives if state.name in states else ():
             if slot.rule in anew:
                 place = f"{state.name}.{slot.name}"
-                yield Difference(place, f"a {slot.rule}", "gone, as all are written anew")
+                yield Difference(place, f"a {slot.rule}", "may be gone: all are written anew")
 
 
 # ---- rule kinds -----------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def test_states_that_keep_rules(
     change = compare(changed(RELAY, *KEEPING), changed(RELAY, *KEEPING, *more), answers)
     assert bool(change.states) is taken
     assert [d.becomes for d in change.differences if d.place == "HEARD.route"] == (
-        ["gone, as all are written anew"] if gone else []
+        ["may be gone: all are written anew"] if gone else []
     )
 
 
