@@ -259,6 +259,7 @@ class _Run(OnStates):
                 self._dropped("absent reference")
             self.bind(s.given, rule)
         self._block(s.then)
+        self.unbind(s.given)
 
     def _choose(self, s: Choose) -> None:
         target = self.rule(s.binding).target

@@ -35,6 +35,7 @@ from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
 from .name_keys import is_name, name_key, present
+from .reads import walk
 from .rule_facts import kept
 from .values import value
 
@@ -283,13 +284,28 @@ def gives_test(site: LoweringContext, statement: IfGives) -> Expr:
     return Member(record, "target_tag", U8).is_(named(tag, "TAG", statement.rule, statement.given))
 
 
-def bind_given(site: LoweringContext, statement: IfGives) -> None:
-    """Bind the rule that `PDR gives FAR` found, inside its branch."""
-    if site.tables[statement.given].rule.grouped:
-        return  # a group is not one rule: `choose` picks in it
-    cell = site.writer.local(U32, "cell", Member(site.record(statement.binding), "target"))
-    found = dereference(site, statement.given, cell)
-    bind(site, statement.given, found, cell)
+def bind_given(site: LoweringContext, statement: IfGives) -> bool:
+    """Bind the rule that `PDR gives FAR` found, inside its branch. Whether it is kept where a rule
+    is that was found: where the branch may find another one."""
+    w, given = site.writer, statement.given
+    if site.tables[given].rule.grouped:
+        return False  # a group is not one rule: `choose` picks in it
+    cell = w.local(U32, "cell", Member(site.record(statement.binding), "target"))
+    again = (part for part in walk(statement.then) if isinstance(part, Find | Choose))
+    if site.card or all(part.rule != given for part in again):
+        bind(site, given, dereference(site, given, cell), cell)
+        return False
+    prefix = site.tables[given].manifest.prefix
+    slot = w.local(U32, "slot", TableCall(prefix, "slot_of", (cell, site.state("epoch")), U32))
+    _found(site, given, slot)
+    w.assume_not(not_(site.rule_record(given)))
+    bind(site, given, site.rule_record(given), cell)
+    return True
+
+
+def unbind(site: LoweringContext, rule: str) -> None:
+    """No rule of the kind is bound from here on."""
+    site.writer.set(site.state(f"{site.tables[rule].manifest.prefix}_slot"), 0)
 
 
 def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
