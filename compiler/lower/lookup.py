@@ -71,11 +71,14 @@ def find_kept(site: LoweringContext, rule: str, kept_in: Recalled, miss: Fill) -
     """The rule that a slot of an entry says, as it is for this packet's epoch; `miss` where it is
     gone."""
     w, name = site.writer, site.tables[rule].manifest.prefix
-    read = w.local(Int(128), "kept", value(site, kept_in).host())
-    slot = w.local(U32, "slot", kept(site, rule, read))
-    _found(site, rule, slot)
-    gone = site.events("gone", rule)
-    _whether_found(site, gone, rule, TableCall(name, "cell_of", (slot,), U32), miss)
+    with w.block(f"kept_{name}"):
+        read = w.local(Int(128), "kept", value(site, kept_in).host())
+        slot = w.local(U32, "slot", kept(site, rule, read))
+        _found(site, rule, slot)
+        gone = site.events("gone", rule)
+        _whether_found(site, gone, rule, TableCall(name, "cell_of", (slot,), U32))
+    with w.unless(site.rule_record(rule)):
+        miss(site)
 
 
 def _whether_found(
