@@ -11,12 +11,10 @@ from .. import model
 from . import errors
 from .changes import Changed
 from .flow import Bound, Scope, State, bind, split
+from .kept_rules import Fallback, find_kept
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import fits
-
-#: What follows a miss, and the packets that fall out of its end.
-Fallback = tuple[model.Block, State]
 
 
 def leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) -> bool:
@@ -52,7 +50,7 @@ def find(
         program.unsure = True
         return Changed(None, hit | missed)
     if written.origin is not None:
-        return _find_kept(program, written, written.origin, kind, otherwise, state, scope)
+        return find_kept(program, written, written.origin, kind, otherwise, state, scope)
     if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
         program.report(_nothing_to_find(written.kind.span, kind.name, kind.span))
     program.alone.setdefault(kind.name, written.kind.span)
@@ -66,43 +64,6 @@ def find(
         never = _never_found(written.kind.span, kind.name, needed, kind.span)
         program.report(never)
     return Changed(model.Find(kind.name, given, body, written.span), hit | missed)
-
-
-def _find_kept(
-    program: Program,
-    written: tree.Find,
-    origin: tree.Path,
-    kind: model.RuleKind,
-    otherwise: Fallback,
-    state: State,
-    scope: Scope,
-) -> Changed:
-    """The rule that a slot holds. It may have been found for another packet, so that nothing
-    follows from what it matches."""
-    body, missed = otherwise
-    after = bind(state, kind.name) | missed
-    program.alone.setdefault(kind.name, written.kind.span)
-    program.missed[kind.name] = written.kind.span
-    first = origin.parts[0]
-    if (table := program.states.get(first.text)) is not None and len(origin.parts) != 2:
-        program.report(_no_single_slot(origin, kind.name, table))
-        return Changed(None, after)
-    if table is None:
-        rules = program.rules.known.keys() | scope.names.keys()
-        program.report(
-            _no_slot(origin, kind.name, len(origin.parts) > 1)
-            if first.text in rules
-            else errors.unknown("state", first, program.states, errors.DECLARE_STATE)
-        )
-        return Changed(None, after)
-    slot = StageNames(program, state, scope).recalled(origin)
-    if slot is None:
-        return Changed(None, after)
-    assert isinstance(slot.expr, model.Recalled) and slot.declared is not None
-    if slot.expr.rule != kind.name:
-        program.report(_other_slot(origin, kind.name, slot.expr, slot.declared))
-        return Changed(None, after)
-    return Changed(model.Find(kind.name, (), body, written.span, slot.expr), after)
 
 
 def _needed(kind: model.RuleKind, given: frozenset[str]) -> list[str]:
@@ -264,44 +225,6 @@ def _never_found(span: Span, kind: str, nodes: list[str], where: Span) -> Diagno
         (span, f"no packet has {' and '.join(f'`{n}`' for n in nodes)} here"),
         (where, "what each of its rules matches"),
         help="look it up where packets have that, or match it as `optional`",
-    )
-
-
-def _no_slot(origin: tree.Path, kind: str, group: bool) -> Diagnostic:
-    """`group`: it may be one that a rule leads to."""
-    chosen = f"one of a group is chosen: `choose {kind} from {origin.text}`; "
-    return error(
-        "H0490",
-        f"`{origin.text}` is no slot of a state",
-        (origin.span, f"does not say which {kind} it was"),
-        help=(chosen if group else "")
-        + f"an entry of a state keeps a rule: `find {kind} from STATE.SLOT`",
-    )
-
-
-def _no_single_slot(origin: tree.Path, kind: str, state: model.State) -> Diagnostic:
-    slots = [slot.name for slot in state.gives if slot.rule == kind]
-    return error(
-        "H0490",
-        f"`{origin.text}` is no slot of a state",
-        (origin.span, f"does not say which {kind} it was"),
-        (state.span, f"keeps a {kind} as {listed(slots)}" if slots else f"keeps no {kind}"),
-        help=f"write `find {kind} from {state.name}.{slots[0]}`"
-        if slots
-        else f"let an entry keep it: `gives {kind.lower()} : {kind}`",
-    )
-
-
-def _other_slot(origin: tree.Path, kind: str, slot: model.Recalled, where: Span) -> Diagnostic:
-    name = slot.slot
-    return error(
-        "H0490",
-        f"`{origin.text}` does not say which {kind} it was",
-        (origin.span, f"holds a {slot.rule}" if slot.rule else "holds a value"),
-        (where, "declared here"),
-        help=f"find that one: `find {slot.rule} from {origin.text}`"
-        if slot.rule
-        else f"let the entry keep the rule: `{name} : {kind}`, and remember it: `{name} = {kind}`",
     )
 
 

@@ -13,7 +13,7 @@ from ..lower.reads import walk, walk_named
 from . import errors
 from .changes import Changed
 from .flow import Scope, State, bind, unbind
-from .lookups import Fallback
+from .kept_rules import Fallback
 from .slot_values import counted, key_values, slot_values
 from .stage_names import StageNames
 from .stage_program import Program

@@ -28,15 +28,14 @@ from ..ir.expr import (
 from ..ir.expr_builders import choose as choice
 from ..ir.expr_builders import to_network
 from ..ir.nodes import CountRule, Do
-from ..ir.types import U8, U16, U32, U64, Array, Int, Pointer, raw
-from ..model import Arrival, Choose, Find, IfGives, Recalled
+from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
+from ..model import Arrival, Choose, Find, IfGives
 from ..model import Expr as Expr_
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
 from .name_keys import is_name, name_key, present
 from .reads import walk
-from .rule_facts import kept
 from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
@@ -57,31 +56,17 @@ def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
         record = site.rule_record(statement.rule)
         w.set(record, Cast(record.type, entry))
         cell: Expr = Member(entry, "cell")
-        _whether_found(site, missed, statement.rule, cell, miss)
+        whether_found(site, missed, statement.rule, cell, miss)
         return
     with w.block(f"find_{name}"):  # the same wherever such a packet is looked up
         slot, cell = _look_up(site, table, None, statement.given)
-        _found(site, statement.rule, slot)
-        _whether_found(site, missed, statement.rule, cell)
+        found_at(site, statement.rule, slot)
+        whether_found(site, missed, statement.rule, cell)
     with w.unless(site.rule_record(statement.rule)):
         miss(site)
 
 
-def find_kept(site: LoweringContext, rule: str, kept_in: Recalled, miss: Fill) -> None:
-    """The rule that a slot of an entry says, as it is for this packet's epoch; `miss` where it is
-    gone."""
-    w, name = site.writer, site.tables[rule].manifest.prefix
-    with w.block(f"kept_{name}"):
-        read = w.local(Int(128), "kept", value(site, kept_in).host())
-        slot = w.local(U32, "slot", kept(site, rule, read))
-        _found(site, rule, slot)
-        gone = site.events("gone", rule)
-        _whether_found(site, gone, rule, TableCall(name, "cell_of", (slot,), U32))
-    with w.unless(site.rule_record(rule)):
-        miss(site)
-
-
-def _whether_found(
+def whether_found(
     site: LoweringContext, missed: Event, rule: str, cell: Expr, miss: Fill | None = None
 ) -> None:
     """`missed`: what a miss is counted as."""
@@ -94,7 +79,7 @@ def _whether_found(
         bind(site, rule, record, cell)
 
 
-def _found(site: LoweringContext, rule: str, slot: Name) -> None:
+def found_at(site: LoweringContext, rule: str, slot: Name) -> None:
     """From here on, and in later stages, the slot's record is that of the kind."""
     w, prefix, record = site.writer, site.tables[rule].manifest.prefix, site.rule_record(rule)
     w.set(site.state(f"{prefix}_slot"), slot)
@@ -300,7 +285,7 @@ def bind_given(site: LoweringContext, statement: IfGives) -> bool:
         return False
     prefix = site.tables[given].manifest.prefix
     slot = w.local(U32, "slot", TableCall(prefix, "slot_of", (cell, site.state("epoch")), U32))
-    _found(site, given, slot)
+    found_at(site, given, slot)
     w.assume_not(not_(site.rule_record(given)))
     bind(site, given, site.rule_record(given), cell)
     return True
@@ -326,9 +311,9 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
         _choose_member(site.branch(), group, Member(origin, "target"), chosen)
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
-        _found(site, statement.rule, slot)
+        found_at(site, statement.rule, slot)
     missed = site.events("miss", statement.group)
-    _whether_found(site, missed, statement.rule, chosen, otherwise)
+    whether_found(site, missed, statement.rule, chosen, otherwise)
 
 
 def _choose_member(site: LoweringContext, group: Table, id_: Expr, chosen: Name) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..ir.expr import Cast, Expr, Name, TableCall
+from ..ir.expr import Expr, Name, TableCall
 from ..ir.types import U32, U64
 from .context import LoweringContext
 
@@ -19,14 +19,6 @@ def id_of(site: LoweringContext, binding: str) -> Expr:
     """The id that requests name it by."""
     arguments = site.cell(binding), site.state("epoch")
     return TableCall(_table(site, binding), "id_of", arguments, U32)
-
-
-def kept(site: LoweringContext, rule: str, slot: Expr) -> Expr:
-    """The slot of the record of the rule that this slot of an entry says, if it is there still;
-    else 0."""
-    sequence, cell = Cast(U64, slot), Cast(U32, Cast(U64, slot >> 64) >> 32)
-    arguments = cell, site.state("epoch"), sequence
-    return TableCall(site.tables[rule].manifest.prefix, "kept", arguments, U32)
 
 
 def counted(site: LoweringContext, binding: str, what: Literal["packets", "bytes"]) -> Name:

@@ -46,13 +46,13 @@ from .conditions import condition, present_if
 from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .emits import emit
+from .kept_rules import find_kept
 from .lookup import (
     bind,
     bind_given,
     choose,
     dereference,
     find,
-    find_kept,
     gives_test,
     tag_of,
     unbind,

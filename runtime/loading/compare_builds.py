@@ -120,9 +120,7 @@ def _states(old: Manifest, new: Manifest, answers: Answers, kept: Collection[str
             yield Difference(state.name, _NONE, f"{_what(state)}, empty")
 
 
-def _kept_rules(
-    new: Manifest, states: Collection[str], kinds: Iterable[KindChange]
-) -> Differences:
+def _kept_rules(new: Manifest, states: Collection[str], kinds: Iterable[KindChange]) -> Differences:
     """Rules that entries keep, and may not find any more where the rules are written again."""
     anew = {kind.new.name for kind in kinds if kind.new and not kind.stays}
     for state in new.states:

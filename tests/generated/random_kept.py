@@ -69,7 +69,7 @@ class KeptMaker:
         return [f"remember {state.name}({', '.join(chance.shuffled(said))}){end}"]
 
     def _may_find(self, place: Place, kind: str) -> bool:
-        """Not where arms depend on the one that is bound, nor where it is not known whether one is."""
+        """Not where arms depend on the one that is bound, nor where one may be bound."""
         free = kind not in place.maybe or kind in place.bound
         return free and kind not in place.locked and not place.action
 
