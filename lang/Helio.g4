@@ -138,7 +138,7 @@ statement
     | statementName ('(' name ')' | index? ('.' step)* becomes sum)
     ;
 
-find : 'find' name ('(' assign (',' assign)* ')')? ;
+find : 'find' name ('(' assign (',' assign)* ')' | 'from' path)? ;
 
 recall : 'recall' name '(' assign (',' assign)* ')' ;
 
@@ -250,7 +250,7 @@ matchName
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;

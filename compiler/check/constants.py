@@ -23,6 +23,7 @@ _NO_VALUES: dict[type[object], tuple[str, ...]] = {
     tree.Bridge: ("port",),
     tree.Choose: ("origin",),
     tree.Exchange: ("slot",),
+    tree.Find: ("origin",),
     tree.Forward: ("port", "via"),
     tree.Import: ("path",),
     tree.Is: ("subject",),

@@ -40,6 +40,9 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
     )
 
 
+DECLARE_STATE = "declare it: `state NAME [CAPACITY] {…}`"
+
+
 def declared_twice(what: str, again: tree.Name, first: Span, help: str = "") -> Diagnostic:
     return error(
         "H0204",

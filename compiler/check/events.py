@@ -14,10 +14,10 @@ from . import errors
 from .changes import Changed
 from .flow import Scope, State
 from .header_fields import scalar
+from .said import Misfit
+from .said import said as said_of
 from .stage_names import StageNames
 from .stage_program import Program
-from .state_statements import is_port
-from .values import fits
 
 MOST_RATE = 1_000_000
 """Records a second, of one event: more than a reader takes."""
@@ -109,10 +109,10 @@ def emit(program: Program, written: tree.Emit, state: State, scope: Scope) -> Ch
 
 def _values(
     program: Program, written: tree.Emit, event: model.EventKind, names: StageNames
-) -> tuple[model.Expr | model.Identity, ...] | None:
+) -> tuple[model.Said, ...] | None:
     """The value of each field, in order; None if one is missing or wrong."""
     known = {field.name: field for field in event.fields}
-    given: dict[str, model.Expr | model.Identity] = {}
+    given: dict[str, model.Said] = {}
     said: dict[str, tree.Assign] = {}
     unknown = False
     for each in written.fields:
@@ -125,7 +125,9 @@ def _values(
         if said.setdefault(name.text, each) is not each:
             first = said[name.text].target.span
             program.report(errors.declared_twice("the value of", name, first))
-        elif (value := _value(program, each.value, field, event, names)) is not None:
+        elif isinstance(value := said_of(each.value, field, event.span, names), Misfit):
+            program.report(_wrong(each.value.span, field, value, event))
+        elif value is not None:
             given[field.name] = value
     missing = [name for name in known if name not in said]
     if missing and not unknown:
@@ -133,45 +135,17 @@ def _values(
     return tuple(given[n] for n in known) if len(given) == len(known) else None
 
 
-def _value(
-    program: Program,
-    written: tree.Expr,
-    field: model.EventField,
-    event: model.EventKind,
-    names: StageNames,
-) -> model.Expr | model.Identity | None:
-    rule = _named_rule(program, written, names)
-    if field.rule:
-        if rule is None:
-            program.report(_no_rule(written.span, field, event))
-            return None
-        bound = names.bound(rule)
-        if bound is not None and bound.kind != field.rule:
-            program.report(_other_rule(written.span, field, bound.kind, event))
-            return None
-        return None if bound is None else model.Identity(bound.name, bound.kind)
-    if rule is not None:
-        program.report(_a_rule(written.span, field, rule.text, event))
-        return None
-    value = names.expressions.value(written)
-    if value is None:
-        return None
-    if field.port != is_port(value.expr):
-        program.report(_not_of_port(written.span, field, event))
-        return None
-    what = f"`{field.name}`"
-    good = fits(value, field.width, field.kind, what, event.span, program.found)
-    return value.expr if good else None
-
-
-def _named_rule(program: Program, written: tree.Expr, names: StageNames) -> tree.Name | None:
-    """The name of a rule that stands there alone."""
-    if not isinstance(written, tree.Path) or len(written.parts) > 1 or written.index is not None:
-        return None
-    (name,) = written.parts
-    if name.text in program.rules.known or name.text in names.scope.names:
-        return name
-    return None
+def _wrong(
+    span: Span, field: model.EventField, found: Misfit, event: model.EventKind
+) -> Diagnostic:
+    match found.what:
+        case "no rule":
+            return _no_rule(span, field, event)
+        case "another rule":
+            return _other_rule(span, field, found.kind, event)
+        case "a rule":
+            return _a_rule(span, field, found, event)
+    return _not_of_port(span, field, event)
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -251,14 +225,16 @@ def _other_rule(
     )
 
 
-def _a_rule(span: Span, field: model.EventField, rule: str, event: model.EventKind) -> Diagnostic:
+def _a_rule(
+    span: Span, field: model.EventField, rule: Misfit, event: model.EventKind
+) -> Diagnostic:
     return error(
         "H0376",
-        f"`{field.name}` holds a value, and this is a whole rule",
+        f"`{field.name}` holds {'a port' if field.port else 'a value'}, and this is a whole rule",
         (span, "a rule"),
         (event.span, "declared here"),
-        help=f"declare `{field.name} : {rule}` to tell which one it is, "
-        f"or name an element: `{rule}.ELEMENT`",
+        help=f"declare `{field.name} : {rule.kind}` to tell which one it is, "
+        f"or name an element: `{rule.name}.ELEMENT`",
     )
 
 
@@ -269,7 +245,7 @@ def _not_of_port(span: Span, field: model.EventField, event: model.EventKind) ->
         f"`{field.name}` holds {holds}, and this is {found}",
         (span, "of another sort"),
         (event.span, "declared here"),
-        help="give it `port`, the port of arrival"
+        help="give it `port`, the port of arrival, or one that a rule leads to: `port p => …`"
         if field.port
         else f"declare `{field.name} : port`",
     )

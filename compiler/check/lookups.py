@@ -11,12 +11,10 @@ from .. import model
 from . import errors
 from .changes import Changed
 from .flow import Bound, Scope, State, bind, split
+from .kept_rules import Fallback, find_kept
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import fits
-
-#: What follows a miss, and the packets that fall out of its end.
-Fallback = tuple[model.Block, State]
 
 
 def leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) -> bool:
@@ -51,6 +49,8 @@ def find(
     if kind is None:
         program.unsure = True
         return Changed(None, hit | missed)
+    if written.origin is not None:
+        return find_kept(program, written, written.origin, kind, otherwise, state, scope)
     if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
         program.report(_nothing_to_find(written.kind.span, kind.name, kind.span))
     program.alone.setdefault(kind.name, written.kind.span)

@@ -76,7 +76,7 @@ class StageNames(RuleNames):
         if first in self.scope.names or first in self.program.rules.known:
             return self.attribute(path) if path.index is None else self.listed(path, path.index)
         if first in self.program.states:
-            return self.recalled(path)
+            return self.slot(path)
         if first in self.program.registers:
             return self.register(path)
         if first in self.scope.values:
@@ -135,6 +135,14 @@ class StageNames(RuleNames):
             w.pushed & bit for w in self.state
         )
 
+    def slot(self, path: tree.Path) -> Value | None:
+        """The value of a slot of what was recalled."""
+        found = self.recalled(path)
+        if found is not None and isinstance(found.expr, model.Recalled) and found.expr.rule:
+            self.program.report(_rule_read(path, found.expr))
+            return None
+        return found
+
     def recalled(self, path: tree.Path) -> Value | None:
         """A slot of what was recalled."""
         table = self.program.states[path.parts[0].text]
@@ -154,7 +162,7 @@ class StageNames(RuleNames):
         if path.index is not None:
             self.program.report(errors.no_element(path.span, "its slots are no arrays", table.span))
             return None
-        expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port)
+        expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port, slot.rule)
         return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
 
     def register(self, path: tree.Path) -> Value | None:
@@ -283,6 +291,16 @@ def _not_recalled(span: Span, state: str, ever: Span | None, gone: Span | None) 
         f"`{state}` may hold nothing here",
         *labels,
         help=f"recall it in this stage: `recall {state}(…) else {{ … }}`",
+    )
+
+
+def _rule_read(path: tree.Path, slot: model.Recalled) -> Diagnostic:
+    return error(
+        "H0489",
+        f"`{path.text}` is a rule, which may be gone",
+        (path.span, "read as a value"),
+        help=f"find the rule: `find {slot.rule} from {path.text} else {{…}}`, then name an element "
+        f"of it: `{slot.rule}.id`",
     )
 
 

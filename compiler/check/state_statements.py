@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
+from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..lower.reads import walk, walk_named
 from . import errors
 from .changes import Changed
 from .flow import Scope, State, bind, unbind
-from .lookups import Fallback
+from .kept_rules import Fallback
+from .slot_values import counted, key_values, slot_values
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import KINDS, WIDEST, Value, fits
@@ -26,9 +27,6 @@ class Lost(NamedTuple):
     state: str
     slot: str
     span: Span
-
-
-_DECLARE = "declare it: `state NAME [CAPACITY] {…}`"
 
 
 def remember(
@@ -45,7 +43,7 @@ def remember(
     if table is None:
         program.unsure = True
         return Changed(None, after)
-    values = _values(program, written, (*table.match, *table.given), state, scope)
+    values = slot_values(program, written, (*table.match, *table.given), state, scope)
     if values is None:
         return Changed(None, after)
     if_absent = otherwise is not None
@@ -63,7 +61,7 @@ def recall(
         program.unsure = True
         return Changed(None, after)
     program.missed[table.name] = written.state.span
-    key = _values(program, written, table.match, state, scope)
+    key = key_values(program, written, table, state, scope)
     if key is None:
         return Changed(None, after)
     return Changed(model.Recall(table.name, key, body, written.span), after)
@@ -75,7 +73,7 @@ def forget_entry(program: Program, written: tree.Forget, state: State, scope: Sc
     if table is None:
         return Changed(None, after)
     program.forgotten[table.name] = written.state.span
-    key = _values(program, written, table.match, state, scope)
+    key = key_values(program, written, table, state, scope)
     if key is None:
         return Changed(None, after)
     return Changed(model.Forget(table.name, key, written.span), after)
@@ -93,7 +91,7 @@ def update(
     if first.text not in program.states:
         known = {n.name for n in program.checked.graph.nodes} | program.rules.known.keys()
         if first.text not in known | scope.names.keys() | scope.values.keys():
-            program.report(errors.unknown("state", first, program.states, _DECLARE))
+            program.report(errors.unknown("state", first, program.states, errors.DECLARE_STATE))
             return Changed(None, state)
         in_packet = first.text in known - program.rules.known.keys()
         program.report(_no_state(path, operator, written.value if in_packet else None))
@@ -132,10 +130,10 @@ def _slot(
     table = program.states[value.expr.state]
     if value.expr.slot in table.counts:
         help = f"declare a slot of your own: `{value.expr.slot}_… : u64`"
-        program.report(_counted(path, table, help))
+        program.report(counted(path, table, help))
         return None
     if value.expr.port or value.width > WIDEST or (number and value.kind != "uint"):
-        held = "a port" if value.expr.port else KINDS[value.kind]
+        held = "a rule" if value.expr.rule else "a port" if value.expr.port else KINDS[value.kind]
         program.report(_not_in_place(path, held, number, table.span))
         return None
     return value.expr
@@ -175,52 +173,8 @@ def _named(program: Program, name: tree.Name) -> model.State | None:
     if name.text in program.registers:
         program.report(_are_registers(name, program.registers[name.text]))
     elif table is None:
-        program.report(errors.unknown("state", name, program.states, _DECLARE))
+        program.report(errors.unknown("state", name, program.states, errors.DECLARE_STATE))
     return table
-
-
-def _values(
-    program: Program,
-    written: tree.Remember | tree.Recall | tree.Forget,
-    slots: Sequence[model.Slot],
-    state: State,
-    scope: Scope,
-) -> tuple[model.Expr, ...] | None:
-    """The value of each slot, in order; None if one is missing or wrong."""
-    given: dict[str, model.Expr] = {}
-    said: dict[str, tree.Assign] = {}
-    unknown = False
-    known = {s.name: s for s in slots}
-    table = program.states[written.state.text]
-    for each in written.given:
-        name = each.target.parts[-1]
-        value = StageNames(program, state, scope).expressions.value(each.value)
-        slot = known.get(name.text)
-        if slot is None and each.target.text in table.counts:
-            program.report(_counted(each.target, table, "it begins at 0: leave it out"))
-            continue
-        if slot is None or len(each.target.parts) > 1:
-            program.report(_no_such_slot(each.target, table, list(known)))
-            unknown = True  # misspelt: what seems missing is likely it
-            continue
-        if said.setdefault(name.text, each) is not each:
-            first = said[name.text].target.span
-            program.report(errors.declared_twice("the value of", name, first))
-        elif value is None:
-            continue
-        elif slot.port != is_port(value.expr):
-            program.report(_not_of_port(each.value.span, slot.name, slot.port, table.span))
-        elif fits(value, slot.width, slot.kind, f"`{slot.name}`", table.span, program.found):
-            given[slot.name] = value.expr
-    missing = [s.name for s in slots if s.name not in said]
-    if missing and not unknown:
-        program.report(_slot_missing(written.state.span, table, missing))
-    return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
-
-
-def is_port(expr: model.Expr) -> bool:
-    """Whether it is a port's number."""
-    return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -233,49 +187,6 @@ def _are_registers(name: tree.Name, registers: model.Registers) -> Diagnostic:
         (name.span, "has no entries"),
         (registers.span, "declared here"),
         help=f"read and change one by its index: `{name.text}[…] += 1`",
-    )
-
-
-def _no_such_slot(target: tree.Path, state: model.State, slots: Sequence[str]) -> Diagnostic:
-    return error(
-        "H0311",
-        f"`{target.text}` is no slot of `{state.name}` that is given here",
-        (target.span, "not one of them"),
-        (state.span, f"takes {listed(slots)}"),
-        help=did_you_mean(target.text, slots) or f"give {listed(slots)}",
-    )
-
-
-def _slot_missing(span: Span, state: model.State, slots: Sequence[str]) -> Diagnostic:
-    named = listed(slots)
-    return error(
-        "H0312",
-        f"{named} of `{state.name}` {'is' if len(slots) == 1 else 'are'} not given",
-        (span, "without it"),
-        (state.span, "declared here"),
-        help=f"write `{state.name}({', '.join(f'{s} = …' for s in slots)})`",
-    )
-
-
-def _counted(target: tree.Path, state: model.State, help: str) -> Diagnostic:
-    name = target.parts[-1].text
-    return error(
-        "H0379",
-        f"`{name}` of `{state.name}` is what the entry counts",
-        (target.span, "nothing else writes it"),
-        (state.span, f"counts {listed(state.counts)}"),
-        help=help,
-    )
-
-
-def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
-    holds, found = ("a port", "none") if port else ("a value", "a port")
-    return error(
-        "H0313",
-        f"`{slot}` holds {holds}, and this is {found}",
-        (span, "of another sort"),
-        (where, "declared here"),
-        help="give it `port`, the port of arrival" if port else f"declare `{slot} : port`",
     )
 
 
@@ -302,6 +213,6 @@ def _not_in_place(path: tree.Path, held: str, number: bool, where: Span) -> Diag
         (path.span, f"it holds {held}"),
         (where, "declared here"),
         help="numbers are computed with: write `=` for another value"
-        if number and held != "a port" and held != KINDS["ip6"]
+        if number and held not in ("a rule", "a port", KINDS["ip6"])
         else f"remember the entry again: `remember {state}(…)`",
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...lang import tree
+from ...lang.contract.manifest.manifest import IDENTITY
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
 from .. import model
@@ -43,11 +44,11 @@ def collect_states(
             found.add(errors.name_taken(name, "a node of the parse graph", node.span))
         elif name.text in RESERVED or scalar(name.text) or name.text == "bytes":
             found.add(errors.name_taken(name, RESERVED.get(name.text, "a type")))
-        states[name.text] = _state(state, found)
+        states[name.text] = _state(state, kinds, found)
     return states
 
 
-def _state(state: tree.State, found: Diagnostics) -> model.State:
+def _state(state: tree.State, kinds: Mapping[str, tree.Rule], found: Diagnostics) -> model.State:
     if not 1 <= state.capacity.value <= MOST_RULES:
         span = state.capacity.span
         found.add(errors.number_out_of_range(span, "the capacity", 1, MOST_RULES, "4M"))
@@ -57,7 +58,12 @@ def _state(state: tree.State, found: Diagnostics) -> model.State:
     for word, name, type_ in _declared(state):
         if first.setdefault(name.text, name) is not name:
             found.add(errors.declared_twice("slot", name, first[name.text].span))
-        elif (made := _slot(name, type_, found)) is not None:
+        elif type_ is not None and (kind := kinds.get(type_.text)) is not None:
+            if word == "match" or any(isinstance(c, tree.Priority) for c in kind.clauses):
+                found.add(_no_rule_slot(type_, word == "match", kind))
+            else:
+                slots[word].append(model.Slot(name.text, 8 * IDENTITY, "uint", rule=type_.text))
+        elif (made := _slot(name, type_, kinds, found)) is not None:
             slots[word].append(made)
     words = {c.word for c in state.clauses if isinstance(c, tree.Slots)}
     words |= {"gives"} if slots["counts"] else set()
@@ -122,7 +128,9 @@ def in_place(
     )
 
 
-def _slot(name: tree.Name, type_: tree.Name | None, found: Diagnostics) -> model.Slot | None:
+def _slot(
+    name: tree.Name, type_: tree.Name | None, kinds: Iterable[str], found: Diagnostics
+) -> model.Slot | None:
     if type_ is None:
         if name.text not in ("packets", "bytes"):
             found.add(counts_nothing(name, "an entry", ("packets", "bytes")))
@@ -135,8 +143,8 @@ def _slot(name: tree.Name, type_: tree.Name | None, found: Diagnostics) -> model
         found.add(_no_run(type_))
         return None
     if typed is None:
-        allowed = "u1 … u64, mac, ip4, ip6, port"
-        found.add(errors.no_such_type(type_, allowed, _TYPES))
+        allowed = "u1 … u64, mac, ip4, ip6, port, and kinds of rules"
+        found.add(errors.no_such_type(type_, allowed, [*_TYPES, *kinds]))
         return None
     return model.Slot(name.text, typed[1], typed[0])
 
@@ -155,6 +163,25 @@ def _no_run(type_: tree.Name) -> Diagnostic:
     )
 
 
+def _no_rule_slot(type_: tree.Name, key: bool, kind: tree.Rule) -> Diagnostic:
+    name = type_.text
+    if key:
+        return error(
+            "H0486",
+            "no entry is found by a rule",
+            (type_.span, "a kind of rules, in a key"),
+            help=f"find it by the rule's id: `match rule : u32`, then `rule = {name}.id`",
+        )
+    return error(
+        "H0487",
+        f"no slot keeps a rule of the kind `{name}`",
+        (type_.span, "these have priorities"),
+        (kind.name.span, "declared here"),
+        help="a rule whose priority is changed has another place then, where a slot does not find "
+        f"it: keep `{name}.id` in a `u32`, and find the rule again by what it matches",
+    )
+
+
 def _nothing_kept(name: tree.Name, match: bool, gives: bool) -> Diagnostic:
     lacking = [word for word, said in (("match", match), ("gives", gives)) if not said]
     return error(
@@ -166,7 +193,8 @@ def _nothing_kept(name: tree.Name, match: bool, gives: bool) -> Diagnostic:
 
 
 def _no_seconds(span: Span, slot: model.Slot) -> Diagnostic:
-    held = "a port" if slot.port else f"{slot.width} bits" if slot.kind == "uint" else slot.kind
+    held = f"{slot.width} bits" if slot.kind == "uint" else slot.kind
+    held = "a port" if slot.port else "a rule" if slot.rule else held
     return error(
         "H0370",
         f"`{slot.name}` cannot say after how many seconds an entry is forgotten",

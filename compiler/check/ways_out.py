@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, error, listed
+from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..model.checksums import NETWORK
@@ -14,6 +14,7 @@ from . import errors
 from .changes import Changed
 from .errors import Labels
 from .flow import Scope, State, World, roles_of
+from .said import named_port
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import KINDS, fits
@@ -123,41 +124,24 @@ def _front(program: Program, world: World) -> model.Node | None:
 
 
 def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> model.PortOf | None:
-    first = path.parts[0].text
-    known = scope.names.get(first)
-    if known is not None and known.kind == "port" and len(path.parts) == 1:
-        return model.PortOf(known.name)
-    if first in program.states and len(path.parts) > 1:
-        return _recalled_port(program, path, state, scope)
-    if (known is None and first not in program.rules.known) or len(path.parts) == 1:
-        what = "a rule" if first in program.rules.known or known else "no rule and no port"
-        program.report(_not_a_port(path.span, what))
+    names = StageNames(program, state, scope)
+    if path.parts[0].text in program.states and len(path.parts) > 1:
+        return _recalled_port(path, names)
+    found = named_port(path, names)
+    if isinstance(found, str):
+        program.report(_not_a_port(path.span, found))
         return None
-    value = StageNames(program, state, scope, "port").attribute(path)
-    if value is None:
-        return None
-    if not isinstance(value.expr, model.Attribute):
-        program.report(_not_a_port(path.span, KINDS[value.kind]))
-        return None
-    element = program.elements.known[value.expr.element]
-    if "port" not in element.references:
-        what = listed(element.references) if element.references else KINDS[element.kind]
-        program.report(
-            _not_a_port(path.span, f"a reference to {what}" if element.references else what)
-        )
-        return None
-    return model.PortOf(value.expr)
+    return found
 
 
-def _recalled_port(
-    program: Program, path: tree.Path, state: State, scope: Scope
-) -> model.PortOf | None:
-    value = StageNames(program, state, scope).recalled(path)
+def _recalled_port(path: tree.Path, names: StageNames) -> model.PortOf | None:
+    value = names.recalled(path)
     if value is None:
         return None
     assert isinstance(value.expr, model.Recalled)
     if not value.expr.port:
-        program.report(_not_a_port(path.span, KINDS[value.kind]))
+        held = f"a {value.expr.rule}" if value.expr.rule else KINDS[value.kind]
+        names.program.report(_not_a_port(path.span, held))
         return None
     return model.PortOf(value.expr)
 

@@ -272,8 +272,10 @@ class _Walk:
             case tree.Rule():
                 self.rule(each)
             case tree.Event():
-                for field in each.fields:  # a type may be a rule kind
-                    self.use(field.type, known)
+                self.types(each.fields)
+            case tree.State():
+                for clause in each.clauses:
+                    self.types(clause.slots if isinstance(clause, tree.Slots) else ())
             case tree.Action():
                 self.use(each.parameter, known)
                 self.block(each.body, known)
@@ -282,6 +284,11 @@ class _Walk:
             case tree.Run():
                 for name in each.stages:
                     self.use(name, self.stages)
+
+    def types(self, slots: Iterable[tree.Slot]) -> None:
+        """One may be a rule kind."""
+        for slot in slots:
+            self.use(slot.type, self.index.known)
 
     def edge(self, edge: tree.Edge) -> None:
         known = self.index.known
@@ -341,6 +348,8 @@ class _Walk:
                 self.declare(Symbol("value", name.text, name.span, declaration(s)), named)
             case tree.Find() | tree.Recall() | tree.Remember():
                 self.look_up(s, scope)
+                if isinstance(s, tree.Find):
+                    self.expression(s.origin, scope)
                 self.block(s.otherwise, scope)
             case tree.Forget():
                 self.look_up(s, scope)

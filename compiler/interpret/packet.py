@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from ...lang.contract.rules.spread import slot, spread_slots
 from ...lang.contract.trace.steps import Step, TracedValue, What
-from ...lang.contract.world.emitted import identity, limits_of
+from ...lang.contract.world.emitted import limits_of
 from ...lang.contract.world.environment import Emitted, Environment, Outcome, Rules
 from ...lang.contract.world.moment import Moment
 from ...lang.contract.world.states import States
@@ -25,11 +25,9 @@ from ..model import (
     Emit,
     Event,
     Exchange,
-    Expr,
     Find,
     Forget,
     Forward,
-    Identity,
     If,
     IfGives,
     Inline,
@@ -209,17 +207,11 @@ class _Run(OnStates):
 
     def _emit(self, s: Emit) -> None:
         kind = self.pipeline.event(s.event)
-        values = tuple(self._told(value) for value in s.values)
+        values = tuple(map(self.said, s.values))
         within = self.states.may_emit(limits_of(kind, values))
         self.event("emitted" if within else "suppressed", s.event)
         if within:
             self.emitted.append(Emitted(s.event, values))
-
-    def _told(self, value: Expr | Identity) -> int:
-        if isinstance(value, Identity):
-            rule = self.rule(value.binding)
-            return identity(rule.sequence, rule.id)
-        return self.value(value)
 
     def _index(self, target: Packet | Item) -> int:
         """Of the element of an array that is changed; 0 of a field."""
@@ -247,11 +239,11 @@ class _Run(OnStates):
     # ---- rules ------------------------------------------------------------------------------
 
     def _find(self, s: Find) -> None:
-        rule = self.best(s.rule, None, s.given)
+        rule = self.kept(s.kept) if s.kept is not None else self.best(s.rule, None, s.given)
         self.reached.statement(s.span, HIT if rule else MISS)
         if rule is None:
             self.unbind(s.rule)
-            self.event("miss", s.rule)
+            self.event("miss" if s.kept is None else "gone", s.rule)
             self._block(s.otherwise)
         else:
             self.bind(s.rule, rule)
@@ -267,6 +259,7 @@ class _Run(OnStates):
                 self._dropped("absent reference")
             self.bind(s.given, rule)
         self._block(s.then)
+        self.unbind(s.given)
 
     def _choose(self, s: Choose) -> None:
         target = self.rule(s.binding).target

@@ -10,6 +10,7 @@ from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
 from ...lang.contract.trace.steps import Bound, Step, TracedValue, What
+from ...lang.contract.world.emitted import split_identity
 from ...lang.contract.world.environment import (
     Emitted,
     Environment,
@@ -150,6 +151,12 @@ class Scope:
             traced.append(TracedValue(name, cut(values[name], element.width), kind_))
         self.step("look", kind, *traced)
         return best_rule(self.pipeline.rule(kind), rules, values)
+
+    def kept(self, slot: Recalled) -> Rule | None:
+        """The rule that a slot says, if it is there still."""
+        sequence, _ = split_identity(self.value(slot))
+        rules = self.rules.rules(slot.rule)
+        return next((rule for rule in rules if rule.sequence == sequence), None)
 
     def by_id(self, kind: str, id: int) -> Rule | None:
         return next((r for r in self.rules.rules(kind) if r.id == id), None)

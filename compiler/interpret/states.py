@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ...lang.contract.trace.steps import TracedValue
+from ...lang.contract.world.emitted import split_identity
 from ...lang.contract.world.states import Kept, Lasts
 from ..model import (
     Change,
@@ -55,7 +56,7 @@ class OnStates(Verdicts):
         self.step("update", name, TracedValue("cell", cell), TracedValue(what, by))
 
     def _remember(self, s: Remember) -> bool:
-        values = tuple(map(self.value, s.values))
+        values = tuple(map(self.said, s.values))
         table = self.pipeline.state(s.state)
         split = len(table.match)
         key, lasts = values[:split], seconds_of(table)
@@ -157,8 +158,10 @@ def seconds_of(table: State) -> Lasts:
 
 
 def traced_slots(slots: Sequence[Slot], values: Sequence[int]) -> list[TracedValue]:
-    """A state's key or entry, in its slots."""
+    """A state's key or entry, in its slots; a rule by its id."""
     return [
-        TracedValue(s.name, cut(value, s.width), "port" if s.port else s.kind)
+        TracedValue(s.name, split_identity(value)[1])
+        if s.rule
+        else TracedValue(s.name, cut(value, s.width), "port" if s.port else s.kind)
         for s, value in zip(slots, values, strict=True)
     ]

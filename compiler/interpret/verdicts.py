@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ...lang.contract.trace.steps import TracedValue
+from ...lang.contract.world.emitted import identity
 from ...lang.contract.world.environment import Port
-from ..model import Bridge, Event, Forward, PortOf, Recalled
+from ..model import Bridge, Event, Forward, Identity, PortOf, Recalled, Said
 from .icmp_reply import is_confined, reply
 from .packet_fields import TIME_TO_LIVE
 from .scope import Done, Scope
@@ -80,6 +81,16 @@ class Verdicts(Scope):
         if reference is None:
             self._dropped("absent reference")
         return reference.id
+
+    def said(self, given: Said) -> int:
+        """What a statement says of a slot or a field."""
+        match given:
+            case Identity(binding):
+                rule = self.rule(binding)
+                return identity(rule.sequence, rule.id)
+            case PortOf():
+                return self._port_number(given)
+        return self.value(given)
 
     def _hook(self, event: Event, mtu: int = 0, answer: bool = True) -> NoReturn:
         self.event("hook", event)

@@ -297,7 +297,8 @@ class TableCall(Expr):
     epoch and a key, 0 if none matches; on a card, the entry for a key. `slot_of`, `at`: slot and
     record of a cell for an epoch. `fetch`: nothing but that the rule of a cell is in the CPU's
     cache soon, if it has the number of another cell, that of the rule which refers to it.
-    `sequence_of`, `id_of`: of the rule of a cell, for an epoch. `cell_of`: the cell of a slot.
+    `sequence_of`, `id_of`: of the rule of a cell, for an epoch. `kept`: the slot of a cell for an
+    epoch, if the rule there has that sequence; else 0. `cell_of`: the cell of a slot.
     `packets`, `bytes`: what the rule of a cell counted on all CPUs so far. `meter`: what the meter
     of a cell says of a packet, by its length (1: in packets), the values of the meter's elements
     and the colour that it has: one of COLOUR_BITS; the same as before, if that cell was the last of
@@ -305,8 +306,8 @@ class TableCall(Expr):
 
     table: str
     what: Literal[
-        "find", "slot_of", "at", "fetch", "sequence_of", "id_of", "cell_of", "packets", "bytes",
-        "meter",
+        "find", "slot_of", "at", "fetch", "sequence_of", "id_of", "kept", "cell_of", "packets",
+        "bytes", "meter",
     ]  # fmt: skip
     arguments: tuple[Expr, ...]
     type: Type

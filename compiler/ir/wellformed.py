@@ -186,7 +186,7 @@ def _epochs(function: n.Function) -> Iterator[tuple[n.Statement, str]]:
                 yield s, f"rules are looked for by another epoch: {print_expr(x)}"
 
 
-_BY_EPOCH = {"find", "slot_of", "at", "sequence_of", "id_of"}
+_BY_EPOCH = {"find", "slot_of", "at", "sequence_of", "id_of", "kept"}
 
 
 def _loads_epoch(s: n.Statement) -> bool:

@@ -18,13 +18,11 @@ from ..model import (
     Forward,
     Header,
     Item,
-    PortOf,
     Push,
     PushElement,
-    Recalled,
 )
-from ..tables.layout import member_name
 from .context import LoweringContext
+from .said import port_number
 from .values import list_of, value
 
 NEXT_HOP = Struct("next_hop")
@@ -87,7 +85,7 @@ def forward(site: LoweringContext, statement: Forward) -> None:
     via = statement.via
     family: Literal["ipv4", "ipv6"] = "ipv6" if via.kind == "ip6" else "ipv4"
     fronts = tuple(node for role, node in statement.fronts if role == site.role)
-    port, address = _port_number(site, statement.port), value(site, via).network()
+    port, address = port_number(site, statement.port), value(site, via).network()
     resolved = _resolved(site, statement.port.source, via)
     site.writer.put(edits.Forward(port, address, family, resolved, fronts))
 
@@ -104,18 +102,8 @@ def _resolved(site: LoweringContext, port: object, via: object) -> Expr | None:
     return Member(site.record(via.binding), name, NEXT_HOP)
 
 
-def _port_number(site: LoweringContext, port: PortOf) -> Expr:
-    match port.source:
-        case str(name):
-            return site.ports[name]
-        case Recalled() as recalled:
-            return value(site, recalled).expr
-        case Attribute(binding, _, element):
-            return Member(site.record(binding), member_name(element))
-
-
 def bridge(site: LoweringContext, statement: Bridge) -> None:
-    site.writer.put(edits.Bridge(_port_number(site, statement.port)))
+    site.writer.put(edits.Bridge(port_number(site, statement.port)))
 
 
 def finish(site: LoweringContext, verdict: str) -> None:

@@ -11,7 +11,7 @@ from ..model import Emit as Statement
 from ..model import Identity
 from .context import LoweringContext
 from .rule_facts import id_of, sequence_of
-from .values import value
+from .said import said
 
 
 def emit(site: LoweringContext, statement: Statement) -> None:
@@ -22,7 +22,7 @@ def emit(site: LoweringContext, statement: Statement) -> None:
         if isinstance(given, Identity):
             _identity(site, record, field, given)
             continue
-        for store in placed(value(site, given), field.offset, field.size, 0):
+        for store in placed(said(site, given), field.offset, field.size, 0):
             store.into(w, record)
     w.put(Emit(kind.name, record))
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 from ...lang.contract.manifest.manifest import Counter
 from ..ir.events import Events
-from ..model import Counted, Event, Pipeline, Pop
+from ..model import Counted, Event, Find, Pipeline, Pop
 from .reads import limits_errors, walk
 
 VERDICTS = ("pass", "drop", "redirect", "tx")
@@ -24,6 +24,9 @@ def events_of(pipeline: Pipeline) -> Events:
     names += [("kept", k) for k in KEPT]
     names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
     names += [("miss", s.name) for s in pipeline.states]
+    parts = list(walk(pipeline.stages))
+    finding = (p.rule for p in parts if isinstance(p, Find) and p.kept is not None)
+    names += [("gone", rule) for rule in dict.fromkeys(finding)]
     in_place = [s.name for s in pipeline.states if s.in_place]
     names += [(what, name) for name in in_place for what in ("lost", "evicted")]
     names += [
@@ -31,11 +34,11 @@ def events_of(pipeline: Pipeline) -> Events:
     ]
     walked = [node.name for node in pipeline.graph.nodes if node.options]
     names += [("malformed", f"{name}: options") for name in walked]
-    reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
+    reasons = (part.reason for part in parts if isinstance(part, Counted))
     names += [("count", reason) for reason in dict.fromkeys(reasons)]
     names += [(what, e.name) for e in pipeline.emits for what in EMITTING]
     if limits_errors(pipeline):
         names.append(("drop", "icmp limit"))
-    if any(isinstance(part, Pop) for part in walk(pipeline.stages)):
+    if any(isinstance(part, Pop) for part in parts):
         names += [("drop", k) for k in KEPT]
     return Events(Counter(i, group, reason) for i, (group, reason) in enumerate(names))

@@ -11,6 +11,7 @@ from ..ir.builder import Builder
 from ..ir.expr import (
     ZERO,
     Cast,
+    Event,
     Expr,
     Member,
     Name,
@@ -34,6 +35,7 @@ from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
 from .name_keys import is_name, name_key, present
+from .reads import walk
 from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
@@ -46,7 +48,7 @@ Fill = Callable[[LoweringContext], None]
 def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
     """Look the kind up with the packet's own fields; `miss` lowers what happens otherwise."""
     w, table = site.writer, site.tables[statement.rule]
-    name = table.manifest.prefix
+    name, missed = table.manifest.prefix, site.events("miss", statement.rule)
     if site.card:
         words = _key(site, table, None, statement.given)
         type_ = Pointer(f"struct {name}_entry")
@@ -54,30 +56,30 @@ def find(site: LoweringContext, statement: Find, miss: Fill) -> None:
         record = site.rule_record(statement.rule)
         w.set(record, Cast(record.type, entry))
         cell: Expr = Member(entry, "cell")
-        _whether_found(site, statement.rule, statement.rule, cell, miss)
+        whether_found(site, missed, statement.rule, cell, miss)
         return
     with w.block(f"find_{name}"):  # the same wherever such a packet is looked up
         slot, cell = _look_up(site, table, None, statement.given)
-        _found(site, statement.rule, slot)
-        _whether_found(site, statement.rule, statement.rule, cell)
+        found_at(site, statement.rule, slot)
+        whether_found(site, missed, statement.rule, cell)
     with w.unless(site.rule_record(statement.rule)):
         miss(site)
 
 
-def _whether_found(
-    site: LoweringContext, asked: str, rule: str, cell: Expr, miss: Fill | None = None
+def whether_found(
+    site: LoweringContext, missed: Event, rule: str, cell: Expr, miss: Fill | None = None
 ) -> None:
-    """A miss is counted by the kind that was asked."""
+    """`missed`: what a miss is counted as."""
     w, record = site.writer, site.rule_record(rule)
     with w.unless(record):
-        w.count(site.events("miss", asked))
+        w.count(missed)
         if miss is not None:
             miss(site)
     with w.otherwise():
         bind(site, rule, record, cell)
 
 
-def _found(site: LoweringContext, rule: str, slot: Name) -> None:
+def found_at(site: LoweringContext, rule: str, slot: Name) -> None:
     """From here on, and in later stages, the slot's record is that of the kind."""
     w, prefix, record = site.writer, site.tables[rule].manifest.prefix, site.rule_record(rule)
     w.set(site.state(f"{prefix}_slot"), slot)
@@ -270,13 +272,28 @@ def gives_test(site: LoweringContext, statement: IfGives) -> Expr:
     return Member(record, "target_tag", U8).is_(named(tag, "TAG", statement.rule, statement.given))
 
 
-def bind_given(site: LoweringContext, statement: IfGives) -> None:
-    """Bind the rule that `PDR gives FAR` found, inside its branch."""
-    if site.tables[statement.given].rule.grouped:
-        return  # a group is not one rule: `choose` picks in it
-    cell = site.writer.local(U32, "cell", Member(site.record(statement.binding), "target"))
-    found = dereference(site, statement.given, cell)
-    bind(site, statement.given, found, cell)
+def bind_given(site: LoweringContext, statement: IfGives) -> bool:
+    """Bind the rule that `PDR gives FAR` found, inside its branch. Whether it is kept where a rule
+    is that was found: where the branch may find another one."""
+    w, given = site.writer, statement.given
+    if site.tables[given].rule.grouped:
+        return False  # a group is not one rule: `choose` picks in it
+    cell = w.local(U32, "cell", Member(site.record(statement.binding), "target"))
+    again = (part for part in walk(statement.then) if isinstance(part, Find | Choose))
+    if site.card or all(part.rule != given for part in again):
+        bind(site, given, dereference(site, given, cell), cell)
+        return False
+    prefix = site.tables[given].manifest.prefix
+    slot = w.local(U32, "slot", TableCall(prefix, "slot_of", (cell, site.state("epoch")), U32))
+    found_at(site, given, slot)
+    w.assume_not(not_(site.rule_record(given)))
+    bind(site, given, site.rule_record(given), cell)
+    return True
+
+
+def unbind(site: LoweringContext, rule: str) -> None:
+    """No rule of the kind is bound from here on."""
+    site.writer.set(site.state(f"{site.tables[rule].manifest.prefix}_slot"), 0)
 
 
 def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
@@ -294,8 +311,9 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
         _choose_member(site.branch(), group, Member(origin, "target"), chosen)
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
-        _found(site, statement.rule, slot)
-    _whether_found(site, statement.group, statement.rule, chosen, otherwise)
+        found_at(site, statement.rule, slot)
+    missed = site.events("miss", statement.group)
+    whether_found(site, missed, statement.rule, chosen, otherwise)
 
 
 def _choose_member(site: LoweringContext, group: Table, id_: Expr, chosen: Name) -> None:

@@ -31,6 +31,7 @@ from ..model import (
     Queue,
     Random,
     Recalled,
+    Said,
     Verdict,
 )
 from ..tables.layout import Reads
@@ -161,9 +162,9 @@ def walk(part: Any) -> Iterator[Any]:
             left += (getattr(part, name) for name in names if name != "span")
 
 
-def walk_named(values: Iterable[Expr], named: Mapping[Local, Expr]) -> Iterator[Any]:
+def walk_named(values: Iterable[Said], named: Mapping[Local, Expr]) -> Iterator[Any]:
     """All that goes into values, also by the names that `let` gave."""
-    left, seen = [*values], set[Local]()
+    left, seen = list[Said](values), set[Local]()
     while left:
         for part in walk(left.pop()):
             yield part

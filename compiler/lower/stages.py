@@ -46,7 +46,17 @@ from .conditions import condition, present_if
 from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .emits import emit
-from .lookup import bind, bind_given, choose, dereference, find, gives_test, tag_of
+from .kept_rules import find_kept
+from .lookup import (
+    bind,
+    bind_given,
+    choose,
+    dereference,
+    find,
+    gives_test,
+    tag_of,
+    unbind,
+)
 from .registers import set_register
 from .states import exchange, forget, recall, remember, update
 from .values import local_state, value
@@ -193,8 +203,10 @@ def _if_gives(site: LoweringContext, s: IfGives) -> Outline | None:
     _count_branch(site)
     with site.writer.when(gives_test(site, s)):
         inner = site.branch()
-        bind_given(inner, s)
+        kept = bind_given(inner, s)
         then = lower_block(inner, s.then)
+        if kept and then is not None:
+            unbind(inner, s.given)
     otherwise: Outline | None = site.outline
     if s.otherwise.statements:
         with site.writer.otherwise():
@@ -275,7 +287,9 @@ def _look_up(site: LoweringContext, s: Find | Choose) -> Outline | None:
         else:
             shapes.append(_scoped(at, s.otherwise))
 
-    if isinstance(s, Find):
+    if isinstance(s, Find) and s.kept is not None:
+        find_kept(site, s.rule, s.kept, miss)
+    elif isinstance(s, Find):
         find(site, s, miss)
     else:
         choose(site, s, miss)

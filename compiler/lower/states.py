@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...lang.contract.manifest.manifest import Slot
 from ...lang.contract.manifest.manifest import State as Laid
@@ -10,12 +10,24 @@ from ..headers.stores import placed
 from ..ir.expr import Address, Cast, Expr, Member, Name, State, StateCall
 from ..ir.nodes import Do
 from ..ir.types import U32, U64, Array, Int, Struct, raw
-from ..model import Change, Exchange, Forget, Recall, Recalled, Remember, Update
+from ..model import (
+    Change,
+    Exchange,
+    Forget,
+    Identity,
+    PortOf,
+    Recall,
+    Recalled,
+    Remember,
+    Said,
+    Update,
+)
 from ..model import Expr as ModelExpr
 from ..tables.layout import member_name
 from . import trace
 from .context import LoweringContext
 from .reads import states_read
+from .said import identity_of, port_number, said
 from .values import got_of, value
 
 Fill = Callable[[LoweringContext], None]
@@ -35,9 +47,8 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
     words = _key(site, table.name, statement.values[: len(table.match)])
     entry = w.struct(Struct(f"{laid.prefix}_entry"), w.fresh("entry"))
     for slot, expr in zip(laid.given, statement.values[len(table.match) :], strict=True):
-        v = value(site, expr)
         place = Member(entry, member_name(slot.name), _type(slot))
-        w.set(place, v.host() if slot.type == "port" else v.network_of(slot.size))
+        w.set(place, _said(site, expr, slot))
     arguments: tuple[Expr, ...] = words, Address(entry)
     if not laid.in_place:
         trace.remember(site, table.name, words, entry)
@@ -59,6 +70,16 @@ def remember(site: LoweringContext, statement: Remember, present: Fill) -> None:
         present(site)
     with w.otherwise():
         trace.remember(site, table.name, words, entry)
+
+
+def _said(site: LoweringContext, given: Said, slot: Slot) -> Expr:
+    match given:
+        case Identity():
+            return identity_of(site, given)
+        case PortOf():
+            return port_number(site, given)
+    v = value(site, given)
+    return v.host() if slot.type == "port" else v.network_of(slot.size)
 
 
 def recall(site: LoweringContext, statement: Recall, miss: Fill) -> None:
@@ -113,7 +134,7 @@ def _change(site: LoweringContext, slot: Recalled, what: str, *values: ModelExpr
 
 
 def _type(slot: Slot) -> Int:
-    return Int(32) if slot.type == "port" else raw(slot.size * 8)
+    return Int(slot.size * 8) if slot.type in ("port", "rule") else raw(slot.size * 8)
 
 
 def _places(site: LoweringContext, state: str) -> tuple[Expr, ...]:
@@ -134,11 +155,12 @@ def _length(site: LoweringContext, laid: Laid) -> tuple[Expr, ...]:
     return (site.state("length"),) if laid.counts else ()
 
 
-def _key(site: LoweringContext, state: str, values: tuple[ModelExpr, ...]) -> Name:
+def _key(site: LoweringContext, state: str, values: Sequence[Said]) -> Name:
     """An array with the key's bytes."""
     w, laid = site.writer, site.states[state]
     words = w.array(Array(U64, laid.key_size // 8), "key")
     for slot, expr in zip(laid.match, values, strict=True):
-        for store in placed(value(site, expr), slot.offset, slot.size, 0):
+        assert not isinstance(expr, Identity), "H0486"
+        for store in placed(said(site, expr), slot.offset, slot.size, 0):
             store.into(w, words)
     return words

@@ -152,7 +152,7 @@ def _register(site: LoweringContext, register: Register) -> Value:
 def _recalled(site: LoweringContext, expr: Recalled) -> Value:
     """A slot of the entry that was found."""
     size = next(n for n in SIZES if n * 8 >= expr.width)
-    type_ = Int(32) if expr.port else raw(size * 8)
+    type_ = Int(size * 8) if expr.port or expr.rule else raw(size * 8)
     return Value(Member(got_of(site, expr.state), member_name(expr.slot), type_), size * 8)
 
 

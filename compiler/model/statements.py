@@ -61,12 +61,14 @@ class MatchReference(Frozen):
 class Find(Frozen):
     """Look the rule kind up; bound under its own name afterwards. On a miss, `otherwise`, then the
     next statement (with the rule unbound) unless `otherwise` ends. `given` are the values of match
-    elements by name, in place of the kind's own operands."""
+    elements by name, in place of the kind's own operands. `kept`: the rule that this slot says, if
+    it is there still; nothing is matched."""
 
     rule: str
     given: tuple[tuple[str, Expr], ...]
     otherwise: Block
     span: Span
+    kept: Recalled | None = None
 
 
 class Choose(Frozen):
@@ -81,13 +83,24 @@ class Choose(Frozen):
     span: Span
 
 
+class Identity(Frozen):
+    """Which rule is bound: its id, and the number that no other rule ever has."""
+
+    binding: str
+    rule: str
+
+
+Said = Expr | Identity | PortOf
+"""What is said of a slot of a state, or of a field of an event."""
+
+
 class Remember(Frozen):
     """Put an entry into a state table, or what it holds into the entry of that key: all slots in
     the order declared, those of the key first. `if_absent`: only where there is none; where there
     is one, it is bound, and `otherwise` runs."""
 
     state: str
-    values: tuple[Expr, ...]
+    values: tuple[Said, ...]
     span: Span
     if_absent: bool = False
     otherwise: Block = Block(())
@@ -253,19 +266,12 @@ class Counted(Frozen):
     span: Span
 
 
-class Identity(Frozen):
-    """Which rule is bound: its id, and the number that no other rule ever has."""
-
-    binding: str
-    rule: str
-
-
 class Emit(Frozen):
     """A record of the event, with a value for each of its fields, goes into the ring, if its
     limits allow it and there is room."""
 
     event: str
-    values: tuple[Expr | Identity, ...]
+    values: tuple[Said, ...]
     span: Span
 
 

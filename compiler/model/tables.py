@@ -96,12 +96,14 @@ class RuleKind(Frozen):
 
 
 class Slot(Frozen):
-    """A part of a state's key or of what it holds. `port`: a port's number."""
+    """A part of a state's key or of what it holds. `port`: a port's number. `rule`: it says which
+    rule of this kind, by id and sequence."""
 
     name: str
     width: int
     kind: Kind
     port: bool = False
+    rule: str = ""
 
 
 class EventField(Frozen):

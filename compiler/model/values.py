@@ -124,13 +124,15 @@ class Given(Frozen):
 
 
 class Recalled(Frozen):
-    """A part of what was recalled from a state table. `port`: it is a port's number."""
+    """A part of what was recalled from a state table. `port`: it is a port's number. `rule`: it
+    says which rule of this kind; only `Find.kept` reads it."""
 
     state: str
     slot: str
     width: int
     kind: Kind = "uint"
     port: bool = False
+    rule: str = ""
 
 
 class Register(Frozen):

@@ -303,8 +303,9 @@ def _slots(
         size = size_of(slot)
         align = _alignment(size)
         at = (at + align - 1) // align * align
-        type_ = "port" if slot.port else slot.kind if slot.kind != "uint" else f"u{slot.width}"
-        placed.append(m.Slot(slot.name, type_, at, size))
+        type_ = slot.kind if slot.kind != "uint" else f"u{slot.width}"
+        type_ = "rule" if slot.rule else "port" if slot.port else type_
+        placed.append(m.Slot(slot.name, type_, at, size, slot.rule))
         at += size
     return tuple(placed), (at + 7) // 8 * 8
 

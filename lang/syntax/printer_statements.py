@@ -199,7 +199,8 @@ def _asked(node: tree.If) -> str:
 
 def _lookup(node: tree.Find | tree.Choose | tree.Asked) -> str:
     if isinstance(node, tree.Find):
-        return f"find {node.kind.text}{_given(node.given) if node.given else ''}"
+        origin = f" from {node.origin.text}" if node.origin else ""
+        return f"find {node.kind.text}{origin}{_given(node.given) if node.given else ''}"
     if isinstance(node, tree.Recall):
         return f"recall {node.state.text}{_given(node.given)}"
     if isinstance(node, tree.Remember):

@@ -74,6 +74,8 @@ def of_statements(place: Place) -> str:
         return "there are no casts: how wide a value is follows from its type"
     if token == "{" and place.tokens[place.index - 2].text in _WITH_SLOTS:
         return "slots stand in round brackets: `remember S(a = user.src, n = 1)`"
+    if token in ("in", "from", "(") and (kind := _found_behind(place)):
+        return f"the rule that an entry keeps is found without more: `find {kind} from S.slot`"
     match place.rule:
         case "assign" if place.expected & {"="} and token in (",", ")"):
             return "slots and elements are named: `S(src = user.src, n = 1)`"
@@ -108,6 +110,17 @@ def _called(place: Place) -> str:
     """The word in front of the bracket that is open."""
     opened = (i for i in range(place.index - 1, 0, -1) if place.tokens[i].text == "(")
     return place.tokens[next(opened, 1) - 1].text
+
+
+def _found_behind(place: Place) -> str:
+    """The kind that a `find` in front on the same line is about, if more was said of it."""
+    for at in range(place.index, 0, -1):
+        token = place.tokens[at]
+        if token.kind == "find":
+            return place.tokens[at + 1].text if at + 1 < place.index else ""
+        if token.first or token.text in ("{", "}"):
+            break
+    return ""
 
 
 def asks_meter(place: Place) -> bool:

@@ -105,6 +105,8 @@ class StatementBuilder(ExpressionBuilder):
             before, after = self.expr(children[3]), self.expr(children[5])
             return tree.Exchange(span, self.path(children[1]), before, after, otherwise)
         name = self.name(children[1])
+        if len(children) > 2 and is_token(children[2], "from"):
+            return tree.Find(span, name, (), otherwise, self.path(children[3]))
         given = self.given(children) if len(children) > 2 else ()
         if children[0].kind == "find":
             return tree.Find(span, name, given, otherwise)

@@ -37,11 +37,13 @@ class MatchOn(Node):
 
 
 class Find(Node):
-    """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`."""
+    """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`; `origin`:
+    `find BACKEND from FLOW.backend else {…}`, the rule that this slot holds."""
 
     kind: Name
     given: tuple[Assign, ...]
     otherwise: Block | None
+    origin: Path | None = None
 
 
 class Choose(Node):

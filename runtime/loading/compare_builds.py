@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...lang.contract.manifest.manifest import Element, Manifest, Match, RuleKind, State
@@ -35,7 +35,9 @@ def compare(old: Manifest, new: Manifest, answers: Answers | None = None) -> Sch
     mapped = {change.new.name for change in kinds.values() if change.new}
     found += [Difference(k.name, _NONE, _size(k)) for k in new.rules if k.name not in mapped]
     found += _states(old, new, answers, states)
-    return SchemaChange(old, new, answers, write_dependants(kinds), states, roles, tuple(found))
+    kinds = write_dependants(kinds)
+    found += _kept_rules(new, states, kinds.values())
+    return SchemaChange(old, new, answers, kinds, states, roles, tuple(found))
 
 
 def _pipelines(old: Manifest, new: Manifest, answers: Answers) -> Differences:
@@ -70,7 +72,8 @@ def _ports(old: Manifest, new: Manifest, answers: Answers) -> Differences:
 
 def _kept_state(old: Manifest, state: State, answers: Answers) -> str:
     """The state of the running build whose table this one takes over."""
-    same = (s.name for s in old.states if _is(s, state, answers) and _layout(s) == _layout(state))
+    layout = _layout(state, Answers())
+    same = (s.name for s in old.states if _is(s, state, answers) and _layout(s, answers) == layout)
     return next(same, "")
 
 
@@ -78,10 +81,15 @@ def _is(was: State, state: State, answers: Answers) -> bool:
     return answers.kind(was.name) == state.name
 
 
-def _layout(state: State) -> State:
-    """All that an entry's bytes, and where they lie, depend on."""
+def _layout(state: State, answers: Answers) -> State:
+    """All that an entry's bytes, and where they lie, depend on; kinds of rules by their new
+    names."""
     sets = state.sets if state.in_place else 0
-    return replace(state, name="", doc="", capacity=sets, ages=state.aging, lifetime="", idle=False)
+    gives = tuple(replace(slot, rule=answers.kind(slot.rule) or "") for slot in state.gives)
+    return replace(
+        state, name="", doc="", capacity=sets, ages=state.aging, lifetime="", idle=False,
+        gives=gives,
+    )  # fmt: skip
 
 
 def _what(state: State) -> str:
@@ -110,6 +118,16 @@ def _states(old: Manifest, new: Manifest, answers: Answers, kept: Collection[str
     for state in new.states:
         if not any(_is(s, state, answers) for s in old.states):
             yield Difference(state.name, _NONE, f"{_what(state)}, empty")
+
+
+def _kept_rules(new: Manifest, states: Collection[str], kinds: Iterable[KindChange]) -> Differences:
+    """Rules that entries keep, and may not find any more where the rules are written again."""
+    anew = {kind.new.name for kind in kinds if kind.new and not kind.stays}
+    for state in new.states:
+        for slot in state.gives if state.name in states else ():
+            if slot.rule in anew:
+                place = f"{state.name}.{slot.name}"
+                yield Difference(place, f"a {slot.rule}", "may be gone: all are written anew")
 
 
 # ---- rule kinds -----------------------------------------------------------------------------

@@ -238,6 +238,7 @@ class Loaded(Pinned):
     def apply_plan(
         self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: YieldPoint = NONE
     ) -> None:
+        self.writer.reserve(plan.sequence)
         self.writer.try_apply(plan, pause, ready)
         if pause is not NONE:
             plan = plan._replace(revision=self.book.revision)

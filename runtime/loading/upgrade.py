@@ -33,6 +33,7 @@ from ..ports.ports import PortConfig
 from ..rules import snapshot
 from ..rules.counters import before_of
 from ..rules.plans import Changes
+from ..rules.transaction import NEXT
 from ..states.storage import SEED, new_seed
 from . import attach
 from . import upgrade_errors as errors
@@ -261,11 +262,13 @@ def _is_before(name: str) -> bool:
 
 
 def _same_control(running: Loaded, folder: Path) -> None:
-    """Copy the epoch, which reused cells compare theirs with, and which is the rules' revision; and
-    the seed, by which entries of reused states are found."""
+    """Copy the epoch, which reused cells compare theirs with, and which is the rules' revision; the
+    seed, by which entries of reused states are found; and the next rule's sequence, as such entries
+    may say which rules there were."""
     with Map.open_pinned(folder / "maps" / "control") as control:
         words = control.mmap().cast("Q")
         words[0], words[SEED] = running.writer.epoch, running.writer.control[SEED] or new_seed()
+        words[NEXT] = running.book.sequence
 
 
 # ---- in force -------------------------------------------------------------------------------

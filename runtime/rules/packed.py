@@ -36,6 +36,7 @@ def keep(book: RuleBook, writer: Writer) -> None:
         else:
             kept.append(packed(table))
     book.restore(rules, kept)
+    book.sequence = max(book.sequence, writer.next_sequence)
 
 
 def packed(table: Table) -> PackedImages:

@@ -36,7 +36,8 @@ FARTHEST = 1 << 14
 _MOST_CHANGED = 1024
 #: Rules that are reaped at a time, and at most by a transaction that others do not wait for.
 _REAP_BATCH, _MOST_REAPED = 64, 2048
-_EPOCH, _DIRTY = 0, 2  # u64 words of struct control
+#: u64 words of struct control; the last has the sequence that the next rule gets.
+_EPOCH, _DIRTY, NEXT = 0, 2, 3
 
 
 class NextHops(Protocol):
@@ -97,6 +98,16 @@ class Writer:
     def epoch(self) -> int:
         """The number of the last transaction."""
         return self.control[_EPOCH]
+
+    @property
+    def next_sequence(self) -> int:
+        """No rule had this one yet, nor any above it: also of rules that are gone, as entries of
+        states and events may still name them. 0 where an older release wrote the rules."""
+        return self.control[NEXT]
+
+    def reserve(self, sequence: int) -> None:
+        """Rules are about to be created whose sequences are below this one."""
+        self.control[NEXT] = max(self.control[NEXT], sequence)
 
     @property
     def broken(self) -> bool:

@@ -16,12 +16,13 @@ from ...lang.contract.rules.rules import Matcher
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused
 from . import errors
 from .entry import Where
+from .kept_rules import KEPT
 from .storage import Array, Part, words_of
 
 #: Conditions at a time, and characters of the value of one: a mask of IPv6 has 81.
 MOST, LONGEST = 64, 100
 
-_WIDTHS = {"ip4": 32, "ip6": 128, "mac": 48, "port": 32}
+_WIDTHS = {"ip4": 32, "ip6": 128, "mac": 48, "port": 32, "rule": 32}
 #: As which kind of element a slot takes values of a form.
 _KINDS: dict[Form, str] = {
     "value": "exact", "prefix": "ternary", "mask": "ternary", "range": "range",
@@ -79,8 +80,10 @@ def key_of(state: State, ports: Mapping[str, int], where: Where) -> bytes:
 
 def words_at(part: Part, slot: Slot, given: bool) -> list[Array]:
     """The values of a slot, as `words_of` has them. In an entry (`given`) the number of a port is
-    in host order."""
+    in host order, and of a rule the id is looked at."""
     data = (part.entries if given else part.keys)[:, slot.offset : slot.offset + slot.size]
+    if slot.type == "rule":
+        return [np.ascontiguousarray(data).view(KEPT)[:, 0]["id"].astype(np.uint64)]
     if given and slot.type == "port" and sys.byteorder == "little":
         data = data[:, ::-1]
     return words_of(data)
@@ -124,7 +127,7 @@ def _matcher(slot: Slot, text: str, ports: Mapping[str, int]) -> Matcher | None:
     """Raises `Fault`, `Refused`."""
     if slot.type == "port":
         return Matcher("value", _port(text, ports))
-    kind = slot.type if slot.type in _WIDTHS else "uint"
+    kind = slot.type if slot.type in ("ip4", "ip6", "mac") else "uint"
     codec = Codec(Element(slot.name, 0, slot.type, width_of(slot), kind, {}, ()))
     form, value, other = split_value(text)
     return codec.matcher(_KINDS[form], form, value, other)

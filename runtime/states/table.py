@@ -15,6 +15,7 @@ from ..kernel.handles import BpfError, Map, Program
 from . import errors, registers
 from .entry import Entry, Where
 from .filters import Filter, key_of, words_at
+from .kept_rules import KeptRules
 from .removal import load_remover, remove_lines
 from .storage import SEED, Array, Part, are_old, read_key, read_parts, seen_of
 
@@ -25,9 +26,12 @@ _ATTEMPTS = 100
 class StateTable:
     """While packets use it. Every method may raise `Refused`, about what is asked, and BpfError."""
 
-    def __init__(self, table: Map, state: State, ports: Mapping[str, int], seed: int) -> None:
-        """`ports`: numbers by name; `seed`: of the keys' hash."""
+    def __init__(
+        self, table: Map, state: State, ports: Mapping[str, int], seed: int, rules: KeptRules
+    ) -> None:
+        """`ports`: numbers by name; `seed`: of the keys' hash; `rules`: that entries keep."""
         self._table, self.state, self._ports, self._seed = table, state, ports, seed
+        self._rules = rules
 
     def count(self) -> tuple[int, int]:
         """Entries, and how many of them are too old to be found."""
@@ -121,7 +125,12 @@ class StateTable:
     def _shown(self, part: Part) -> Iterator[Entry]:
         state, now = self.state, _now()
         slots = [(s, False) for s in state.match] + [(s, True) for s in state.gives]
-        columns = [self._texts(s, words_at(part, s, given)) for s, given in slots]
+        columns = [
+            self._rules.named(s, part.entries[:, s.offset : s.offset + s.size])
+            if s.type == "rule"
+            else self._texts(s, words_at(part, s, given))
+            for s, given in slots
+        ]
         names = [slot.name for slot, _ in slots]
         ages = [(now - seen) / 1e9 for seen in seen_of(part.entries).tolist()]
         for age, *values in zip(ages, *columns, strict=True):
@@ -149,7 +158,8 @@ def table_of(
         raise refused(errors.no_such_state(name, [s.name for s in states]))
     control = maps["control"].lookup(bytes(4)) or b""
     seed = int.from_bytes(control[8 * SEED : 8 * SEED + 8], "little")
-    return StateTable(maps[f"{found.prefix}_state"], found, ports, seed)
+    rules = KeptRules(manifest, maps)
+    return StateTable(maps[f"{found.prefix}_state"], found, ports, seed, rules)
 
 
 def _by_key(keys: Array) -> Array:

@@ -134,6 +134,8 @@ def _of_statement(part: Any) -> Iterator[str]:
             yield "fields swapped"
         case Items():
             yield "list pushed"
+        case Find() if part.kept is not None:
+            yield "rule kept in a state"
         case Find() if part.given:
             yield "find with a value"
         case Push():
@@ -151,8 +153,13 @@ def _of_statement(part: Any) -> Iterator[str]:
                 yield "colour of a meter in front" if front else "colour given"
         case PortOf(Recalled()):
             yield "port recalled"
-        case Remember() if part.if_absent:
-            yield "remembered if absent"
+        case Remember():
+            if part.if_absent:
+                yield "remembered if absent"
+            if any(isinstance(value, PortOf) for value in part.values):
+                yield "port of a rule kept"
+            if any(isinstance(value, Identity) for value in part.values):
+                yield "rule remembered"
         case Emit() if any(isinstance(value, Identity) for value in part.values):
             yield "rule in an event"
         case SetRegister():

@@ -67,7 +67,8 @@ def _body(chance: Chance, bare: Pipeline, seed: str) -> str:
     lines = [element.text(i) for i, element in enumerate(rules.elements, start=1)]
     for text in [k.text for k in kinds.values()] + [s.text for s in states.values()]:
         lines += [f"  {line}" for line in text.split("\n")]
-    lines += [f"  {line}" for line in maker.registers.declared + maker.events.declared]
+    own = maker.registers.declared + maker.kept.declared + maker.events.declared
+    lines += [f"  {line}" for line in own]
     lines.append(f"  default {chance.one(('pass', 'drop'))}")
     for body in actions:
         lines += [f"  {line}" for line in body]

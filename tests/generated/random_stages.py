@@ -9,6 +9,7 @@ from random_changes import Changes
 from random_conditions import Conditions
 from random_events import EventMaker
 from random_exits import Exits
+from random_kept import KeptMaker
 from random_lookups import Blocks, Lookups
 from random_options import OptionMaker
 from random_pushes import Pushes
@@ -22,6 +23,7 @@ class StageMaker:
     def __init__(self, ground: Ground, seed: str) -> None:
         self.events = EventMaker(ground, seed)
         self.registers = RegisterMaker(ground, seed)
+        self.kept = KeptMaker(ground, seed)
         self.options = OptionMaker(ground.facts, seed)
         self.ground, self.chance, self.facts = ground, ground.chance, ground.facts
         self.values = Values(ground)
@@ -105,7 +107,7 @@ class StageMaker:
             if self.budget < 0 or place.deep > 6 or not place.worlds:
                 break
             lines += self.events.emit(place)
-            lines += self.options.use(place) + self.registers.use(place)
+            lines += self.options.use(place) + self.registers.use(place) + self.kept.use(place)
             lines += self.statement(place) + self.conditions.aware(place)
         if ends:
             lines += self.ending(place)

@@ -18,7 +18,8 @@ from packet_cases import packet_cases_hold
 ROOT = Path(__file__).resolve().parents[2]
 LINX = ROOT / "pipelines" / "linx.hp"
 CASES = ROOT / "tests/compiler/lower/cases"
-OWN = ("meters/colours", "meters/aware", "rules/quota", "states/counted", "registers/sketch")
+OWN = ("meters/colours", "meters/aware", "rules/quota", "rules/given_again", "states/counted",
+       "states/rules", "registers/sketch")  # fmt: skip
 
 
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:

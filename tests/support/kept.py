@@ -16,6 +16,7 @@ from helioc.lang.contract.manifest.manifest import State
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.handles import Map
 from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.states.kept_rules import KeptRules
 from helioc.runtime.states.storage import SEED
 from helioc.runtime.states.table import StateTable
 from helioc.runtime.testrun.private_run import PrivateRun
@@ -55,7 +56,8 @@ class Kept:
         return self.private.maps[f"{name.lower()}_state"]
 
     def table(self, name: str) -> StateTable:
-        return StateTable(self.map(name), self.state(name), self.ports, SEED_OF_KEYS)
+        rules = KeptRules(self.private.manifest, self.private.maps)
+        return StateTable(self.map(name), self.state(name), self.ports, SEED_OF_KEYS, rules)
 
     def events(self) -> Counter[tuple[str, str]]:
         """Since they were asked for last."""

@@ -236,6 +236,8 @@ class _Packet:
         if what in ("sequence_of", "id_of"):
             rule = self._tables.rule(table, numbers[0])
             return 0 if rule is None else rule.sequence if what == "sequence_of" else rule.id
+        if what == "kept":  # cells are others for each packet here
+            return self._tables.cell_of(table, numbers[2])
         if what in ("packets", "bytes"):
             return self._so_far(table, numbers[0])[what == "bytes"]
         if what == "at":

@@ -34,6 +34,11 @@ class Tables:
         rules = self._rules[table]
         return rules[cell - 1] if 0 < cell <= len(rules) else None
 
+    def cell_of(self, table: str, sequence: int) -> int:
+        """The cell of the rule with that sequence; 0 if there is none."""
+        found = (i for i, r in enumerate(self._rules[table], 1) if r.sequence == sequence)
+        return next(found, 0)
+
     def record(self, table: str, cell: int) -> Region | None:
         rule = self.rule(table, cell)
         if rule is None:

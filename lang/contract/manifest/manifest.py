@@ -346,12 +346,15 @@ class RuleKind(Frozen):
 
 class Slot(Frozen):
     """A part of a state's key or entry: `size` bytes at `offset`, in network order; a port's
-    number in host order in an entry. Types as in `Element`, or "port"."""
+    number in host order in an entry. Types as in `Element`, or "port", or "rule": which rule of the
+    kind `rule`, as u64 sequence, u32 id, u32 cell, in host order. It is that rule if the rule of
+    the cell has that sequence."""
 
     name: str
     type: str
     offset: int
     size: int
+    rule: str = ""
 
 
 class State(Frozen):

@@ -50,6 +50,11 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
     yield from _distinct("rule kind", kinds)
     yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])
     yield from _counters(manifest)
+    for state in manifest.states:
+        for slot in (*state.match, *state.gives):
+            keeps = slot.rule in kinds and slot.size == IDENTITY
+            if (slot.type == "rule") != keeps or (slot.rule and not keeps):
+                yield f"{state.name}: `{slot.name}` keeps a rule of no kind"
     known = {element.name for element in manifest.elements}
     for rule in manifest.rules:
         for wrong in (*_counts(rule), *_names(rule, kinds, known)):

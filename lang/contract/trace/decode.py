@@ -202,7 +202,9 @@ def _values(slots: tuple[Slot, ...], words: tuple[int, ...]) -> Iterator[TracedV
 
 
 def _slot_value(slot: StateSlot, data: bytes, port: Literal["big", "little"]) -> TracedValue:
-    """Of a state: in network order, but a port's number in an entry."""
+    """Of a state: in network order, but a port's number in an entry. Of a rule its id."""
+    if slot.type == "rule":
+        return TracedValue(slot.name, int.from_bytes(data[8:12], "little"))
     if slot.type == "port":
         return TracedValue(slot.name, int.from_bytes(data, port), "port")
     kind = slot.type if slot.type in ("ip4", "ip6", "mac") else "uint"

@@ -184,6 +184,55 @@ def test_a_new_name_everywhere(before: str, word: str, name: str, places: int) -
     assert len(re.findall(rf"\b{name}\b", text)) >= places
 
 
+KEPT = """import std.ethernet, std.ip
+
+pipeline kept {
+  ports lan
+  parser { ethernet -> ipv4 when type = 0x0800 }
+  ie address = 1, ip4
+  rule SERVER [16] { match address exact ipv4.dst }
+
+  state FLOW [16] {
+    match src : ip4
+    gives server : SERVER
+  }
+
+  stage first {
+    if not ipv4 { pass }
+    if recall FLOW(src = ipv4.src) {
+      find SERVER from FLOW.server else { drop }
+      send back
+    }
+    find SERVER else { pass }
+    remember FLOW(src = ipv4.src, server = SERVER)
+    send back
+  }
+
+  run parser -> first
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "name", "places"),
+    [
+        ("rule ", "SERVER", "HOST", 5),
+        ("find ", "SERVER", "HOST", 5),
+        ("gives server : ", "SERVER", "HOST", 5),
+        ("gives ", "server", "held", 3),
+        ("FLOW.", "server", "held", 3),
+        ("from ", "FLOW", "CONNECTION", 4),
+    ],
+)
+def test_a_new_name_for_what_entries_keep(before: str, word: str, name: str, places: int) -> None:
+    document = opened(KEPT)
+    spans = document.renamed(document.text.index(word, document.text.index(before)), name)
+    assert not isinstance(spans, str), spans
+    assert len(spans) == places
+    text = replaced(KEPT, spans, name)
+    assert not [d for d in opened(text).diagnostics(True) if d.severity == "error"]
+
+
 CHAIN = """import std.ethernet, std.ip, std.ipv6
 
 const FRAGMENT = 44

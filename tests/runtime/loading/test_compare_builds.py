@@ -171,6 +171,33 @@ def test_states_of_the_same_layout_are_taken_over(
     assert bool(change.states) is taken and not change.obstacles({("ROUTE", ""): 9})
 
 
+KEEPING = (
+    ("gives port : port", "gives port : port, route : ROUTE"),
+    ("port = port)", "port = port, route = ROUTE)"),
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "answers", "taken", "gone"),
+    [
+        ([], Answers(), True, False),
+        ([("ROUTE [64]", "ROUTE [128]")], Answers(), True, False),
+        ([("ie way       = 3, u8", "ie way       = 3, u16")], Answers(), True, True),
+        ([("ROUTE", "PATH")], Answers(), False, False),
+        ([("ROUTE", "PATH")], Answers(kinds={"ROUTE": "PATH"}), True, False),
+    ],
+)
+def test_states_that_keep_rules(
+    more: list[tuple[str, str]], answers: Answers, taken: bool, gone: bool
+) -> None:
+    """They are told what becomes of these."""
+    change = compare(changed(RELAY, *KEEPING), changed(RELAY, *KEEPING, *more), answers)
+    assert bool(change.states) is taken
+    assert [d.becomes for d in change.differences if d.place == "HEARD.route"] == (
+        ["may be gone: all are written anew"] if gone else []
+    )
+
+
 def test_a_renamed_state_is_taken_over() -> None:
     words = ("state HEARD", "state SEEN"), ("remember HEARD", "remember SEEN")
     assert relay(*words, answers=Answers(kinds={"HEARD": "SEEN"})).states == {"SEEN": "HEARD"}

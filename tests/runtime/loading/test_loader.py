@@ -39,6 +39,7 @@ from helioc.runtime.loading.releases import (
     remove_pinned,
     write_about,
 )
+from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace
 from linx_maps import bundle, write
@@ -118,6 +119,36 @@ def test_a_pipeline_outlives_its_loader_and_is_opened_again(edge: Namespace, nam
 
     edge.inside_thread(go)
     assert name not in loaded_names() and attached(edge) == [0, 0]
+
+
+def test_no_rule_has_the_sequence_of_one_that_is_gone(edge: Namespace, name: str) -> None:
+    """Entries of states, and events, may still say it."""
+    create, delete = request("create FAR 9 [(action, u8, DROP)]"), request("delete FAR 9")
+    seen = set[int]()
+
+    def go() -> None:
+        with Loaded.load(bundle(), config(), name) as loaded:
+            loaded.apply(create)
+            seen.add(youngest(loaded))
+            loaded.apply(delete)
+        for _ in range(2):
+            with Loaded.open(name) as again:
+                again.apply(create)
+                assert youngest(again) not in seen
+                seen.add(youngest(again))
+                again.apply(delete)
+                done = upgrade(again, plan_upgrade(again, bundle()))
+                done.apply(create)
+                assert youngest(done) not in seen
+                seen.add(youngest(done))
+                done.apply(delete)
+                done.close()
+        loader.unload(name)
+
+    def youngest(loaded: Loaded) -> int:
+        return max(rule.sequence for rule in loaded.book.save())
+
+    edge.inside_thread(go)
 
 
 @pytest.mark.parametrize("mode", ["native", "generic"])

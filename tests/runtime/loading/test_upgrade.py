@@ -221,6 +221,39 @@ def test_entries_are_copied_into_a_state_of_another_size(
             assert reader.map("heard_state").spec.max_entries == 256
 
 
+def test_entries_keep_rules_that_keep_their_places(
+    world: World, name: str, sender: Path, pins: Path
+) -> None:
+    """Where these are written again they are gone: a rule that was made since then is not found in
+    their place."""
+    keeping = (
+        ("gives port : port", "gives port : port, route : ROUTE"),
+        ("port = port)", "port = port, route = ROUTE)"),
+    )
+    wider = ("ie way       = 3, u8", "ie way       = 3, u16")
+    with running(world, name) as within:
+        within(lambda loaded: to(loaded, built(marked(2, *keeping))).close())
+        send(world, sender, pins)
+        assert entries(name) == [("10.1.0.2", "IN", "ROUTE 1")]
+        within(lambda loaded: to(loaded, built(marked(3, *keeping, LARGER))).close())
+        assert entries(name) == [("10.1.0.2", "IN", "ROUTE 1")]
+
+        def other(loaded: Loaded) -> None:
+            """In the place of the first."""
+            loaded.apply(request("delete ROUTE 1; delete ROUTE 2"))
+            loaded.apply(request("create ROUTE 2 [(dst_ip, 10.1.0.0/16), (way, BACK)]"))
+            to(loaded, built(marked(4, *keeping, wider))).close()
+
+        within(other)
+        assert entries(name) == [("10.1.0.2", "IN", "ROUTE 1 (gone)")]
+        within(
+            lambda loaded: loaded.apply(
+                request("create ROUTE 1 [(dst_ip, 10.2.0.0/16), (way, ON), (interface, OUT)]")
+            )
+        )
+        assert entries(name) == [("10.1.0.2", "IN", "ROUTE 1 (gone)")]
+
+
 def test_entries_that_are_changed_in_place_stay_where_they_are(
     world: World, name: str, sender: Path, pins: Path
 ) -> None:

@@ -12,6 +12,7 @@ from helioc.compiler.driver import check_file
 from helioc.lang.contract.world.environment import Environment
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.states.entry import entry_json
+from helioc.runtime.states.kept_rules import KeptRules
 from helioc.runtime.states.table import StateTable
 from helioc.runtime.testrun.private_run import PrivateRun
 from kept import LAN, frame
@@ -31,7 +32,9 @@ def run() -> Iterator[PrivateRun]:
 
 def table(run: PrivateRun, name: str) -> StateTable:
     state = next(s for s in run.manifest.states if s.name == name)
-    return StateTable(run.maps[f"{state.prefix}_state"], state, {"LAN": 1}, 0)
+    return StateTable(
+        run.maps[f"{state.prefix}_state"], state, {"LAN": 1}, 0, KeptRules(run.manifest, run.maps)
+    )
 
 
 def test_counts_are_listed_and_asked_for(run: PrivateRun) -> None:

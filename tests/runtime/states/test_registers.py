@@ -15,6 +15,7 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.compare_builds import compare
 from helioc.runtime.states.entry import entry_json
+from helioc.runtime.states.kept_rules import KeptRules
 from helioc.runtime.states.table import StateTable
 from helioc.runtime.testrun.private_run import PrivateRun
 from kept import LAN, frame
@@ -55,7 +56,9 @@ def run(tmp_path: Path) -> Iterator[PrivateRun]:
 
 def table(run: PrivateRun, name: str) -> StateTable:
     state = next(s for s in run.manifest.states if s.name == name)
-    return StateTable(run.maps[f"{state.prefix}_state"], state, {"LAN": 1}, 0)
+    return StateTable(
+        run.maps[f"{state.prefix}_state"], state, {"LAN": 1}, 0, KeptRules(run.manifest, run.maps)
+    )
 
 
 def shown(run: PrivateRun, name: str, *where: tuple[str, str]) -> list[dict[str, object]]:

@@ -1,0 +1,59 @@
+"""Rules that entries keep: which one an entry means, in words, as the maps have it now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ...lang.contract.manifest.manifest import Manifest, Slot
+from ...lang.contract.request.request import quoted
+from ...lang.contract.rules.rules import Rule
+from ..kernel.handles import Map
+from ..rules.images import ImageCodec
+from ..rules.moment import slots_at
+
+#: A slot's bytes: see `manifest.Slot`.
+KEPT = np.dtype([("sequence", "<u8"), ("id", "<u4"), ("cell", "<u4")])
+_GONE = "{kind} {id} (gone)"
+
+
+class KeptRules:
+    """Of a loaded pipeline. Reading may raise BpfError."""
+
+    def __init__(self, manifest: Manifest, maps: Mapping[str, Map]) -> None:
+        self._manifest, self._maps = manifest, maps
+
+    def named(self, slot: Slot, data: npt.NDArray[np.uint8]) -> Iterator[str]:
+        """`data`: the bytes of the slot, by row."""
+        kept = np.ascontiguousarray(data).view(KEPT)[:, 0]
+        texts = dict[tuple[int, int], str]()
+        for sequence, number, cell in kept.tolist():
+            text = texts.get((sequence, cell))
+            if text is None:
+                text = texts[sequence, cell] = self._text(slot.rule, sequence, number, cell)
+            yield text
+
+    def _text(self, kind: str, sequence: int, number: int, cell: int) -> str:
+        there = self._rule(kind, cell)
+        if there is None or there.sequence != sequence:
+            return _GONE.format(kind=kind, id=number)
+        return f"{kind} {quoted(there.name) if there.name else number}"
+
+    def _rule(self, name: str, cell: int) -> Rule | None:
+        """The rule of a cell; None where there is none, and where a writer overtakes this."""
+        kind = self._manifest.rule(name)
+        control, word = (
+            self._read(of, at) for of, at in (("control", 0), (f"{kind.prefix}_cells", cell))
+        )
+        words = np.frombuffer(bytes(8) + word[:8].ljust(8, b"\0"), "<u8")
+        slot = int(slots_at(words, int.from_bytes(control[:8], "little"))[1])
+        image = self._read(f"{kind.prefix}_images", slot) if slot else b""
+        try:
+            return ImageCodec(self._manifest, kind).rule_of(image)[0] if image else None
+        except (ValueError, IndexError):
+            return None
+
+    def _read(self, name: str, at: int) -> bytes:
+        return self._maps[name].lookup(at.to_bytes(4, "little")) or b""
