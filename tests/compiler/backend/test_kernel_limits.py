@@ -134,7 +134,7 @@ def test_a_stage_that_is_too_long(tmp_path: Path) -> None:
 
 
 def test_a_statement_that_is_too_long(tmp_path: Path) -> None:
-    changes = " ".join(f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(700))
+    changes = " ".join(f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(900))
     rules, _ = kinds(1, "by lpm ipv4.src")
     body = f"if not tcp or not ipv4 {{ drop }} find R0 else {{ {changes} }} send back"
     found = refused(tmp_path, text(rules, body))
@@ -144,7 +144,7 @@ def test_a_statement_that_is_too_long(tmp_path: Path) -> None:
 
 def test_only_the_traced_build_is_too_long(tmp_path: Path) -> None:
     """What `check` accepts is compiled, with a warning in place of the traced build."""
-    changes = (f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(480))
+    changes = (f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(600))
     file = tmp_path / "large.hp"
     file.write_text(text("", within("tcp { if ipv4", [*changes, "}"])))
     bundle = compile_pipeline(check_file(file), traced=True)
