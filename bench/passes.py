@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
 
+from further import FURTHER
 from helioc.commands.helioc import OPTIONAL
 from helioc.compiler.bundle import Bundle, building
 from helioc.compiler.driver import check_file
@@ -22,7 +23,7 @@ _ARRAY_LOOK_UP = 1  # bpf_map_lookup_elem
 
 def rows() -> Iterator[str]:
     yield f"instructions a packet: {'':22}{'':>8} look-ups  more without the pass"
-    for row in ROWS:
+    for row in (*FURTHER, *ROWS):
         for join in JOINS:
             yield _row(row, join)
 

@@ -30,6 +30,7 @@ USER = IP(src="198.51.100.9", dst="10.64.0.0") / UDP(sport=53, dport=4000) / byt
 FIRST = int(IPv4Address("10.64.0.0"))  # of the addresses that distinguish sessions
 OURS, PEER = int(IPv4Address("192.0.2.1")), int(IPv4Address("192.0.2.2"))
 OURS6, PEER6 = int(IPv6Address("fc00:a::")), int(IPv6Address("fe80::2"))
+HOST6 = int(IPv6Address("fd00:1::9"))
 SID = int(IPv6Address("fc00:b::46"))
 ACCESS, CORE = 1, 2
 AT_ACCESS = int(IPv4Address("203.0.113.1"))
@@ -83,7 +84,7 @@ def run_of(
     """The same with its maps."""
     run = owned.enter_context(PrivateRun(loadable.Bundle(bundle.manifest, bundle.object)))
     to = {(port, address): PEER_MAC for port in (ACCESS, CORE) for address in (FIRST, PEER)}
-    to6 = {(port, PEER6): PEER_MAC for port in (ACCESS, CORE)}
+    to6 = {(port, address): PEER_MAC for port in (ACCESS, CORE) for address in (PEER6, HOST6)}
     run.set_environment(Environment(ports, LOCAL, to, neighbours6=to6))
     run.apply(Changes(created=tuple(rules)))
     return run

@@ -111,7 +111,7 @@ def compile_pipeline(out: Path, pipeline: str = "linx") -> str:
     """Compile a pipeline that ships to a bundle; returns what `helioc` prints. Raises LabError with
     what it says."""
     words = [HELIOC, "compile", str(PIPELINES / f"{pipeline}.hp"), "-o", str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=180)
     if done.returncode:
         raise LabError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout

@@ -122,7 +122,7 @@ statement
     | remember otherwise?
     | 'forget' name '(' assign (',' assign)* ')'
     | exchange otherwise?
-    | 'choose' name 'from' path otherwise?
+    | 'choose' name 'from' path ('(' assign (',' assign)* ')')? ('over' call)? otherwise?
     | 'push' pushed ('/' pushed)* (('before' | 'behind') nodeName)?
     | 'append' pushed ('/' pushed)* 'behind' nodeName
     | 'pop' ('to' nodeName | popped)
@@ -251,7 +251,7 @@ matchName
 
 statementName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
-    | 'over' | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
+    | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 

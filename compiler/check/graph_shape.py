@@ -14,7 +14,7 @@ from .edge_guards import shown_common, shown_guard, suggestion
 from .stacks import is_copy
 
 MOST_NODES = 32
-MOST_WAYS = 2_048
+MOST_WAYS = 16_384
 DEEPEST = 32_767
 
 

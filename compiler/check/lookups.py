@@ -55,7 +55,7 @@ def find(
         program.report(_nothing_to_find(written.kind.span, kind.name, kind.span))
     program.alone.setdefault(kind.name, written.kind.span)
     program.missed[kind.name] = written.kind.span
-    given = _given(program, written, kind, state, scope)
+    given = _given(program, written.given, written.kind.span, kind, state, scope)
     said = frozenset(name for name, _ in given)
     _note_lookup(program, kind, state, written.kind.span, said)
     needed = _needed(kind, said)
@@ -74,13 +74,18 @@ def _needed(kind: model.RuleKind, given: frozenset[str]) -> list[str]:
 
 
 def _given(
-    program: Program, written: tree.Find, kind: model.RuleKind, state: State, scope: Scope
+    program: Program,
+    written: Sequence[tree.Assign],
+    span: Span,
+    kind: model.RuleKind,
+    state: State,
+    scope: Scope,
 ) -> tuple[tuple[str, model.Expr], ...]:
-    """The values of match elements that the `find` says itself."""
+    """The values of match elements that the look-up at `span` says itself."""
     said: dict[str, tree.Assign] = {}
     given: dict[str, model.Expr] = {}
     match = {m.element.name: m for m in kind.match}
-    for each in written.given:
+    for each in written:
         value = StageNames(program, state, scope).expressions.value(each.value)
         name = each.target.parts[-1]
         if len(each.target.parts) > 1 or name.text not in match:
@@ -96,8 +101,7 @@ def _given(
             given[name.text] = value.expr
     for matched in kind.match:
         if isinstance(matched.operand, model.Given) and matched.element.name not in said:
-            span, missing = written.kind.span, matched.element.name
-            program.report(_value_not_given(span, kind.name, missing, matched.span))
+            program.report(_value_not_given(span, kind.name, matched.element.name, matched.span))
     return tuple((n, given[n]) for n in match if n in given)
 
 
@@ -160,16 +164,14 @@ def choose(
         return Changed(None, hit | missed)
     program.chosen.setdefault(group.name, written.origin.span)
     program.alone.setdefault(kind.name, written.kind.span)
-    for match in group.match:
-        if isinstance(match.operand, model.Given):
-            span, name = written.origin.span, match.element.name
-            program.report(_value_not_given(span, group.name, name, match.span))
-    _note_lookup(program, group, state, written.origin.span)
-    _check_hash(program, group, state)
-    return Changed(
-        model.Choose(kind.name, group.name, giver.name, giver.kind, body, written.span),
-        hit | missed,
+    where = written.origin.span
+    given = _given(program, written.given, where, group, state, scope)
+    _note_lookup(program, group, state, where, frozenset(name for name, _ in given))
+    over = _hash(program, written, group, state, scope)
+    made = model.Choose(
+        kind.name, group.name, giver.name, giver.kind, given, over, body, written.span
     )
+    return Changed(made, hit | missed)
 
 
 def _origin(
@@ -199,10 +201,24 @@ def _origin(
     return bound, group
 
 
-def _check_hash(program: Program, group: model.RuleKind, state: State) -> None:
-    """What the spread hashes must be in every packet that gets here."""
-    clause = next(c for c in program.rules.kinds[group.name].clauses if isinstance(c, tree.Spread))
-    StageNames(program, state, Scope()).expressions.value(clause.over)
+def _hash(
+    program: Program, written: tree.Choose, group: model.RuleKind, state: State, scope: Scope
+) -> model.Hash | None:
+    """What is hashed in place of what the spread says, where the `choose` says it. Headers that the
+    spread hashes, and that were popped or pushed by now, are told of."""
+    if written.over is None:
+        clauses = program.rules.kinds[group.name].clauses
+        spread = next(c for c in clauses if isinstance(c, tree.Spread))
+        StageNames(program, state, Scope()).expressions.value(spread.over)
+        return None
+    if written.over.function.text != "hash":
+        program.report(errors.no_such_function(written.over.function, ["hash"]))
+        return None
+    value = StageNames(program, state, scope).expressions.value(written.over)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Hash)
+    return value.expr
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -244,7 +260,7 @@ def _value_not_given(span: Span, kind: str, element: str, where: Span) -> Diagno
         f"`{element}` of `{kind}` is given here by nobody",
         (span, "looked up without it"),
         (where, "matches a value that each `find` gives"),
-        help=f"give it: `find {kind}({element} = …)`; a `choose` cannot",
+        help=f"give it in brackets behind the kind: `{kind}({element} = …)`",
     )
 
 

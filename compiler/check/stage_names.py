@@ -47,27 +47,28 @@ class StageNames(RuleNames):
     def first(self, call: tree.Call) -> Value | None:
         """`first(vxlan.vni, gre.key)`: whichever is there, of the packet or of a rule."""
         within = replace(self, use="option").expressions
-        options: list[model.Packet | model.Attribute] = []
+        options: list[model.Packet | model.Attribute | model.Announced] = []
+        kind: model.Kind | None = None
         for value in [within.value(a) for a in call.arguments]:
             if value is None:
                 return None
-            there = isinstance(value.expr, model.Packet | model.Attribute)
-            if not there or value.width > WIDEST:
+            read = value.expr
+            if (
+                not isinstance(read, model.Packet | model.Attribute | model.Announced)
+                or value.width > WIDEST
+            ):
                 self.program.report(_no_option(value.span))
                 return None
-            assert isinstance(value.expr, model.Packet | model.Attribute)
-            options.append(value.expr)
-            expected = options[0].kind
-            if value.kind != expected:
-                self.program.report(
-                    errors.wrong_kind(value.span, KINDS[value.kind], KINDS[expected])
-                )
+            options.append(read)
+            kind = kind or value.kind
+            if value.kind != kind:
+                self.program.report(errors.wrong_kind(value.span, KINDS[value.kind], KINDS[kind]))
                 return None
-        if not options:
+        if kind is None:
             help = "name fields: `first(vxlan.vni, gre.key)`"
             self.program.report(errors.missing(call.span, "what to take the first of", help))
             return None
-        width, kind = max(o.width for o in options), options[0].kind
+        width = max(o.width for o in options)
         expr = model.First(tuple(options), width, kind)
         return of_width(expr, width, kind, call.span, "`first(…)`", None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics
@@ -64,11 +65,21 @@ class Program:
         return [self.checked.graph.nodes[i] for i in world.chain]
 
     def position(self, node: str) -> int:
-        return next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
+        return self._positions[node]
 
     def leading(self, world: World) -> int:
         """How many link nodes stand in front of all else."""
-        nodes = self.checked.graph.nodes
-        return next(
-            (at for at, i in enumerate(world.chain) if not nodes[i].header.link), len(world.chain)
-        )
+        for at, position in enumerate(world.chain):
+            if position not in self._links:
+                return at
+        return len(world.chain)
+
+    # Of some thousand kinds of packets each asks for these.
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {node.name: i for i, node in enumerate(self.checked.graph.nodes)}
+
+    @cached_property
+    def _links(self) -> frozenset[int]:
+        return frozenset(i for i, n in enumerate(self.checked.graph.nodes) if n.header.link)

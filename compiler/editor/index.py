@@ -360,7 +360,8 @@ class _Walk:
                 self.block(s.otherwise, scope)
             case tree.Choose():
                 self.use(s.kind, scope)
-                self.expression(s.origin, scope)
+                self.assigns(s.given, self.expression(s.origin, scope), scope)
+                self.expression(s.over, scope)
                 self.block(s.otherwise, scope)
             case tree.Push() | tree.Append():
                 self.push(s, scope)

@@ -265,11 +265,11 @@ class _Run(OnStates):
         target = self.rule(s.binding).target
         group = None
         if target is not None and target.kind == s.group:
-            group = self.best(s.group, target.id)
+            group = self.best(s.group, target.id, s.given)
         spread = self.pipeline.rule(s.group).spread
         member = None
         if group is not None and spread is not None and group.members:
-            picked = slot(self.value(spread.hash))
+            picked = slot(self.value(s.over or spread.hash))
             self.matched(s.group, group)
             self.step("slot", s.group, TracedValue("slot", picked))
             member = self.by_id(s.rule, spread_slots(group.members)[picked])

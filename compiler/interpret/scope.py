@@ -333,6 +333,8 @@ class Scope:
                 if given is not None:
                     return given
                 continue
+            if isinstance(option, Announced):
+                return self.value(option)
             layer = self.packet.layer(option.node)
             if layer is not None and layer.view.get(option.field) is not None:
                 return layer.view.number(option.field)

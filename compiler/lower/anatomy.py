@@ -6,6 +6,7 @@ from ...lang.contract.manifest import parse_graph as m
 from ..model import (
     Announced,
     Chain,
+    Choose,
     Expr,
     Find,
     First,
@@ -57,12 +58,12 @@ def _readings(pipeline: Pipeline) -> list[m.Reading]:
     said: dict[tuple[str, str], set[_Fields | None]] = {}
     chains = {chain.name: chain for chain in pipeline.graph.chains}
     for part in walk(tuple(stage.body for stage in pipeline.stages)):
-        if isinstance(part, Find):
-            rule = pipeline.rule(part.rule)
+        if isinstance(part, Find | Choose):
+            rule = pipeline.rule(part.rule if isinstance(part, Find) else part.group)
             for match in rule.match:
                 found = _read(match, dict(part.given), chains)
                 said.setdefault((rule.name, match.element.name), set()).add(found)
-    for rule in pipeline.rules:  # reached otherwise, as by `choose`
+    for rule in pipeline.rules:  # reached otherwise, as by a reference
         for match in rule.match:
             said.setdefault((rule.name, match.element.name), {_read(match, {}, chains)})
     return [
@@ -79,9 +80,8 @@ def _read(match: Match, given: dict[str, Expr], chains: dict[str, Chain]) -> _Fi
         case Packet(node, field):
             return ((node, field),)
         case First(options):
-            fields = [o for o in options if isinstance(o, Packet)]
-            all_fields = len(fields) == len(options)
-            return tuple((f.node, f.field) for f in fields) if all_fields else None
+            each = [_read(match, {match.element.name: o}, chains) for o in options]
+            return tuple(f for fields in each if fields for f in fields) if all(each) else None
         case Announced(name, by):
             chain = chains[name]
             return tuple((node, by) for node in (*reversed(chain.members), *chain.fronts))

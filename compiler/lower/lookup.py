@@ -299,7 +299,7 @@ def unbind(site: LoweringContext, rule: str) -> None:
 def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     """The group's best match, its spread, the member in the hash's slot."""
     w = site.writer
-    group, member = site.tables[statement.group], site.tables[statement.rule]
+    member = site.tables[statement.rule]
     origin = site.record(statement.binding)
     tag = tag_of(site.tables[statement.binding_rule].rule.alternatives, statement.group)
     name = member.manifest.prefix
@@ -308,7 +308,7 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     w.set(site.state(f"{name}_slot"), 0)
     given = named(tag, "TAG", statement.binding_rule, statement.group)
     with w.when(Member(origin, "target_tag", U8).is_(given)):
-        _choose_member(site.branch(), group, Member(origin, "target"), chosen)
+        _choose_member(site.branch(), statement, Member(origin, "target"), chosen)
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
         found_at(site, statement.rule, slot)
@@ -316,13 +316,14 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     whether_found(site, missed, statement.rule, chosen, otherwise)
 
 
-def _choose_member(site: LoweringContext, group: Table, id_: Expr, chosen: Name) -> None:
-    w, name = site.writer, group.manifest.prefix
+def _choose_member(site: LoweringContext, statement: Choose, id_: Expr, chosen: Name) -> None:
+    w, group = site.writer, site.tables[statement.group]
+    name = group.manifest.prefix
     assert group.rule.spread is not None
-    slot, cell = _look_up(site, group, id_)
+    slot, cell = _look_up(site, group, id_, statement.given)
     type_ = Pointer(f"struct {name}_record")
     record = w.local(type_, name, choice(slot, RecordOf(name, slot), ZERO))
-    hashed = value(site, group.rule.spread.hash).expr
+    hashed = value(site, statement.over or group.rule.spread.hash).expr
     with w.when(record):
         trace.rule(site, group.rule.name, group.rule.name, cell)
         trace.slot(site, group.rule.name, hashed >> 24)

@@ -221,6 +221,8 @@ def _first(site: LoweringContext, expr: First) -> Value:
         if isinstance(option, Attribute):
             read = attribute(site, option)
             found.append((read.given, read.host()))
+        elif isinstance(option, Announced):
+            found.append((None, value(site, option).host()))
         elif site.may_have(option.node):
             found.append(_option(site, option))
     if site.card:

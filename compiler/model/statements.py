@@ -7,7 +7,19 @@ from typing import Literal
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .conditions import Condition
-from .values import Attribute, Expr, Item, Items, Listed, Local, Packet, PortOf, Recalled, Register
+from .values import (
+    Attribute,
+    Expr,
+    Hash,
+    Item,
+    Items,
+    Listed,
+    Local,
+    Packet,
+    PortOf,
+    Recalled,
+    Register,
+)
 
 
 class Block(Frozen):
@@ -73,12 +85,15 @@ class Find(Frozen):
 
 class Choose(Frozen):
     """`choose FAR from PDR.LBR`: the spread of the best-matching rule of kind `group` with the id
-    that `binding` refers to picks a member by hash. On no such rule or no member, `otherwise`."""
+    that `binding` refers to picks a member by hash. On no such rule or no member, `otherwise`.
+    `given` as of `Find`; `over` is hashed in place of what the kind's spread says."""
 
     rule: str  # FAR: bound under this name
     group: str  # LBR
     binding: str  # PDR
     binding_rule: str
+    given: tuple[tuple[str, Expr], ...]
+    over: Hash | None
     otherwise: Block
     span: Span
 

@@ -211,9 +211,9 @@ class Items(Frozen):
 
 class First(Frozen):
     """The first of these that is there, a field of the packet or an element of a rule; 0 if none
-    is."""
+    is. What a chain announces always is."""
 
-    options: tuple[Packet | Attribute, ...]
+    options: tuple[Packet | Attribute | Announced, ...]
     width: int
     kind: Kind = "uint"
 

@@ -28,7 +28,7 @@ static const struct {
 } shown[] = {
 	{ 0, "verdict: pass" },	   { 1, "verdict: drop" }, { 2, "verdict: redirect" },
 	{ 3, "verdict: tx" },	   { 4, "hook: malformed" }, { 7, "hook: ttl_expired" },
-	{ 17, "miss: OVERLAY" },   { 18, "miss: PDR" },
+	{ 17, "miss: OVERLAY" },   { 19, "miss: PDR" },
 };
 
 /* struct control of helio.bpf.h; the control plane keeps its notes in `writer`, and says in `not_local` what is no

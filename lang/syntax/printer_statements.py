@@ -208,7 +208,9 @@ def _lookup(node: tree.Find | tree.Choose | tree.Asked) -> str:
     if isinstance(node, tree.Exchange):
         before, after = map(print_expr.value, (node.before, node.after))
         return f"exchange {node.slot.text} from {before} to {after}"
-    return f"choose {node.kind.text} from {node.origin.text}"
+    given = _given(node.given) if node.given else ""
+    over = f" over {print_expr.value(node.over)}" if node.over else ""
+    return f"choose {node.kind.text} from {node.origin.text}{given}{over}"
 
 
 def _given(fields: tuple[tree.Assign, ...]) -> str:

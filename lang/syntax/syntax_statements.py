@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from typing import Any
 
 from .. import tree
@@ -169,7 +170,10 @@ class StatementBuilder(ExpressionBuilder):
 
     def stmt_choose(self, children: list[Any], span: Span) -> tree.Choose:
         kind, origin = self.name(children[1]), self.path(children[3])
-        return tree.Choose(span, kind, origin, self.otherwise(children))
+        said = any(is_token(child, "(") for child in children)
+        given = self.given(children[2:]) if said else ()
+        over = next((self.call(c) for w, c in pairwise(children) if is_token(w, "over")), None)
+        return tree.Choose(span, kind, origin, given, over, self.otherwise(children))
 
     def stmt_push(self, children: list[Any], span: Span) -> tree.Push:
         place: dict[str, tree.Name] = {}

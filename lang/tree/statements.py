@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .expressions import Expr, Name, Node, Path, Range
+from .expressions import Call, Expr, Name, Node, Path, Range
 
 
 class Block(Node):
@@ -47,10 +47,12 @@ class Find(Node):
 
 
 class Choose(Node):
-    """`choose FAR from PDR.LBR else { default }`."""
+    """`choose FAR from PDR.LBR(tos = user.tos) over hash(user.src) else { default }`."""
 
     kind: Name
     origin: Path
+    given: tuple[Assign, ...]
+    over: Call | None
     otherwise: Block | None
 
 

@@ -66,8 +66,8 @@ def test_check_says_what_each_table_takes(at: Path) -> None:
 
 def test_what_nobody_reads_is_left_out_unless_it_is_wanted(at: Path) -> None:
     shown = ["compile", "linx.hp", "--print", "ir", "--fuse"]
-    assert "state.vlan_at = at" not in helioc(at, *shown)
-    assert "state.vlan_at = at" in helioc(at, *shown, "--no-drop-unused")
+    assert "scratch.udp_at = at" not in helioc(at, *shown)
+    assert "scratch.udp_at = at" in helioc(at, *shown, "--no-drop-unused")
 
 
 @pytest.mark.usefixtures("kernel")

@@ -18,7 +18,7 @@ from helioc.lang.contract.rules.rules import Matcher
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.libbpf import check, lib
 from lab import Lab, Namespace, Wire, until
-from linx_world import LAN, REDIRECT, WAN1, Book, far, ip, linx, mac, overlay, pdr
+from linx_world import LAN, REDIRECT, WAN1, Book, far, ip, linx_gre, mac, overlay, pdr
 from tc_runs import TcRun
 from traffic import drain, udp_socket
 
@@ -93,7 +93,7 @@ class World:
     @contextmanager
     def running(self) -> Iterator[None]:
         with ExitStack() as owned:
-            compiled = compile_for_tc(linx())
+            compiled = compile_for_tc(linx_gre())
             for number, edge in self.edges.items():
                 run = self.runs[number] = owned.enter_context(TcRun(compiled))
                 environment = edge.environment(self.edges[edge.other], self._vlan)

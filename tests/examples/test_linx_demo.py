@@ -31,12 +31,12 @@ class Run:
             stderr=subprocess.STDOUT,
         )
 
-    def until(self, text: str, seconds: float = 60) -> None:
+    def until(self, text: str, seconds: float = 180) -> None:
         deadline = time.monotonic() + seconds
         while text not in self.said:
             assert self._more(deadline), f"it never said {text!r}:\n{self.said}"
 
-    def end(self, seconds: float = 90) -> int:
+    def end(self, seconds: float = 180) -> int:
         """Its exit status."""
         deadline = time.monotonic() + seconds
         while self._more(deadline):

@@ -12,6 +12,7 @@ from helioc.compiler.model import (
     Arrival,
     Assign,
     Attribute,
+    Choose,
     Compare,
     Condition,
     DecodeProbe,
@@ -138,6 +139,8 @@ def _of_statement(part: Any) -> Iterator[str]:
             yield "rule kept in a state"
         case Find() if part.given:
             yield "find with a value"
+        case Choose() if part.over:
+            yield "choose by a hash of its own"
         case Push():
             yield f"push of {min(len(part.elements), 2)}{'+' if len(part.elements) > 1 else ''}"
         case PushElement() if part.computed:

@@ -170,10 +170,14 @@ class Lookups:
         return not nodes & set(place.pushed) and not _reads_pushed(place, group)
 
     def choose(self, place: Place) -> Lines:
+        said = self.said(place, self.kinds["GRP"])
+        values = ", ".join(f"{element} = {text}" for element, text in said.items())
+        text = "choose ACT from CLS.GRP" + f"({values})" * bool(said)
+        if self.chance.maybe(0.8):
+            text += f" over {self.values.hashed(place)}"
         missed = place.branch()
         missed.bound.pop("ACT", None)
         self.with_action(place)
-        text = "choose ACT from CLS.GRP"
         if self.chance.maybe(0.7):
             text += f" else {{ {' '.join(self.blocks.verdict(missed))} }}"
         return [text, *self.blocks.ending(place)]

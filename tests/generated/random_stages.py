@@ -169,7 +169,7 @@ class StageMaker:
             return self.sent(place)
         self.budget -= 1
         lookups = self.lookups
-        if lookups.choosable(place) and self.chance.maybe(0.6):
+        if lookups.choosable(place) and self.chance.maybe(0.8):
             return lookups.choose(place)
         if "ACT" in place.bound and not place.action and self.chance.maybe(0.6):
             return lookups.apply(place)

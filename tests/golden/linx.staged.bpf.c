@@ -11,7 +11,10 @@ enum { /* symbols of elements, and kinds that records refer to */
 	IE_ACTION_PASS = 2,
 	IE_ACTION_REDIRECT = 1,
 	TAG_FAR_INTERFACE_OVERLAY = 1,
-	TAG_FAR_INTERFACE_PORT = 2,
+	TAG_FAR_INTERFACE_OVERLAY6 = 2,
+	TAG_FAR_INTERFACE_PORT = 3,
+	TAG_PDR6_FAR = 1,
+	TAG_PDR6_LBR = 2,
 	TAG_PDR_FAR = 1,
 	TAG_PDR_LBR = 2,
 };
@@ -36,35 +39,56 @@ enum event {
 	EVENT_KEPT_LINK_LAYER_GROUP = 15,
 	EVENT_KEPT_LINK_LOCAL = 16,
 	EVENT_MISS_OVERLAY = 17,
-	EVENT_MISS_PDR = 18,
-	EVENT_MISS_LBR = 19,
-	EVENT_MALFORMED_ETHERNET_TRUNCATED = 20,
-	EVENT_MALFORMED_VLAN_TRUNCATED = 23,
-	EVENT_MALFORMED_OUTER_TRUNCATED = 26,
-	EVENT_MALFORMED_OUTER_LENGTH = 27,
-	EVENT_MALFORMED_OUTER_INVALID = 28,
-	EVENT_MALFORMED_GRE_TRUNCATED = 29,
-	EVENT_MALFORMED_USER_TRUNCATED = 32,
-	EVENT_MALFORMED_USER_LENGTH = 33,
-	EVENT_MALFORMED_USER_INVALID = 34,
-	EVENT_MALFORMED_TCP_TRUNCATED = 35,
-	EVENT_MALFORMED_TCP_LENGTH = 36,
-	EVENT_MALFORMED_TCP_INVALID = 37,
-	EVENT_MALFORMED_UDP_TRUNCATED = 38,
-	EVENT_COUNT_FRAGMENT = 41,
-	EVENT_COUNT_IPV6 = 42,
-	EVENT_COUNT_MPLS = 43,
-	EVENT_COUNT_OTHER_GRE = 44,
-	EVENT_COUNT_QINQ = 45,
-	EVENT_COUNT_PPPOE = 46,
-	EVENT_COUNT_LLC = 47,
-	EVENT_COUNT_MARTIAN = 48,
-	EVENT_DROP_ICMP_LIMIT = 49,
-	EVENT_DROP_LINK_LAYER_GROUP = 50,
-	EVENT_DROP_LINK_LOCAL = 51,
+	EVENT_MISS_OVERLAY6 = 18,
+	EVENT_MISS_PDR = 19,
+	EVENT_MISS_PDR6 = 20,
+	EVENT_MISS_LBR = 21,
+	EVENT_MALFORMED_ETHERNET_TRUNCATED = 22,
+	EVENT_MALFORMED_SERVICE_TRUNCATED = 25,
+	EVENT_MALFORMED_VLAN_TRUNCATED = 28,
+	EVENT_MALFORMED_OUTER_TRUNCATED = 31,
+	EVENT_MALFORMED_OUTER_LENGTH = 32,
+	EVENT_MALFORMED_OUTER_INVALID = 33,
+	EVENT_MALFORMED_OUTER6_TRUNCATED = 34,
+	EVENT_MALFORMED_OUTER6_LENGTH = 35,
+	EVENT_MALFORMED_OUTER_OPTIONS_TRUNCATED = 37,
+	EVENT_MALFORMED_OUTER_OPTIONS_LENGTH = 38,
+	EVENT_MALFORMED_GRE_TRUNCATED = 40,
+	EVENT_MALFORMED_MPLS_TRUNCATED = 43,
+	EVENT_MALFORMED_MPLS__1_TRUNCATED = 46,
+	EVENT_MALFORMED_MPLS__2_TRUNCATED = 49,
+	EVENT_MALFORMED_USER_TRUNCATED = 52,
+	EVENT_MALFORMED_USER_LENGTH = 53,
+	EVENT_MALFORMED_USER_INVALID = 54,
+	EVENT_MALFORMED_USER6_TRUNCATED = 55,
+	EVENT_MALFORMED_USER6_LENGTH = 56,
+	EVENT_MALFORMED_HOP_OPTIONS_TRUNCATED = 58,
+	EVENT_MALFORMED_HOP_OPTIONS_LENGTH = 59,
+	EVENT_MALFORMED_ROUTING_TRUNCATED = 61,
+	EVENT_MALFORMED_ROUTING_LENGTH = 62,
+	EVENT_MALFORMED_PART_TRUNCATED = 64,
+	EVENT_MALFORMED_AUTHENTICATION_TRUNCATED = 67,
+	EVENT_MALFORMED_AUTHENTICATION_LENGTH = 68,
+	EVENT_MALFORMED_DST_OPTIONS_TRUNCATED = 70,
+	EVENT_MALFORMED_DST_OPTIONS_LENGTH = 71,
+	EVENT_MALFORMED_TCP_TRUNCATED = 73,
+	EVENT_MALFORMED_TCP_LENGTH = 74,
+	EVENT_MALFORMED_TCP_INVALID = 75,
+	EVENT_MALFORMED_UDP_TRUNCATED = 76,
+	EVENT_COUNT_FRAGMENT = 79,
+	EVENT_COUNT_MPLS = 80,
+	EVENT_COUNT_OTHER_GRE = 81,
+	EVENT_COUNT_QINQ = 82,
+	EVENT_COUNT_PPPOE = 83,
+	EVENT_COUNT_LLC = 84,
+	EVENT_COUNT_MARTIAN = 85,
+	EVENT_COUNT_EXTENSION_CHAIN = 86,
+	EVENT_DROP_ICMP_LIMIT = 87,
+	EVENT_DROP_LINK_LAYER_GROUP = 88,
+	EVENT_DROP_LINK_LOCAL = 89,
 };
 
-PERCPU_MAP(events, u64, 52);
+PERCPU_MAP(events, u64, 90);
 
 static __always_inline void count_event(u32 event)
 {
@@ -138,11 +162,11 @@ static __always_inline u64 epoch_now(void)
 }
 
 /* A row for each CPU once it is loaded, behind one of the control plane's own. */
-ARRAY_MAP(counts, struct counts, 140032, BPF_F_MMAPABLE);
+ARRAY_MAP(counts, struct counts, 271616, BPF_F_MMAPABLE);
 
 static __always_inline struct counts *counts_at(u32 at)
 {
-	at += (bpf_get_smp_processor_id() + 1) * 140032;
+	at += (bpf_get_smp_processor_id() + 1) * 271616;
 	return bpf_map_lookup_elem(&counts, &at);
 }
 
@@ -163,25 +187,43 @@ struct scratch {
 	u32 egress;
 	u32 at; /* through here the verifier forgets what it knew of a place in the packet */
 	struct best best; /* of the look-up under way */
-	u64 key[4];
-	u64 masked[4]; /* of a search, and of a key too long for the stack that all callers share */
+	u64 key[7];
+	u64 masked[7]; /* of a search, and of a key too long for the stack that all callers share */
 	u64 flow; /* hash of the line of the flow cache that is being filled */
 	u32 length;
 	u32 l4;
 	u64 epoch;
 	u16 link;
 	struct next_hop hop; /* as the FIB says, on the slow path */
-	u64 kept[7]; /* what pushes took in an earlier stage */
+	u64 kept[10]; /* what pushes took in an earlier stage */
 	u16 ethernet_at;
+	u16 service_at;
 	u16 vlan_at;
 	u16 outer_at;
+	u16 outer6_at;
+	u16 outer_options_at;
 	u16 gre_at;
+	u16 mpls_at;
+	u16 mpls__1_at;
+	u16 mpls__2_at;
 	u16 user_at;
+	u16 user6_at;
+	u16 hop_options_at;
+	u16 routing_at;
+	u16 part_at;
+	u16 authentication_at;
+	u16 dst_options_at;
 	u16 tcp_at;
 	u32 overlay_slot;
+	u32 overlay6_slot;
 	u32 pdr_slot;
+	u32 pdr6_slot;
 	u32 far_slot;
+	u8 chain_extension_;
+	u16 chain_fragment_;
+	u16 let_kind_;
 	struct flow_use pdr_flows; /* which stays for the next packet */
+	struct flow_use pdr6_flows; /* which stays for the next packet */
 	struct flow_use lbr_flows; /* which stays for the next packet */
 };
 
@@ -197,7 +239,7 @@ static __always_inline struct scratch *scratch_of(void)
 /* A packet has none of the nodes so far. */
 static __always_inline void forget_places(struct scratch *s)
 {
-	__builtin_memset(&s->ethernet_at, 0xff, 6 * sizeof(u16));
+	__builtin_memset(&s->ethernet_at, 0xff, 18 * sizeof(u16));
 }
 
 static __always_inline u32 forgotten(struct scratch *s, u32 at)
@@ -209,7 +251,7 @@ static __always_inline u32 forgotten(struct scratch *s, u32 at)
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 /* The flow cache: as many lines for each CPU, once it is loaded. */
-ARRAY_MAP(flows, u64[8], 16384, BPF_F_MMAPABLE);
+ARRAY_MAP(flows, u64[12], 16384, BPF_F_MMAPABLE);
 
 static __always_inline struct flow_line *flow_at(u64 hash)
 {
@@ -305,19 +347,89 @@ found:
 search:
 	return keep_key(key, 2) ? rule_in(&overlay_cells, overlay_search(epoch), epoch) : 0;
 }
-struct pdr_record {
-	u32 target;
-	u8 target_tag;
-	u8 pad[3];
+struct overlay6_record {
+	struct next_hop next_hop;
+	u128 local_ip6;
+	u128 remote_ip6;
+	u32 key;
+	u32 interface;
+	u8 has_key;
+	u8 interface_tag;
+	u8 pad[6];
 };
 
-RULE_MAPS(pdr, 131073, 131329, 104);
+RULE_MAPS(overlay6, 513, 769, 184);
+KEY_MAPS(overlay6, 5, 6, 513, 160, 8, 8, 0);
+
+static __always_inline void overlay6_count(u32 cell, u64 length)
+{
+	count_rule(513 + cell, length);
+}
+
+static __always_inline struct overlay6_record *overlay6_at(u32 cell, u64 epoch)
+{
+	u32 record = record_in(&overlay6_cells, cell, epoch);
+
+	return record ? bpf_map_lookup_elem(&overlay6_records, &record) : 0;
+}
+
+KEY_INDEX(overlay6, 5, 32);
+KEY_SEARCH(overlay6, 5, 0, 8, 0, 0, 0, IN_INDEX_OF(7));
+
+
+__noinline u64 overlay6_find(u64 epoch)
+{
+	struct scratch *s = scratch_of();
+	u64 root = root_of(&overlay6_cells), found, *entry;
+	struct best best = {};
+	u32 number;
+
+	if (!s)
+		return 0;
+	if (crowded(root))
+		goto search;
+	if ((s->key[4] & 0x100000000ULL) == 0x100000000ULL) {
+		s->masked[0] = s->key[0];
+		s->masked[1] = s->key[1];
+		s->masked[2] = s->key[2];
+		s->masked[3] = s->key[3];
+		s->masked[4] = (s->key[4] & 0x1ffffffffULL) | 0x100000000000000ULL;
+		number = overlay6_number_here(place_of(hash_of(s->masked, 5), IN_INDEX_OF(7)), s->masked, &entry);
+		take_better(entry, number, 5, &best);
+	}
+	if (best.cell)
+		goto found;
+	s->masked[0] = s->key[0];
+	s->masked[1] = s->key[1];
+	s->masked[2] = s->key[2];
+	s->masked[3] = s->key[3];
+	s->masked[4] = 0x200000000000000ULL;
+	number = overlay6_number_here(place_of(hash_of(s->masked, 5), IN_INDEX_OF(7)), s->masked, &entry);
+	take_better(entry, number, 5, &best);
+	if (!best.cell)
+		return 0;
+found:
+	found = rule_in(&overlay6_cells, best.cell, epoch);
+	if (found)
+		return found;
+search:
+	return rule_in(&overlay6_cells, overlay6_search(epoch), epoch);
+}
+struct pdr_record {
+	u32 mpls_label;
+	u32 target;
+	u8 has_mpls_label;
+	u8 target_tag;
+	u8 pad[6];
+};
+
+RULE_MAPS(pdr, 131073, 131329, 120);
 KEY_MAPS(pdr, 4, 6, 262145, 81952, 256, 8, 4);
-FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 24));
+FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 29));
 
 static __always_inline void pdr_count(u32 cell, u64 length)
 {
-	count_rule(513 + cell, length);
+	count_rule(1026 + cell, length);
 }
 
 KEY_INDEX(pdr, 4, 32);
@@ -351,7 +463,7 @@ __noinline u32 pdr_by_flow(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 	flow = flow_at(s->flow);
 	if (!flow)
 		return GO_ON;
-	if (is_flow(flow, 2, &pdr_tuples, s->masked, 4)) {
+	if (is_flow(flow, 3, &pdr_tuples, s->masked, 4)) {
 		count_flow(&s->pdr_flows, 1);
 		return flow->cell;
 	}
@@ -370,7 +482,7 @@ __noinline int pdr_keep(u64 epoch, u32 cell)
 		return 0;
 	flow = flow_at(s->flow);
 	if (flow && (!cell || slot_in(&pdr_cells, cell, epoch)))
-		keep_flow(flow, whole, 2, cell);
+		keep_flow(flow, whole, 3, cell);
 	return 0;
 }
 
@@ -382,12 +494,11 @@ __noinline u32 pdr_by_bits(u64 k0, u64 k1, u64 k2, u64 k3)
 	u64 pairs = pairs_of(vectors);
 	struct scratch *s = begin_search();
 
-	USED(k3);
 	if (!s || !vectors || !pairs)
 		return GO_ON;
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 2 && i < pairs; i++) {
-		const u64 *at = (const u64 *)&vectors->place[258] + 12288 * i;
+		const u64 *at = (const u64 *)&vectors->place[258] + 14848 * i;
 		u64 low = ~0ULL, high = ~0ULL, word;
 
 		if (!pair_may_beat(vectors, i, &s->best, 1))
@@ -423,6 +534,13 @@ __noinline u32 pdr_by_bits(u64 k0, u64 k1, u64 k2, u64 k3)
 		TAKE_BYTE(at, 21, word >> 36 & 0xff0);
 		TAKE_BYTE(at, 22, word >> 44 & 0xff0);
 		TAKE_BYTE(at, 23, word >> 52 & 0xff0);
+		word = key[3];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 24, word << 4 & 0xff0);
+		TAKE_BYTE(at, 25, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 26, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 27, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 28, word >> 28 & 0xff0);
 		if (!take_matches(&s->best, &vectors->place[2 + 128 * i], low, high, 1))
 			return GO_ON;
 	}
@@ -461,6 +579,195 @@ static __always_inline u64 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k
 
 /* Every caller has the scratch record. */
 #define pdr_find(...) pdr_found(st->scratch, __VA_ARGS__)
+struct pdr6_record {
+	u32 mpls_label;
+	u32 target;
+	u8 has_mpls_label;
+	u8 target_tag;
+	u8 pad[6];
+};
+
+RULE_MAPS(pdr6, 131073, 131329, 168);
+KEY_MAPS(pdr6, 7, 9, 262145, 81952, 256, 8, 7);
+FILTER_MAP(pdr6, 8192 + VECTOR_WORDS(1, 54));
+
+static __always_inline void pdr6_count(u32 cell, u64 length)
+{
+	count_rule(132099 + cell, length);
+}
+
+KEY_INDEX(pdr6, 7, 32);
+KEY_SEARCH(pdr6, 7, 131073, 256, 19, first_of(&pdr6_filter), 1, root);
+KEY_BEST(pdr6, 7, 131073, 256, 19, 1, root);
+
+/* The cell of the best entry, whether or not a rule is there. */
+__noinline u32 pdr6_by_masks(void)
+{
+	struct scratch *s = scratch_of();
+
+	return s ? pdr6_best(&pdr6_filter, s->key, s->masked) : 0;
+}
+
+/* The same by what the flow cache says, where there are so many masks that this is faster. GO_ON: it has
+ * no valid line; then pdr6_keep stores the cell that the masks give. */
+__noinline u32 pdr6_by_flow(u64 epoch)
+{
+	const struct directory *directory = directory_of(&pdr6_tuples, root_of(&pdr6_cells));
+	struct scratch *s = scratch_of();
+	struct flow_line *flow;
+
+	if (!s)
+		return GO_ON;
+	s->flow = 0;
+	if (!whole_epoch(epoch) || !directory || !directory->cached)
+		return GO_ON;
+	mask_flow(s->masked, s->key, directory, 256, 7);
+	s->flow = hash_of(s->masked, 7);
+	flow = flow_at(s->flow);
+	if (!flow)
+		return GO_ON;
+	if (is_flow(flow, 4, &pdr6_tuples, s->masked, 7)) {
+		count_flow(&s->pdr6_flows, 1);
+		return flow->cell;
+	}
+	count_flow(&s->pdr6_flows, 0);
+	begin_flow(flow, s->masked, 7);
+	return GO_ON;
+}
+
+__noinline int pdr6_keep(u64 epoch, u32 cell)
+{
+	struct scratch *s = scratch_of();
+	u64 whole = whole_epoch(epoch);
+	struct flow_line *flow;
+
+	if (!s || !s->flow || !whole)
+		return 0;
+	flow = flow_at(s->flow);
+	if (flow && (!cell || slot_in(&pdr6_cells, cell, epoch)))
+		keep_flow(flow, whole, 4, cell);
+	return 0;
+}
+
+/* The same by the bit vectors, while these have all keys; GO_ON if they do not say. */
+__noinline u32 pdr6_by_bits(void)
+{
+	const struct vectors *vectors = vectors_of(&pdr6_filter, 8192);
+	u64 pairs = pairs_of(vectors);
+	struct scratch *s = begin_search();
+
+	if (!s || !vectors || !pairs)
+		return GO_ON;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 1 && i < pairs; i++) {
+		const u64 *at = (const u64 *)&vectors->place[129] + 27648 * i;
+		u64 low = ~0ULL, high = ~0ULL, word;
+
+		if (!pair_may_beat(vectors, i, &s->best, 1))
+			continue;
+		barrier_var(at); /* or clang keeps where each byte's are */
+		word = s->key[0];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 0, word << 4 & 0xff0);
+		TAKE_BYTE(at, 1, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 2, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 3, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 4, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 5, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 6, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 7, word >> 52 & 0xff0);
+		word = s->key[1];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 8, word << 4 & 0xff0);
+		TAKE_BYTE(at, 9, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 10, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 11, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 12, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 13, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 14, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 15, word >> 52 & 0xff0);
+		word = s->key[2];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 16, word << 4 & 0xff0);
+		TAKE_BYTE(at, 17, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 18, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 19, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 20, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 21, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 22, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 23, word >> 52 & 0xff0);
+		word = s->key[3];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 24, word << 4 & 0xff0);
+		TAKE_BYTE(at, 25, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 26, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 27, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 28, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 29, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 30, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 31, word >> 52 & 0xff0);
+		word = s->key[4];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 32, word << 4 & 0xff0);
+		TAKE_BYTE(at, 33, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 34, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 35, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 36, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 37, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 38, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 39, word >> 52 & 0xff0);
+		word = s->key[5];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 40, word << 4 & 0xff0);
+		TAKE_BYTE(at, 41, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 42, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 43, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 44, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 45, word >> 36 & 0xff0);
+		TAKE_BYTE(at, 46, word >> 44 & 0xff0);
+		TAKE_BYTE(at, 47, word >> 52 & 0xff0);
+		word = s->key[6];
+		barrier_var(word); /* or clang keeps what the bytes lead to on the stack */
+		TAKE_BYTE(at, 48, word << 4 & 0xff0);
+		TAKE_BYTE(at, 49, word >> 4 & 0xff0);
+		TAKE_BYTE(at, 50, word >> 12 & 0xff0);
+		TAKE_BYTE(at, 51, word >> 20 & 0xff0);
+		TAKE_BYTE(at, 52, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 53, word >> 36 & 0xff0);
+		if (!take_matches(&s->best, &vectors->place[1 + 128 * i], low, high, 1))
+			return GO_ON;
+	}
+	return s->best.cell;
+}
+
+static __always_inline u64 pdr6_found(struct scratch *s, u64 epoch)
+{
+	u32 cell = GO_ON;
+	u64 found;
+	int asked;
+
+	if (pairs_of(vectors_of(&pdr6_filter, 8192)))
+		cell = pdr6_by_bits();
+	if (cell == GO_ON) {
+		asked = worth_asking(&s->pdr6_flows);
+		if (asked)
+			cell = pdr6_by_flow(epoch);
+		if (cell == GO_ON) {
+			cell = pdr6_by_masks();
+			if (asked)
+				pdr6_keep(epoch, cell);
+		}
+	}
+	if (!cell)
+		return 0;
+	found = rule_in(&pdr6_cells, cell, epoch);
+	if (likely(found))
+		return found;
+	return rule_in(&pdr6_cells, pdr6_search(epoch), epoch);
+}
+
+/* Every caller has the scratch record. */
+#define pdr6_find(...) pdr6_found(st->scratch, __VA_ARGS__)
 struct far_record {
 	u32 interface;
 	u8 action;
@@ -472,7 +779,7 @@ RULE_MAPS(far, 8193, 8449, 56);
 
 static __always_inline void far_count(u32 cell, u64 length)
 {
-	count_rule(131586 + cell, length);
+	count_rule(263172 + cell, length);
 }
 
 static __always_inline u32 far_slot_of(u32 cell, u64 epoch)
@@ -493,7 +800,7 @@ struct lbr_record {
 
 RULE_MAPS(lbr, 2049, 2305, 168);
 KEY_MAPS(lbr, 1, 2, 2049, 672, 64, 8, 1);
-FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 5));
+FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 6));
 
 KEY_INDEX(lbr, 1, 32);
 KEY_SEARCH(lbr, 1, 0, 64, 13, first_of(&lbr_filter), 0, root);
@@ -526,7 +833,7 @@ __noinline u32 lbr_by_flow(u64 epoch, u64 k0)
 	flow = flow_at(s->flow);
 	if (!flow)
 		return GO_ON;
-	if (is_flow(flow, 4, &lbr_tuples, s->masked, 1)) {
+	if (is_flow(flow, 6, &lbr_tuples, s->masked, 1)) {
 		count_flow(&s->lbr_flows, 1);
 		return flow->cell;
 	}
@@ -545,7 +852,7 @@ __noinline int lbr_keep(u64 epoch, u32 cell)
 		return 0;
 	flow = flow_at(s->flow);
 	if (flow && (!cell || slot_in(&lbr_cells, cell, epoch)))
-		keep_flow(flow, whole, 4, cell);
+		keep_flow(flow, whole, 6, cell);
 	return 0;
 }
 
@@ -561,7 +868,7 @@ __noinline u32 lbr_by_bits(u64 k0)
 		return GO_ON;
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 4 && i < pairs; i++) {
-		const u64 *at = (const u64 *)&vectors->place[516] + 2560 * i;
+		const u64 *at = (const u64 *)&vectors->place[516] + 3072 * i;
 		u64 low = ~0ULL, high = ~0ULL, word;
 
 		if (!pair_may_beat(vectors, i, &s->best, 0))
@@ -574,6 +881,7 @@ __noinline u32 lbr_by_bits(u64 k0)
 		TAKE_BYTE(at, 2, word >> 12 & 0xff0);
 		TAKE_BYTE(at, 3, word >> 20 & 0xff0);
 		TAKE_BYTE(at, 4, word >> 28 & 0xff0);
+		TAKE_BYTE(at, 5, word >> 36 & 0xff0);
 		if (!take_matches(&s->best, &vectors->place[4 + 128 * i], low, high, 0))
 			return GO_ON;
 	}
@@ -628,17 +936,36 @@ struct state {
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
 	void *ethernet_h;
+	void *service_h;
 	void *vlan_h;
 	void *outer_h;
+	void *outer6_h;
+	void *outer_options_h;
 	void *gre_h;
+	void *mpls_h;
+	void *mpls__1_h;
+	void *mpls__2_h;
 	void *user_h;
+	void *user6_h;
+	void *hop_options_h;
+	void *routing_h;
+	void *part_h;
+	void *authentication_h;
+	void *dst_options_h;
 	void *tcp_h;
 	struct overlay_record *overlay_rule;
 	u32 overlay_slot;
+	struct overlay6_record *overlay6_rule;
+	u32 overlay6_slot;
 	struct pdr_record *pdr_rule;
 	u32 pdr_slot;
+	struct pdr6_record *pdr6_rule;
+	u32 pdr6_slot;
 	struct far_record *far_rule;
 	u32 far_slot;
+	u8 chain_extension_;
+	u16 chain_fragment_;
+	u16 let_kind_;
 };
 
 static __always_inline int redirect(struct state *st, u32 port, u32 event)
@@ -698,9 +1025,130 @@ enum role {
 	ROLE_WAN,
 };
 
+static __always_inline int close_lan_194(struct xdp_md *ctx, struct state *st, u32 from)
+{
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_4 = load64(start, 0);
+	u64 link_5 = load64(start, 8);
+	u16 link_6 = load16(start, 16);
+	if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18)))
+		return internal();
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 18 > end))
+		return internal();
+	store64(data, 0, link_4);
+	store64(data, 8, link_5);
+	store16(data, 16, link_6);
+	if (from != 18)
+		store_be16(data, 16, 0x800);
+	return CONTINUE;
+}
+
+__noinline int close_lan_body(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
+	int result;
+
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
+	st->scratch = scratch_of();
+	if (!st->scratch)
+		return XDP_ABORTED;
+	u32 from = st->scratch->user_at;
+	if (st->scratch->link == 14) {
+		void *start = (void *)(long)ctx->data;
+		if (unlikely(start + 14 > (void *)(long)ctx->data_end))
+			return internal();
+		u64 link_1 = load64(start, 0);
+		u32 link_2 = load32(start, 8);
+		u16 link_3 = load16(start, 12);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 14 > end))
+			return internal();
+		store64(data, 0, link_1);
+		store32(data, 8, link_2);
+		store16(data, 12, link_3);
+		if (from != 14)
+			store_be16(data, 12, 0x800);
+	}
+	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
+		result = close_lan_194(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
+		result = close_lan_194(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 22) {
+		void *start = (void *)(long)ctx->data;
+		if (unlikely(start + 22 > (void *)(long)ctx->data_end))
+			return internal();
+		u64 link_10 = load64(start, 0);
+		u64 link_11 = load64(start, 8);
+		u32 link_12 = load32(start, 16);
+		u16 link_13 = load16(start, 20);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 22)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 22 > end))
+			return internal();
+		store64(data, 0, link_10);
+		store64(data, 8, link_11);
+		store32(data, 16, link_12);
+		store16(data, 20, link_13);
+		if (from != 22)
+			store_be16(data, 20, 0x800);
+	}
+	return XDP_PASS;
+}
+
+static __always_inline int close_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return close_lan_body(ctx, a, b);
+}
+
+static __always_inline int keep_link(struct xdp_md *ctx, struct state *st)
+{
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 22 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_1 = load64(start, 0);
+	u64 link_2 = load64(start, 8);
+	u32 link_3 = load32(start, 16);
+	u16 link_4 = load16(start, 20);
+	store64(&st->scratch->kept[0], 0, link_1);
+	store64(&st->scratch->kept[1], 0, link_2);
+	store32(&st->scratch->kept[2], 0, link_3);
+	store16(&st->scratch->kept[3], 0, link_4);
+	return CONTINUE;
+}
+
+static __always_inline int put_link(struct xdp_md *ctx, struct state *st, void *data, void *end)
+{
+	if (unlikely(data + 22 > end))
+		return internal();
+	store64(data, 0, load64(&st->scratch->kept[0], 0));
+	store64(data, 8, load64(&st->scratch->kept[1], 0));
+	store32(data, 16, load32(&st->scratch->kept[2], 0));
+	store16(data, 20, load16(&st->scratch->kept[3], 0));
+	swap_macs(data);
+	return CONTINUE;
+}
+
 __noinline int reply_to_user_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
+	int result;
 
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
@@ -716,32 +1164,31 @@ __noinline int reply_to_user_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	u32 sender = load32(st->user_h, 12);
 	u32 quoted = quote(st->user_h);
 	u32 where = st->scratch->user_at;
+	u32 absent = (st->scratch->mpls_at >> 15) | ((st->scratch->mpls__1_at >> 15) << 1) |
+			((st->scratch->mpls__2_at >> 15) << 2);
+	if (absent != 7)
+		return drop();
 	if (!take_answer())
 		return drop_as(EVENT_DROP_ICMP_LIMIT);
-	u32 link = st->scratch->link;
-	void *start = (void *)(long)ctx->data;
-	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
-		return internal();
-	u64 link_1 = load64(start, 0);
-	u64 link_2 = load64(start, 8);
-	u16 link_3 = load16(start, 16);
-	store64(&st->scratch->kept[0], 0, link_1);
-	store64(&st->scratch->kept[1], 0, link_2);
-	store16(&st->scratch->kept[2], 0, link_3);
-	if (unlikely(bpf_xdp_adjust_tail(ctx, (int)(where + quoted) - (int)frame_length(ctx)) ||
-			bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28)))
-		return internal();
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	if (unlikely(data + 18 > end))
-		return internal();
-	store64(data, 0, load64(&st->scratch->kept[0], 0));
-	store64(data, 8, load64(&st->scratch->kept[1], 0));
-	store16(data, 16, load16(&st->scratch->kept[2], 0));
-	swap_macs(data);
-	if (unlikely(!put_icmp(ctx, link, sender, quoted, a, b)))
-		return internal();
-	return send_back();
+	if (absent == 7) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		if (unlikely(!put_icmp(ctx, link, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	return internal();
 }
 
 static __always_inline int reply_to_user_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
@@ -749,9 +1196,289 @@ static __always_inline int reply_to_user_lan(struct xdp_md *ctx, struct state *s
 	return reply_to_user_lan_body(ctx, a, b);
 }
 
+static __always_inline int close_lan_2_214(struct xdp_md *ctx, struct state *st, u32 from)
+{
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_4 = load64(start, 0);
+	u64 link_5 = load64(start, 8);
+	u16 link_6 = load16(start, 16);
+	if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18)))
+		return internal();
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 18 > end))
+		return internal();
+	store64(data, 0, link_4);
+	store64(data, 8, link_5);
+	store16(data, 16, link_6);
+	if (from != 18)
+		store_be16(data, 16, 0x86dd);
+	return CONTINUE;
+}
+
+__noinline int close_lan_2_body(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
+	int result;
+
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
+	st->scratch = scratch_of();
+	if (!st->scratch)
+		return XDP_ABORTED;
+	u32 from = st->scratch->user6_at;
+	if (st->scratch->link == 14) {
+		void *start = (void *)(long)ctx->data;
+		if (unlikely(start + 14 > (void *)(long)ctx->data_end))
+			return internal();
+		u64 link_1 = load64(start, 0);
+		u32 link_2 = load32(start, 8);
+		u16 link_3 = load16(start, 12);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 14 > end))
+			return internal();
+		store64(data, 0, link_1);
+		store32(data, 8, link_2);
+		store16(data, 12, link_3);
+		if (from != 14)
+			store_be16(data, 12, 0x86dd);
+	}
+	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
+		result = close_lan_2_214(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
+		result = close_lan_2_214(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 22) {
+		void *start = (void *)(long)ctx->data;
+		if (unlikely(start + 22 > (void *)(long)ctx->data_end))
+			return internal();
+		u64 link_10 = load64(start, 0);
+		u64 link_11 = load64(start, 8);
+		u32 link_12 = load32(start, 16);
+		u16 link_13 = load16(start, 20);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 22)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 22 > end))
+			return internal();
+		store64(data, 0, link_10);
+		store64(data, 8, link_11);
+		store32(data, 16, link_12);
+		store16(data, 20, link_13);
+		if (from != 22)
+			store_be16(data, 20, 0x86dd);
+	}
+	return XDP_PASS;
+}
+
+static __always_inline int close_lan_2(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return close_lan_2_body(ctx, a, b);
+}
+
+__noinline int reply_to_user6_lan_body(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
+	int result;
+
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
+	st->scratch = scratch_of();
+	if (!st->scratch)
+		return XDP_ABORTED;
+	st->user6_h = there_at(ctx, st->scratch->user6_at);
+	if (unlikely(st->user6_h + 40 > limit_of(ctx)))
+		return internal();
+	if (!may_answer6(ctx, st->user6_h, st->scratch->user6_at, a) || !arrival_address6(ctx))
+		return drop();
+	u128 sender = load128(st->user6_h, 8);
+	u32 quoted = quote6(st->user6_h);
+	u32 where = st->scratch->user6_at;
+	u32 absent = (st->scratch->mpls_at >> 15) | ((st->scratch->mpls__1_at >> 15) << 1) |
+			((st->scratch->mpls__2_at >> 15) << 2);
+	if (absent != 7)
+		return drop();
+	if (!take_answer())
+		return drop_as(EVENT_DROP_ICMP_LIMIT);
+	if (absent == 7) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 48)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		if (unlikely(!put_icmp6(ctx, link, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	return internal();
+}
+
+static __always_inline int reply_to_user6_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return reply_to_user6_lan_body(ctx, a, b);
+}
+
+__noinline int walk_extension_lan_body(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
+
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
+	st->scratch = scratch_of();
+	if (!st->scratch)
+		return XDP_ABORTED;
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	u32 at = a & 0x7fff;
+	u32 limit = b;
+	void *p = data + at;
+	u32 size;
+	u32 event;
+	if (st->scratch->chain_extension_ == 0)
+		goto node_hop_options;
+	if (st->scratch->chain_extension_ == 43)
+		goto node_routing;
+	if (st->scratch->chain_extension_ == 44)
+		goto node_part;
+	if (st->scratch->chain_extension_ == 51)
+		goto node_authentication;
+	goto node_dst_options;
+
+node_hop_options:
+	if (unlikely(p + 2 > end || at + 2 > limit))
+		STOP(cut, EVENT_MALFORMED_HOP_OPTIONS_TRUNCATED);
+	size = (u64)load8(p, 1) * 8 + 8;
+	if (unlikely(size < 2))
+		STOP(malformed, EVENT_MALFORMED_HOP_OPTIONS_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(cut, EVENT_MALFORMED_HOP_OPTIONS_TRUNCATED);
+	if (st->scratch->hop_options_at == ABSENT)
+		st->scratch->hop_options_at = at;
+	st->scratch->chain_extension_ = load8(p, 0);
+	return (at + size) & 0xffff;
+
+node_routing:
+	if (unlikely(p + 4 > end || at + 4 > limit))
+		STOP(cut, EVENT_MALFORMED_ROUTING_TRUNCATED);
+	size = (u64)load8(p, 1) * 8 + 8;
+	if (unlikely(size < 4))
+		STOP(malformed, EVENT_MALFORMED_ROUTING_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(cut, EVENT_MALFORMED_ROUTING_TRUNCATED);
+	if (st->scratch->routing_at == ABSENT)
+		st->scratch->routing_at = at;
+	st->scratch->chain_extension_ = load8(p, 0);
+	return (at + size) & 0xffff;
+
+node_part:
+	if (unlikely(p + 8 > end || at + 8 > limit))
+		STOP(cut, EVENT_MALFORMED_PART_TRUNCATED);
+	size = 8;
+	if (st->scratch->part_at == ABSENT)
+		st->scratch->part_at = at;
+	st->scratch->chain_fragment_ |= load16(p, 2) & bpf_htons(0xfff9);
+	st->scratch->chain_extension_ = load8(p, 0);
+	if ((load_be16(p, 2) >> 3) != 0) {
+		if (load8(p, 0) == 6 && (load_be16(p, 2) >> 3) * 8 < 20)
+			GOTO(tiny);
+		if (load8(p, 0) == 51 && (load_be16(p, 2) >> 3) * 8 < 12)
+			GOTO(tiny);
+		GOTO(done);
+	}
+	return (at + size) & 0xffff;
+
+node_authentication:
+	if (unlikely(p + 12 > end || at + 12 > limit))
+		STOP(cut, EVENT_MALFORMED_AUTHENTICATION_TRUNCATED);
+	size = (u64)load8(p, 1) * 4 + 8;
+	if (unlikely(size < 12))
+		STOP(malformed, EVENT_MALFORMED_AUTHENTICATION_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(cut, EVENT_MALFORMED_AUTHENTICATION_TRUNCATED);
+	if (st->scratch->authentication_at == ABSENT)
+		st->scratch->authentication_at = at;
+	st->scratch->chain_extension_ = load8(p, 0);
+	return (at + size) & 0xffff;
+
+node_dst_options:
+	if (unlikely(p + 2 > end || at + 2 > limit))
+		STOP(cut, EVENT_MALFORMED_DST_OPTIONS_TRUNCATED);
+	size = (u64)load8(p, 1) * 8 + 8;
+	if (unlikely(size < 2))
+		STOP(malformed, EVENT_MALFORMED_DST_OPTIONS_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(cut, EVENT_MALFORMED_DST_OPTIONS_TRUNCATED);
+	if (st->scratch->dst_options_at == ABSENT)
+		st->scratch->dst_options_at = at;
+	st->scratch->chain_extension_ = load8(p, 0);
+	return (at + size) & 0xffff;
+
+done: __attribute__((unused));
+	return 0x10000;
+
+cut: __attribute__((unused));
+	if (st->scratch->chain_fragment_)
+		GOTO(tiny);
+
+malformed: __attribute__((unused));
+	return event | 0x30000;
+
+tiny: __attribute__((unused));
+	return 0x20000;
+}
+
+static __always_inline int walk_extension_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return walk_extension_lan_body(ctx, a, b);
+}
+
+static __always_inline int close_wan_271(struct xdp_md *ctx, struct state *st, u32 from)
+{
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_4 = load64(start, 0);
+	u64 link_5 = load64(start, 8);
+	u16 link_6 = load16(start, 16);
+	if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18)))
+		return internal();
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 18 > end))
+		return internal();
+	store64(data, 0, link_4);
+	store64(data, 8, link_5);
+	store16(data, 16, link_6);
+	store_be16(data, 16, 0x800);
+	return CONTINUE;
+}
+
 __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
+	int result;
 
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
@@ -778,23 +1505,35 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		store16(data, 12, link_3);
 		store_be16(data, 12, 0x800);
 	}
-	if (st->scratch->link == 18) {
+	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
+		result = close_wan_271(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
+		result = close_wan_271(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 22) {
 		void *start = (void *)(long)ctx->data;
-		if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		if (unlikely(start + 22 > (void *)(long)ctx->data_end))
 			return internal();
-		u64 link_4 = load64(start, 0);
-		u64 link_5 = load64(start, 8);
-		u16 link_6 = load16(start, 16);
-		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18)))
+		u64 link_10 = load64(start, 0);
+		u64 link_11 = load64(start, 8);
+		u32 link_12 = load32(start, 16);
+		u16 link_13 = load16(start, 20);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 22)))
 			return internal();
 		void *data = (void *)(long)ctx->data;
 		void *end = (void *)(long)ctx->data_end;
-		if (unlikely(data + 18 > end))
+		if (unlikely(data + 22 > end))
 			return internal();
-		store64(data, 0, link_4);
-		store64(data, 8, link_5);
-		store16(data, 16, link_6);
-		store_be16(data, 16, 0x800);
+		store64(data, 0, link_10);
+		store64(data, 8, link_11);
+		store32(data, 16, link_12);
+		store16(data, 20, link_13);
+		store_be16(data, 20, 0x800);
 	}
 	return XDP_PASS;
 }
@@ -804,9 +1543,134 @@ static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a
 	return close_wan_body(ctx, a, b);
 }
 
+static __always_inline int close_wan_2_292(struct xdp_md *ctx, struct state *st, u32 from)
+{
+	void *start = (void *)(long)ctx->data;
+	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
+		return internal();
+	u64 link_4 = load64(start, 0);
+	u64 link_5 = load64(start, 8);
+	u16 link_6 = load16(start, 16);
+	if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 18)))
+		return internal();
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 18 > end))
+		return internal();
+	store64(data, 0, link_4);
+	store64(data, 8, link_5);
+	store16(data, 16, link_6);
+	store_be16(data, 16, 0x86dd);
+	return CONTINUE;
+}
+
+__noinline int close_wan_2_body(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
+	int result;
+
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
+	st->scratch = scratch_of();
+	if (!st->scratch)
+		return XDP_ABORTED;
+	u32 from = st->scratch->user6_at;
+	if (st->scratch->link == 14) {
+		void *start = (void *)(long)ctx->data;
+		if (unlikely(start + 14 > (void *)(long)ctx->data_end))
+			return internal();
+		u64 link_1 = load64(start, 0);
+		u32 link_2 = load32(start, 8);
+		u16 link_3 = load16(start, 12);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 14)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 14 > end))
+			return internal();
+		store64(data, 0, link_1);
+		store32(data, 8, link_2);
+		store16(data, 12, link_3);
+		store_be16(data, 12, 0x86dd);
+	}
+	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
+		result = close_wan_2_292(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
+		result = close_wan_2_292(ctx, st, from);
+		if (result != CONTINUE)
+			return result;
+	}
+	if (st->scratch->link == 22) {
+		void *start = (void *)(long)ctx->data;
+		if (unlikely(start + 22 > (void *)(long)ctx->data_end))
+			return internal();
+		u64 link_10 = load64(start, 0);
+		u64 link_11 = load64(start, 8);
+		u32 link_12 = load32(start, 16);
+		u16 link_13 = load16(start, 20);
+		if (unlikely(bpf_xdp_adjust_head(ctx, (int)from - 22)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		if (unlikely(data + 22 > end))
+			return internal();
+		store64(data, 0, link_10);
+		store64(data, 8, link_11);
+		store32(data, 16, link_12);
+		store16(data, 20, link_13);
+		store_be16(data, 20, 0x86dd);
+	}
+	return XDP_PASS;
+}
+
+static __always_inline int close_wan_2(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return close_wan_2_body(ctx, a, b);
+}
+
+static __always_inline void put_outer(struct xdp_md *ctx, struct state *st, void *first, u32 behind)
+{
+	void *outer_6 = first;
+	store8(outer_6, 0, 69);
+	store8(outer_6, 1, 0);
+	store_be16(outer_6, 2, (u16)(20 +
+			(behind + (4 + (load8(&st->scratch->kept[6], 0) ? 4 : 0)))));
+	store16(outer_6, 4, 0);
+	store_be16(outer_6, 6, 0x4000);
+	store8(outer_6, 8, 64);
+	store8(outer_6, 9, 47);
+	store32(outer_6, 12, load32(&st->scratch->kept[4], 0));
+	store32(outer_6, 16, load32(&st->scratch->kept[5], 0));
+	store16(outer_6, 10, fold(69 +
+			(u64)bpf_htons((u16)(20 +
+			(behind + (4 + (load8(&st->scratch->kept[6], 0) ? 4 : 0))))) +
+			(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
+			(u64)load32(&st->scratch->kept[4], 0) +
+			(u64)load32(&st->scratch->kept[5], 0)));
+}
+
+static __always_inline int keep_gre(struct xdp_md *ctx, struct state *st)
+{
+	st->gre_h = there_at(ctx, st->scratch->gre_at);
+	if (unlikely(st->gre_h + 4 > limit_of(ctx)))
+		return internal();
+	void *group_13 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+	if (!((load8(st->gre_h, 0) >> 5) & 1) || group_13 + 4 > limit_of(ctx))
+		group_13 = 0;
+	store8(&st->scratch->kept[8], 0, group_13 != 0);
+	store32(&st->scratch->kept[9], 0, load8(&st->scratch->kept[8], 0) ? load32(group_13, 0) :
+			0);
+	return CONTINUE;
+}
+
 __noinline int reply_to_user_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
+	int result;
 
 	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
 	USED(a);
@@ -822,81 +1686,367 @@ __noinline int reply_to_user_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	u32 sender = load32(st->user_h, 12);
 	u32 quoted = quote(st->user_h);
 	u32 where = st->scratch->user_at;
+	u32 absent = (st->scratch->outer_at >> 15) | ((st->scratch->gre_at >> 15) << 1) |
+			((st->scratch->outer6_at >> 15) << 2) |
+			((st->scratch->mpls_at >> 15) << 3) |
+			((st->scratch->outer_options_at >> 15) << 4) |
+			((st->scratch->mpls__1_at >> 15) << 5) |
+			((st->scratch->mpls__2_at >> 15) << 6);
+	if (absent != 124 && absent != 121 && absent != 105)
+		return drop();
 	if (!take_answer())
 		return drop_as(EVENT_DROP_ICMP_LIMIT);
-	u32 link = st->scratch->link;
-	void *start = (void *)(long)ctx->data;
-	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
-		return internal();
-	u64 link_1 = load64(start, 0);
-	u64 link_2 = load64(start, 8);
-	u16 link_3 = load16(start, 16);
-	store64(&st->scratch->kept[0], 0, link_1);
-	store64(&st->scratch->kept[1], 0, link_2);
-	store16(&st->scratch->kept[2], 0, link_3);
-	st->outer_h = there_at(ctx, st->scratch->outer_at);
-	if (unlikely(st->outer_h + 20 > limit_of(ctx)))
-		return internal();
-	store32(&st->scratch->kept[3], 0, load32(st->outer_h, 16));
-	store32(&st->scratch->kept[4], 0, load32(st->outer_h, 12));
-	st->gre_h = there_at(ctx, st->scratch->gre_at);
-	if (unlikely(st->gre_h + 4 > limit_of(ctx)))
-		return internal();
-	void *group_4 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
-	if (!((load8(st->gre_h, 0) >> 5) & 1) || group_4 + 4 > limit_of(ctx))
-		group_4 = 0;
-	store8(&st->scratch->kept[5], 0, group_4 != 0);
-	store32(&st->scratch->kept[6], 0, load8(&st->scratch->kept[5], 0) ? load32(group_4, 0) : 0);
-	u32 again = 20 + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0));
-	if (unlikely(bpf_xdp_adjust_tail(ctx, (int)(where + quoted) - (int)frame_length(ctx)) ||
-			bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)again)))
-		return internal();
-	void *data = (void *)(long)ctx->data;
-	void *end = (void *)(long)ctx->data_end;
-	if (unlikely(data + 18 > end))
-		return internal();
-	store64(data, 0, load64(&st->scratch->kept[0], 0));
-	store64(data, 8, load64(&st->scratch->kept[1], 0));
-	store16(data, 16, load16(&st->scratch->kept[2], 0));
-	swap_macs(data);
-	u32 behind = 28 + quoted;
-	void *first = packet_at(data, link);
-	if (unlikely(first + 24 > end))
-		return internal();
-	void *outer_5 = first;
-	store8(outer_5, 0, 69);
-	store8(outer_5, 1, 0);
-	store_be16(outer_5, 2, (u16)(20 +
-			(behind + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0)))));
-	store16(outer_5, 4, 0);
-	store_be16(outer_5, 6, 0x4000);
-	store8(outer_5, 8, 64);
-	store8(outer_5, 9, 47);
-	store32(outer_5, 12, load32(&st->scratch->kept[3], 0));
-	store32(outer_5, 16, load32(&st->scratch->kept[4], 0));
-	store16(outer_5, 10, fold(69 +
-			(u64)bpf_htons((u16)(20 +
-			(behind + (4 + (load8(&st->scratch->kept[5], 0) ? 4 : 0))))) +
-			(u64)bpf_htons(0x4000) + 64 + 0x2f00 +
-			(u64)load32(&st->scratch->kept[3], 0) +
-			(u64)load32(&st->scratch->kept[4], 0)));
-	void *gre_6 = first + 20;
-	store_be16(gre_6, 0, (u16)((u64)load8(&st->scratch->kept[5], 0) << 13));
-	store_be16(gre_6, 2, 0x800);
-	if (load8(&st->scratch->kept[5], 0)) {
-		void *group_7 = gre_6 + 4;
-		if (unlikely(group_7 + 4 > end))
+	if (absent == 124) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		st->outer_h = there_at(ctx, st->scratch->outer_at);
+		if (unlikely(st->outer_h + 20 > limit_of(ctx)))
 			return internal();
-		store32(group_7, 0, load32(&st->scratch->kept[6], 0));
+		store32(&st->scratch->kept[4], 0, load32(st->outer_h, 16));
+		store32(&st->scratch->kept[5], 0, load32(st->outer_h, 12));
+		st->gre_h = there_at(ctx, st->scratch->gre_at);
+		if (unlikely(st->gre_h + 4 > limit_of(ctx)))
+			return internal();
+		void *group_5 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+		if (!((load8(st->gre_h, 0) >> 5) & 1) || group_5 + 4 > limit_of(ctx))
+			group_5 = 0;
+		store8(&st->scratch->kept[6], 0, group_5 != 0);
+		store32(&st->scratch->kept[7], 0, load8(&st->scratch->kept[6], 0) ?
+				load32(group_5, 0) : 0);
+		u32 again = 20 + (4 + (load8(&st->scratch->kept[6], 0) ? 4 : 0));
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)again)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		u32 behind = 28 + quoted;
+		void *first = packet_at(data, link);
+		if (unlikely(first + 24 > end))
+			return internal();
+		put_outer(ctx, st, first, behind);
+		void *gre_7 = first + 20;
+		store_be16(gre_7, 0, (u16)((u64)load8(&st->scratch->kept[6], 0) << 13));
+		store_be16(gre_7, 2, 0x800);
+		if (load8(&st->scratch->kept[6], 0)) {
+			void *group_8 = gre_7 + 4;
+			if (unlikely(group_8 + 4 > end))
+				return internal();
+			store32(group_8, 0, load32(&st->scratch->kept[7], 0));
+		}
+		if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
+			return internal();
+		return send_back();
 	}
-	if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
-		return internal();
-	return send_back();
+	if (absent == 121) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		st->outer6_h = there_at(ctx, st->scratch->outer6_at);
+		if (unlikely(st->outer6_h + 40 > limit_of(ctx)))
+			return internal();
+		store128(&st->scratch->kept[4], 0, load128(st->outer6_h, 24));
+		store128(&st->scratch->kept[6], 0, load128(st->outer6_h, 8));
+		result = keep_gre(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		u32 again = 40 + (4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0));
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)again)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		u32 behind = 28 + quoted;
+		void *first = packet_at(data, link);
+		if (unlikely(first + 44 > end))
+			return internal();
+		void *outer6_14 = first;
+		store_be32(outer6_14, 0, 0x60000000);
+		store_be16(outer6_14, 4, (u16)(behind +
+				(4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0))));
+		store8(outer6_14, 6, 47);
+		store8(outer6_14, 7, 64);
+		store128(outer6_14, 8, load128(&st->scratch->kept[4], 0));
+		store128(outer6_14, 24, load128(&st->scratch->kept[6], 0));
+		void *gre_15 = first + 40;
+		store_be16(gre_15, 0, (u16)((u64)load8(&st->scratch->kept[8], 0) << 13));
+		store_be16(gre_15, 2, 0x800);
+		if (load8(&st->scratch->kept[8], 0)) {
+			void *group_16 = gre_15 + 4;
+			if (unlikely(group_16 + 4 > end))
+				return internal();
+			store32(group_16, 0, load32(&st->scratch->kept[9], 0));
+		}
+		if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	if (absent == 105) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		st->outer6_h = there_at(ctx, st->scratch->outer6_at);
+		if (unlikely(st->outer6_h + 40 > limit_of(ctx)))
+			return internal();
+		store128(&st->scratch->kept[4], 0, load128(st->outer6_h, 24));
+		store128(&st->scratch->kept[6], 0, load128(st->outer6_h, 8));
+		st->outer_options_h = there_at(ctx, st->scratch->outer_options_at);
+		if (unlikely(st->outer_options_h + 2 > limit_of(ctx)))
+			return internal();
+		result = keep_gre(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		u32 again = 48 + (4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0));
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 28 - (int)again)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		u32 behind = 28 + quoted;
+		void *first = packet_at(data, link);
+		if (unlikely(first + 52 > end))
+			return internal();
+		void *outer6_22 = first;
+		store_be32(outer6_22, 0, 0x60000000);
+		store_be16(outer6_22, 4, (u16)(behind + 8 +
+				(4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0))));
+		store8(outer6_22, 6, 60);
+		store8(outer6_22, 7, 64);
+		store128(outer6_22, 8, load128(&st->scratch->kept[4], 0));
+		store128(outer6_22, 24, load128(&st->scratch->kept[6], 0));
+		void *outer_options_23 = first + 40;
+		store8(outer_options_23, 0, 47);
+		store8(outer_options_23, 1, 0);
+		void *padding_24 = outer_options_23 + 2;
+		if (unlikely(padding_24 + 6 > end))
+			return internal();
+		store32(padding_24, 0, 0);
+		store16(padding_24, 4, 0);
+		void *gre_25 = first + 48;
+		store_be16(gre_25, 0, (u16)((u64)load8(&st->scratch->kept[8], 0) << 13));
+		store_be16(gre_25, 2, 0x800);
+		if (load8(&st->scratch->kept[8], 0)) {
+			void *group_26 = gre_25 + 4;
+			if (unlikely(group_26 + 4 > end))
+				return internal();
+			store32(group_26, 0, load32(&st->scratch->kept[9], 0));
+		}
+		if (unlikely(!put_icmp(ctx, link + again, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	return internal();
 }
 
 static __always_inline int reply_to_user_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return reply_to_user_wan_body(ctx, a, b);
+}
+
+__noinline int reply_to_user6_wan_body(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
+	int result;
+
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
+	st->scratch = scratch_of();
+	if (!st->scratch)
+		return XDP_ABORTED;
+	st->user6_h = there_at(ctx, st->scratch->user6_at);
+	if (unlikely(st->user6_h + 40 > limit_of(ctx)))
+		return internal();
+	if (!may_answer6(ctx, st->user6_h, st->scratch->user6_at, a) || !arrival_address6(ctx))
+		return drop();
+	u128 sender = load128(st->user6_h, 8);
+	u32 quoted = quote6(st->user6_h);
+	u32 where = st->scratch->user6_at;
+	u32 absent = (st->scratch->outer_at >> 15) | ((st->scratch->gre_at >> 15) << 1) |
+			((st->scratch->outer6_at >> 15) << 2) |
+			((st->scratch->mpls_at >> 15) << 3) |
+			((st->scratch->outer_options_at >> 15) << 4) |
+			((st->scratch->mpls__1_at >> 15) << 5) |
+			((st->scratch->mpls__2_at >> 15) << 6);
+	if (absent != 124 && absent != 121 && absent != 105)
+		return drop();
+	if (!take_answer())
+		return drop_as(EVENT_DROP_ICMP_LIMIT);
+	if (absent == 124) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		st->outer_h = there_at(ctx, st->scratch->outer_at);
+		if (unlikely(st->outer_h + 20 > limit_of(ctx)))
+			return internal();
+		store32(&st->scratch->kept[4], 0, load32(st->outer_h, 16));
+		store32(&st->scratch->kept[5], 0, load32(st->outer_h, 12));
+		st->gre_h = there_at(ctx, st->scratch->gre_at);
+		if (unlikely(st->gre_h + 4 > limit_of(ctx)))
+			return internal();
+		void *group_5 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+		if (!((load8(st->gre_h, 0) >> 5) & 1) || group_5 + 4 > limit_of(ctx))
+			group_5 = 0;
+		store8(&st->scratch->kept[6], 0, group_5 != 0);
+		store32(&st->scratch->kept[7], 0, load8(&st->scratch->kept[6], 0) ?
+				load32(group_5, 0) : 0);
+		u32 again = 20 + (4 + (load8(&st->scratch->kept[6], 0) ? 4 : 0));
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 48 - (int)again)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		u32 behind = 48 + quoted;
+		void *first = packet_at(data, link);
+		if (unlikely(first + 24 > end))
+			return internal();
+		put_outer(ctx, st, first, behind);
+		void *gre_7 = first + 20;
+		store_be16(gre_7, 0, (u16)((u64)load8(&st->scratch->kept[6], 0) << 13));
+		store_be16(gre_7, 2, 0x86dd);
+		if (load8(&st->scratch->kept[6], 0)) {
+			void *group_8 = gre_7 + 4;
+			if (unlikely(group_8 + 4 > end))
+				return internal();
+			store32(group_8, 0, load32(&st->scratch->kept[7], 0));
+		}
+		if (unlikely(!put_icmp6(ctx, link + again, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	if (absent == 121) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		st->outer6_h = there_at(ctx, st->scratch->outer6_at);
+		if (unlikely(st->outer6_h + 40 > limit_of(ctx)))
+			return internal();
+		store128(&st->scratch->kept[4], 0, load128(st->outer6_h, 24));
+		store128(&st->scratch->kept[6], 0, load128(st->outer6_h, 8));
+		result = keep_gre(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		u32 again = 40 + (4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0));
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 48 - (int)again)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		u32 behind = 48 + quoted;
+		void *first = packet_at(data, link);
+		if (unlikely(first + 44 > end))
+			return internal();
+		void *outer6_14 = first;
+		store_be32(outer6_14, 0, 0x60000000);
+		store_be16(outer6_14, 4, (u16)(behind +
+				(4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0))));
+		store8(outer6_14, 6, 47);
+		store8(outer6_14, 7, 64);
+		store128(outer6_14, 8, load128(&st->scratch->kept[4], 0));
+		store128(outer6_14, 24, load128(&st->scratch->kept[6], 0));
+		void *gre_15 = first + 40;
+		store_be16(gre_15, 0, (u16)((u64)load8(&st->scratch->kept[8], 0) << 13));
+		store_be16(gre_15, 2, 0x86dd);
+		if (load8(&st->scratch->kept[8], 0)) {
+			void *group_16 = gre_15 + 4;
+			if (unlikely(group_16 + 4 > end))
+				return internal();
+			store32(group_16, 0, load32(&st->scratch->kept[9], 0));
+		}
+		if (unlikely(!put_icmp6(ctx, link + again, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	if (absent == 105) {
+		u32 link = st->scratch->link;
+		result = keep_link(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		st->outer6_h = there_at(ctx, st->scratch->outer6_at);
+		if (unlikely(st->outer6_h + 40 > limit_of(ctx)))
+			return internal();
+		store128(&st->scratch->kept[4], 0, load128(st->outer6_h, 24));
+		store128(&st->scratch->kept[6], 0, load128(st->outer6_h, 8));
+		st->outer_options_h = there_at(ctx, st->scratch->outer_options_at);
+		if (unlikely(st->outer_options_h + 2 > limit_of(ctx)))
+			return internal();
+		result = keep_gre(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		u32 again = 48 + (4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0));
+		if (unlikely(bpf_xdp_adjust_tail(ctx,
+				(int)(where + quoted) - (int)frame_length(ctx)) ||
+				bpf_xdp_adjust_head(ctx, (int)where - (int)link - 48 - (int)again)))
+			return internal();
+		void *data = (void *)(long)ctx->data;
+		void *end = (void *)(long)ctx->data_end;
+		result = put_link(ctx, st, data, end);
+		if (result != CONTINUE)
+			return result;
+		u32 behind = 48 + quoted;
+		void *first = packet_at(data, link);
+		if (unlikely(first + 52 > end))
+			return internal();
+		void *outer6_22 = first;
+		store_be32(outer6_22, 0, 0x60000000);
+		store_be16(outer6_22, 4, (u16)(behind + 8 +
+				(4 + (load8(&st->scratch->kept[8], 0) ? 4 : 0))));
+		store8(outer6_22, 6, 60);
+		store8(outer6_22, 7, 64);
+		store128(outer6_22, 8, load128(&st->scratch->kept[4], 0));
+		store128(outer6_22, 24, load128(&st->scratch->kept[6], 0));
+		void *outer_options_23 = first + 40;
+		store8(outer_options_23, 0, 47);
+		store8(outer_options_23, 1, 0);
+		void *padding_24 = outer_options_23 + 2;
+		if (unlikely(padding_24 + 6 > end))
+			return internal();
+		store32(padding_24, 0, 0);
+		store16(padding_24, 4, 0);
+		void *gre_25 = first + 48;
+		store_be16(gre_25, 0, (u16)((u64)load8(&st->scratch->kept[8], 0) << 13));
+		store_be16(gre_25, 2, 0x86dd);
+		if (load8(&st->scratch->kept[8], 0)) {
+			void *group_26 = gre_25 + 4;
+			if (unlikely(group_26 + 4 > end))
+				return internal();
+			store32(group_26, 0, load32(&st->scratch->kept[9], 0));
+		}
+		if (unlikely(!put_icmp6(ctx, link + again, sender, quoted, a, b)))
+			return internal();
+		return send_back();
+	}
+	return internal();
+}
+
+static __always_inline int reply_to_user6_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return reply_to_user6_wan_body(ctx, a, b);
 }
 
 static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u32 role)
@@ -909,126 +2059,535 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	u32 limit = length;
 	u32 size;
 	u32 event;
-	u16 fragment = 0;
+	u32 extension_walked = 1;
+	u32 came;
 	st->scratch->epoch = epoch_now();
 	st->scratch->length = length;
-	if (unlikely(role == ROLE_LAN && data + 34 > end))
+	if (unlikely(data + 14 > end))
 		GOTO(other);
-	if (unlikely(role == ROLE_WAN && data + 58 > end))
-		GOTO(other);
-	if (unlikely(load_be16(data, 12) != 0x800))
-		GOTO(other);
-	/* linx.hp:10: ethernet -> ipv4 as user when type = 0x0800 on lan */
-	if (unlikely(role == ROLE_LAN &&
-			((load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
-			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
-			load_be16(data, 16) + 14 > limit ||
-			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
-			(load_be16(data, 20) & 0x1fff) != 0)))
-		GOTO(other);
-	if (role == ROLE_LAN && load8(data, 23) == 6) {
+	if (role == ROLE_LAN && load_be16(data, 12) == 0x800) {
+		if (unlikely(data + 34 > end))
+			GOTO(other);
+		/* linx.hp:36: ethernet -> ipv4 as user when type = 0x0800 on lan */
+		if (unlikely((load8(data, 14) >> 4) != 4 ||
+				(u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+				!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
+				load_be16(data, 16) + 14 > limit ||
+				(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
+				(load_be16(data, 20) & 0x1fff) != 0))
+			GOTO(other);
+		if (load8(data, 23) == 6) {
+			if (unlikely(data + 54 > end))
+				GOTO(other);
+			/* linx.hp:61: user -> tcp when protocol = 6 */
+			if (unlikely(load_be16(data, 16) < 40 ||
+					(u32)((u64)(load8(data, 46) >> 4) * 4) < 20 || data + 34 +
+					(u32)((u64)(load8(data, 46) >> 4) * 4) > end ||
+					(u32)((u64)(load8(data, 46) >> 4) * 4) +
+					34 > load_be16(data, 16) + 14 ||
+					!((load8(data, 46) >> 4) >= 5)))
+				GOTO(other);
+			st->scratch->chain_extension_ = 0;
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->user_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->tcp_at = 34;
+			st->scratch->l4 = load32(data, 34);
+			GOTO(done);
+		}
+		if (load8(data, 23) == 17) {
+			if (unlikely(data + 42 > end))
+				GOTO(other);
+			/* linx.hp:62: user -> udp when protocol = 17 */
+			if (unlikely(load_be16(data, 16) < 28))
+				GOTO(other);
+			st->scratch->chain_extension_ = 0;
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->user_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->l4 = load32(data, 34);
+			GOTO(done);
+		}
+		st->scratch->chain_extension_ = 0;
+		st->scratch->l4 = 0;
+		st->scratch->pdr6_slot = 0;
+		st->scratch->pdr_slot = 0;
+		forget_places(st->scratch);
+		st->scratch->link = 14;
+		st->scratch->user_at = 14;
+		st->scratch->chain_fragment_ = 0;
+		GOTO(done);
+	}
+	if (role == ROLE_LAN && load_be16(data, 12) == 0x86dd) {
 		if (unlikely(data + 54 > end))
 			GOTO(other);
-		/* linx.hp:16: user -> tcp when protocol = 6 */
-		if (unlikely(load_be16(data, 16) < 40 ||
-				(u32)((u64)(load8(data, 46) >> 4) * 4) < 20 || data + 34 +
-				(u32)((u64)(load8(data, 46) >> 4) * 4) > end ||
-				(u32)((u64)(load8(data, 46) >> 4) * 4) + 34 > load_be16(data, 16) +
-				14 || !((load8(data, 46) >> 4) >= 5)))
+		/* linx.hp:39: ethernet -> ipv6 as user6 when type = 0x86dd on lan */
+		if (unlikely((load8(data, 14) >> 4) != 6 || (u64)load_be16(data, 18) + 54 > limit))
 			GOTO(other);
+		if (load8(data, 20) == 6) {
+			if (unlikely(data + 74 > end))
+				GOTO(other);
+			/* linx.hp:61: user -> tcp when protocol = 6 */
+			if (unlikely((u64)load_be16(data, 18) < 20 ||
+					(u32)((u64)(load8(data, 66) >> 4) * 4) < 20 || data + 54 +
+					(u32)((u64)(load8(data, 66) >> 4) * 4) > end ||
+					(u32)((u64)(load8(data, 66) >> 4) * 4) +
+					54 > (u64)load_be16(data, 18) + 54 ||
+					!((load8(data, 66) >> 4) >= 5)))
+				GOTO(other);
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->user6_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->chain_extension_ = load8(data, 20);
+			st->scratch->tcp_at = 54;
+			st->scratch->l4 = load32(data, 54);
+			GOTO(done);
+		}
+		if (load8(data, 20) == 17) {
+			if (unlikely(data + 62 > end))
+				GOTO(other);
+			/* linx.hp:62: user -> udp when protocol = 17 */
+			if (unlikely((u64)load_be16(data, 18) < 8))
+				GOTO(other);
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->user6_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->chain_extension_ = load8(data, 20);
+			st->scratch->l4 = load32(data, 54);
+			GOTO(done);
+		}
+		if (unlikely(load8(data, 20) == 60 || load8(data, 20) == 51 ||
+				load8(data, 20) == 44 || load8(data, 20) == 43 ||
+				load8(data, 20) == 0))
+			GOTO(other);
+		st->scratch->l4 = 0;
+		st->scratch->pdr6_slot = 0;
+		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
 		st->scratch->link = 14;
-		st->scratch->user_at = 14;
-		st->scratch->tcp_at = 34;
-		st->scratch->l4 = load32(data, 34);
+		st->scratch->user6_at = 14;
+		st->scratch->chain_fragment_ = 0;
+		st->scratch->chain_extension_ = load8(data, 20);
 		GOTO(done);
 	}
-	if (role == ROLE_LAN && load8(data, 23) == 17) {
-		if (unlikely(data + 42 > end))
-			GOTO(other);
-		/* linx.hp:17: user -> udp when protocol = 17 */
-		if (unlikely(load_be16(data, 16) < 28))
-			GOTO(other);
-		forget_places(st->scratch);
-		st->scratch->link = 14;
-		st->scratch->user_at = 14;
-		st->scratch->l4 = load32(data, 34);
-		GOTO(done);
-	}
-	if (unlikely(role == ROLE_WAN &&
-			(load8(data, 23) != 47 || ((load8(data, 20) >> 5) & 1) != 0 ||
-			(load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
-			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
-			load_be16(data, 16) + 14 > limit ||
-			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
-			(load_be16(data, 20) & 0x1fff) != 0)))
+	if (unlikely(role == ROLE_LAN &&
+			(load_be16(data, 12) == 0x8847 || load_be16(data, 12) == 0x88a8 ||
+			load_be16(data, 12) == 0x8100)))
 		GOTO(other);
-	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
-	if (unlikely(role == ROLE_WAN &&
-			(load_be16(data, 36) != 0x800 || load_be16(data, 16) < 24 ||
-			!((load8(data, 35) & 7) == 0 && ((load8(data, 34) >> 6) & 1) == 0 &&
-			((load8(data, 34) >> 2) & 3) == 0) || (load8(data, 34) >> 7 ? 4 : 0) + 4 +
-			((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-			((load8(data, 34) >> 4) & 1 ? 4 : 0) != 4)))
-		GOTO(other);
-	/* linx.hp:15: gre -> user when protocol = 0x0800 */
-	if (unlikely(role == ROLE_WAN &&
-			(load_be16(data, 16) < 44 || (load8(data, 38) >> 4) != 4 ||
-			(u64)(load8(data, 38) & 0xf) * 4 != 20 ||
-			!((load8(data, 38) & 0xf) >= 5) || load_be16(data, 40) < 20 ||
-			load_be16(data, 40) + 38 > load_be16(data, 16) + 14 ||
-			(load16(data, 44) & bpf_htons(0x3fff)) != 0 ||
-			(load_be16(data, 44) & 0x1fff) != 0)))
-		GOTO(other);
-	if (role == ROLE_WAN && load8(data, 47) == 6) {
-		if (unlikely(data + 78 > end))
+	if (role == ROLE_WAN && load_be16(data, 12) == 0x800) {
+		if (unlikely(data + 38 > end))
 			GOTO(other);
-		/* linx.hp:16: user -> tcp when protocol = 6 */
-		if (unlikely(load_be16(data, 40) < 40 ||
-				(u32)((u64)(load8(data, 70) >> 4) * 4) < 20 || data + 58 +
-				(u32)((u64)(load8(data, 70) >> 4) * 4) > end ||
-				(u32)((u64)(load8(data, 70) >> 4) * 4) + 58 > load_be16(data, 40) +
-				38 || !((load8(data, 70) >> 4) >= 5)))
+		/* linx.hp:45: ethernet -> ipv4 as outer when type = 0x0800 on wan */
+		if (unlikely(load8(data, 23) != 47 || ((load8(data, 20) >> 5) & 1) != 0 ||
+				(load8(data, 14) >> 4) != 4 ||
+				(u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+				!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
+				load_be16(data, 16) + 14 > limit ||
+				(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
+				(load_be16(data, 20) & 0x1fff) != 0))
 			GOTO(other);
+		/* linx.hp:51: outer -> gre when protocol = 47 and more_fragments = 0 */
+		if (unlikely(load_be16(data, 16) < 24 ||
+				!((load8(data, 35) & 7) == 0 &&
+				((load8(data, 34) >> 6) & 1) == 0 &&
+				((load8(data, 34) >> 2) & 3) == 0) || data + 34 +
+				((load8(data, 34) >> 7 ? 4 : 0) + 4 +
+				((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+				((load8(data, 34) >> 4) & 1 ? 4 : 0)) > end ||
+				(load8(data, 34) >> 7 ? 4 : 0) + 4 +
+				((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+				((load8(data, 34) >> 4) & 1 ? 4 : 0) + 34 > load_be16(data, 16) +
+				14))
+			GOTO(other);
+		if (load_be16(data, 36) == 0x800) {
+			u32 gre_end_at = (load8(data, 34) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 34) >> 4) & 1 ? 4 : 0) + 34;
+			void *gre_end = data + 34 +
+					((load8(data, 34) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 34) >> 4) & 1 ? 4 : 0));
+			if (unlikely(gre_end + 20 > end))
+				GOTO(other);
+			/* linx.hp:55: gre -> user when protocol = 0x0800 */
+			if (unlikely(gre_end_at + 20 > load_be16(data, 16) + 14 ||
+					(load8(gre_end, 0) >> 4) != 4 ||
+					(u64)(load8(gre_end, 0) & 0xf) * 4 != 20 ||
+					!((load8(gre_end, 0) & 0xf) >= 5) ||
+					load_be16(gre_end, 2) < 20 ||
+					load_be16(gre_end, 2) > load_be16(data, 16) +
+					14 - gre_end_at || (load16(gre_end, 6) &
+					bpf_htons(0x3fff)) != 0 ||
+					(load_be16(gre_end, 6) & 0x1fff) != 0))
+				GOTO(other);
+			if (load8(gre_end, 9) == 6) {
+				if (unlikely(gre_end + 40 > end))
+					GOTO(other);
+				/* linx.hp:61: user -> tcp when protocol = 6 */
+				if (unlikely(load_be16(gre_end, 2) < 40 ||
+						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) < 20 ||
+						gre_end + 20 + (u32)((u64)(load8(gre_end,
+						32) >> 4) * 4) > end ||
+						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) +
+						20 > load_be16(gre_end, 2) ||
+						!((load8(gre_end, 32) >> 4) >= 5)))
+					GOTO(other);
+				st->scratch->chain_extension_ = 0;
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 34;
+				st->scratch->user_at = (u16)gre_end_at;
+				st->scratch->tcp_at = (u16)(gre_end_at + 20);
+				st->scratch->l4 = load32(gre_end, 20);
+				GOTO(done);
+			}
+			if (load8(gre_end, 9) == 17) {
+				if (unlikely(gre_end + 28 > end))
+					GOTO(other);
+				/* linx.hp:62: user -> udp when protocol = 17 */
+				if (unlikely(load_be16(gre_end, 2) < 28))
+					GOTO(other);
+				st->scratch->chain_extension_ = 0;
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 34;
+				st->scratch->user_at = (u16)gre_end_at;
+				st->scratch->l4 = load32(gre_end, 20);
+				GOTO(done);
+			}
+			st->scratch->chain_extension_ = 0;
+			st->scratch->l4 = 0;
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->outer_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->gre_at = 34;
+			st->scratch->user_at = (u16)gre_end_at;
+			GOTO(done);
+		}
+		if (load_be16(data, 36) == 0x86dd) {
+			u32 gre_end_at = (load8(data, 34) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 34) >> 4) & 1 ? 4 : 0) + 34;
+			void *gre_end = data + 34 +
+					((load8(data, 34) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 34) >> 4) & 1 ? 4 : 0));
+			if (unlikely(gre_end + 40 > end))
+				GOTO(other);
+			/* linx.hp:56: gre -> user6 when protocol = 0x86dd */
+			if (unlikely(gre_end_at + 40 > load_be16(data, 16) + 14 ||
+					(load8(gre_end, 0) >> 4) != 6 ||
+					(u64)load_be16(gre_end, 4) + 40 > load_be16(data, 16) +
+					14 - gre_end_at))
+				GOTO(other);
+			if (load8(gre_end, 6) == 6) {
+				if (unlikely(gre_end + 60 > end))
+					GOTO(other);
+				/* linx.hp:61: user -> tcp when protocol = 6 */
+				if (unlikely(gre_end_at +
+						60 > (u32)(gre_end_at +
+						((u64)load_be16(gre_end, 4) + 40)) ||
+						(u32)((u64)(load8(gre_end, 52) >> 4) * 4) < 20 ||
+						gre_end + 40 + (u32)((u64)(load8(gre_end,
+						52) >> 4) * 4) > end || gre_end_at + 40 +
+						(u32)((u64)(load8(gre_end,
+						52) >> 4) * 4) > (u32)(gre_end_at +
+						((u64)load_be16(gre_end, 4) + 40)) ||
+						!((load8(gre_end, 52) >> 4) >= 5)))
+					GOTO(other);
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 34;
+				st->scratch->user6_at = (u16)gre_end_at;
+				st->scratch->chain_extension_ = load8(gre_end, 6);
+				st->scratch->tcp_at = (u16)(gre_end_at + 40);
+				st->scratch->l4 = load32(gre_end, 40);
+				GOTO(done);
+			}
+			if (load8(gre_end, 6) == 17) {
+				if (unlikely(gre_end + 48 > end))
+					GOTO(other);
+				/* linx.hp:62: user -> udp when protocol = 17 */
+				if (unlikely(gre_end_at +
+						48 > (u32)(gre_end_at +
+						((u64)load_be16(gre_end, 4) + 40))))
+					GOTO(other);
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 34;
+				st->scratch->user6_at = (u16)gre_end_at;
+				st->scratch->chain_extension_ = load8(gre_end, 6);
+				st->scratch->l4 = load32(gre_end, 40);
+				GOTO(done);
+			}
+			if (unlikely(load8(gre_end, 6) == 60 || load8(gre_end, 6) == 51 ||
+					load8(gre_end, 6) == 44 || load8(gre_end, 6) == 43 ||
+					load8(gre_end, 6) == 0))
+				GOTO(other);
+			st->scratch->l4 = 0;
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->outer_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->gre_at = 34;
+			st->scratch->user6_at = (u16)gre_end_at;
+			st->scratch->chain_extension_ = load8(gre_end, 6);
+			GOTO(done);
+		}
+		if (unlikely(load_be16(data, 36) == 0x8847))
+			GOTO(other);
+		st->scratch->chain_extension_ = 0;
+		st->scratch->l4 = 0;
+		st->scratch->pdr6_slot = 0;
+		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
 		st->scratch->link = 14;
 		st->scratch->outer_at = 14;
+		st->scratch->chain_fragment_ = 0;
 		st->scratch->gre_at = 34;
-		st->scratch->user_at = 38;
-		st->scratch->tcp_at = 58;
-		st->scratch->l4 = load32(data, 58);
 		GOTO(done);
 	}
-	if (role == ROLE_WAN && load8(data, 47) == 17) {
-		if (unlikely(data + 66 > end))
+	if (role == ROLE_WAN && load_be16(data, 12) == 0x86dd) {
+		if (unlikely(data + 58 > end))
 			GOTO(other);
-		/* linx.hp:17: user -> udp when protocol = 17 */
-		if (unlikely(load_be16(data, 40) < 28))
+		/* linx.hp:48: ethernet -> ipv6 as outer6 when type = 0x86dd on wan */
+		if (unlikely(load8(data, 20) != 47 || (load8(data, 14) >> 4) != 6 ||
+				(u64)load_be16(data, 18) + 54 > limit))
 			GOTO(other);
+		/* linx.hp:51: outer -> gre when protocol = 47 and more_fragments = 0 */
+		if (unlikely((u64)load_be16(data, 18) < 4 ||
+				!((load8(data, 55) & 7) == 0 &&
+				((load8(data, 54) >> 6) & 1) == 0 &&
+				((load8(data, 54) >> 2) & 3) == 0) || data + 54 +
+				((load8(data, 54) >> 7 ? 4 : 0) + 4 +
+				((load8(data, 54) >> 5) & 1 ? 4 : 0) +
+				((load8(data, 54) >> 4) & 1 ? 4 : 0)) > end ||
+				(load8(data, 54) >> 7 ? 4 : 0) + 4 +
+				((load8(data, 54) >> 5) & 1 ? 4 : 0) +
+				((load8(data, 54) >> 4) & 1 ? 4 : 0) +
+				54 > (u64)load_be16(data, 18) + 54))
+			GOTO(other);
+		if (load_be16(data, 56) == 0x800) {
+			u32 gre_end_at = (load8(data, 54) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 54) >> 4) & 1 ? 4 : 0) + 54;
+			void *gre_end = data + 54 +
+					((load8(data, 54) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 54) >> 4) & 1 ? 4 : 0));
+			if (unlikely(gre_end + 20 > end))
+				GOTO(other);
+			/* linx.hp:55: gre -> user when protocol = 0x0800 */
+			if (unlikely(gre_end_at + 20 > (u64)load_be16(data, 18) + 54 ||
+					(load8(gre_end, 0) >> 4) != 4 ||
+					(u64)(load8(gre_end, 0) & 0xf) * 4 != 20 ||
+					!((load8(gre_end, 0) & 0xf) >= 5) ||
+					load_be16(gre_end, 2) < 20 ||
+					load_be16(gre_end, 2) > (u64)load_be16(data, 18) +
+					54 - gre_end_at || (load16(gre_end, 6) &
+					bpf_htons(0x3fff)) != 0 ||
+					(load_be16(gre_end, 6) & 0x1fff) != 0))
+				GOTO(other);
+			if (load8(gre_end, 9) == 6) {
+				if (unlikely(gre_end + 40 > end))
+					GOTO(other);
+				/* linx.hp:61: user -> tcp when protocol = 6 */
+				if (unlikely(load_be16(gre_end, 2) < 40 ||
+						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) < 20 ||
+						gre_end + 20 + (u32)((u64)(load8(gre_end,
+						32) >> 4) * 4) > end ||
+						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) +
+						20 > load_be16(gre_end, 2) ||
+						!((load8(gre_end, 32) >> 4) >= 5)))
+					GOTO(other);
+				st->scratch->chain_extension_ = 0;
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer6_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 54;
+				st->scratch->user_at = (u16)gre_end_at;
+				st->scratch->tcp_at = (u16)(gre_end_at + 20);
+				st->scratch->l4 = load32(gre_end, 20);
+				GOTO(done);
+			}
+			if (load8(gre_end, 9) == 17) {
+				if (unlikely(gre_end + 28 > end))
+					GOTO(other);
+				/* linx.hp:62: user -> udp when protocol = 17 */
+				if (unlikely(load_be16(gre_end, 2) < 28))
+					GOTO(other);
+				st->scratch->chain_extension_ = 0;
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer6_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 54;
+				st->scratch->user_at = (u16)gre_end_at;
+				st->scratch->l4 = load32(gre_end, 20);
+				GOTO(done);
+			}
+			st->scratch->chain_extension_ = 0;
+			st->scratch->l4 = 0;
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->outer6_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->gre_at = 54;
+			st->scratch->user_at = (u16)gre_end_at;
+			GOTO(done);
+		}
+		if (load_be16(data, 56) == 0x86dd) {
+			u32 gre_end_at = (load8(data, 54) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 54) >> 4) & 1 ? 4 : 0) + 54;
+			void *gre_end = data + 54 +
+					((load8(data, 54) >> 7 ? 4 : 0) + 4 +
+					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
+					((load8(data, 54) >> 4) & 1 ? 4 : 0));
+			if (unlikely(gre_end + 40 > end))
+				GOTO(other);
+			/* linx.hp:56: gre -> user6 when protocol = 0x86dd */
+			if (unlikely(gre_end_at + 40 > (u64)load_be16(data, 18) + 54 ||
+					(load8(gre_end, 0) >> 4) != 6 ||
+					(u64)load_be16(gre_end, 4) +
+					40 > (u64)load_be16(data, 18) + 54 - gre_end_at))
+				GOTO(other);
+			if (load8(gre_end, 6) == 6) {
+				if (unlikely(gre_end + 60 > end))
+					GOTO(other);
+				/* linx.hp:61: user -> tcp when protocol = 6 */
+				if (unlikely(gre_end_at +
+						60 > (u32)(gre_end_at +
+						((u64)load_be16(gre_end, 4) + 40)) ||
+						(u32)((u64)(load8(gre_end, 52) >> 4) * 4) < 20 ||
+						gre_end + 40 + (u32)((u64)(load8(gre_end,
+						52) >> 4) * 4) > end || gre_end_at + 40 +
+						(u32)((u64)(load8(gre_end,
+						52) >> 4) * 4) > (u32)(gre_end_at +
+						((u64)load_be16(gre_end, 4) + 40)) ||
+						!((load8(gre_end, 52) >> 4) >= 5)))
+					GOTO(other);
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer6_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 54;
+				st->scratch->user6_at = (u16)gre_end_at;
+				st->scratch->chain_extension_ = load8(gre_end, 6);
+				st->scratch->tcp_at = (u16)(gre_end_at + 40);
+				st->scratch->l4 = load32(gre_end, 40);
+				GOTO(done);
+			}
+			if (load8(gre_end, 6) == 17) {
+				if (unlikely(gre_end + 48 > end))
+					GOTO(other);
+				/* linx.hp:62: user -> udp when protocol = 17 */
+				if (unlikely(gre_end_at +
+						48 > (u32)(gre_end_at +
+						((u64)load_be16(gre_end, 4) + 40))))
+					GOTO(other);
+				st->scratch->pdr6_slot = 0;
+				st->scratch->pdr_slot = 0;
+				forget_places(st->scratch);
+				st->scratch->link = 14;
+				st->scratch->outer6_at = 14;
+				st->scratch->chain_fragment_ = 0;
+				st->scratch->gre_at = 54;
+				st->scratch->user6_at = (u16)gre_end_at;
+				st->scratch->chain_extension_ = load8(gre_end, 6);
+				st->scratch->l4 = load32(gre_end, 40);
+				GOTO(done);
+			}
+			if (unlikely(load8(gre_end, 6) == 60 || load8(gre_end, 6) == 51 ||
+					load8(gre_end, 6) == 44 || load8(gre_end, 6) == 43 ||
+					load8(gre_end, 6) == 0))
+				GOTO(other);
+			st->scratch->l4 = 0;
+			st->scratch->pdr6_slot = 0;
+			st->scratch->pdr_slot = 0;
+			forget_places(st->scratch);
+			st->scratch->link = 14;
+			st->scratch->outer6_at = 14;
+			st->scratch->chain_fragment_ = 0;
+			st->scratch->gre_at = 54;
+			st->scratch->user6_at = (u16)gre_end_at;
+			st->scratch->chain_extension_ = load8(gre_end, 6);
+			GOTO(done);
+		}
+		if (unlikely(load_be16(data, 56) == 0x8847))
+			GOTO(other);
+		st->scratch->chain_extension_ = 0;
+		st->scratch->l4 = 0;
+		st->scratch->pdr6_slot = 0;
+		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
 		st->scratch->link = 14;
-		st->scratch->outer_at = 14;
-		st->scratch->gre_at = 34;
-		st->scratch->user_at = 38;
-		st->scratch->l4 = load32(data, 58);
+		st->scratch->outer6_at = 14;
+		st->scratch->chain_fragment_ = 0;
+		st->scratch->gre_at = 54;
 		GOTO(done);
 	}
+	if (unlikely(role == ROLE_WAN &&
+			(load_be16(data, 12) == 0x88a8 || load_be16(data, 12) == 0x8100)))
+		GOTO(other);
+	st->scratch->chain_fragment_ = 0;
+	st->scratch->chain_extension_ = 0;
 	st->scratch->l4 = 0;
+	st->scratch->pdr6_slot = 0;
+	st->scratch->pdr_slot = 0;
 	forget_places(st->scratch);
 	st->scratch->link = 14;
-	if (role == ROLE_LAN)
-		st->scratch->user_at = 14;
-	if (role == ROLE_WAN)
-		st->scratch->outer_at = 14;
-	if (role == ROLE_WAN)
-		st->scratch->gre_at = 34;
-	if (role == ROLE_WAN)
-		st->scratch->user_at = 38;
 	GOTO(done);
 
 other:
+	st->scratch->chain_fragment_ = 0;
+	st->scratch->chain_extension_ = 0;
 	st->scratch->l4 = 0;
 	st->scratch->link = 0;
+	st->scratch->pdr6_slot = 0;
+	st->scratch->pdr_slot = 0;
 	forget_places(st->scratch);
 	if (unlikely(p + 14 > end))
 		STOP(malformed, EVENT_MALFORMED_ETHERNET_TRUNCATED);
@@ -1036,14 +2595,45 @@ other:
 	st->scratch->link = at + size;
 	if (load_be16(p, 12) == 0x8100)
 		NEXT(node_vlan);
+	if (load_be16(p, 12) == 0x88a8)
+		NEXT(node_service);
 	if (role == ROLE_LAN && load_be16(p, 12) == 0x800)
 		NEXT(node_user);
+	if (role == ROLE_LAN && load_be16(p, 12) == 0x86dd)
+		NEXT(node_user6);
+	if (role == ROLE_LAN && load_be16(p, 12) == 0x8847)
+		NEXT(node_mpls);
 	if (role == ROLE_WAN && load_be16(p, 12) == 0x800)
 		NEXT(node_outer);
+	if (role == ROLE_WAN && load_be16(p, 12) == 0x86dd)
+		NEXT(node_outer6);
+	GOTO(done);
+
+node_service:
+	/* linx.hp:34: ethernet -> vlan as service when type = 0x88a8 */
+	if (unlikely(p + 4 > end))
+		STOP(malformed, EVENT_MALFORMED_SERVICE_TRUNCATED);
+	size = 4;
+	st->scratch->service_at = at;
+	st->scratch->link = at + size;
+	if (load_be16(p, 2) == 0x8100)
+		NEXT(node_vlan);
+	if (role == ROLE_LAN && load_be16(p, 2) == 0x800)
+		NEXT(node_user);
+	if (role == ROLE_LAN && load_be16(p, 2) == 0x86dd)
+		NEXT(node_user6);
+	if (role == ROLE_LAN && load_be16(p, 2) == 0x8847)
+		NEXT(node_mpls);
+	if (role == ROLE_WAN && load_be16(p, 2) == 0x800)
+		NEXT(node_outer);
+	if (role == ROLE_WAN && load_be16(p, 2) == 0x86dd)
+		NEXT(node_outer6);
 	GOTO(done);
 
 node_vlan:
-	/* linx.hp:9: ethernet -> vlan when type = 0x8100 */
+	/* linx.hp:33: ethernet -> vlan when type = 0x8100 */
+	at = forgotten(st->scratch, at);
+	p = data + at;
 	if (unlikely(p + 4 > end))
 		STOP(malformed, EVENT_MALFORMED_VLAN_TRUNCATED);
 	size = 4;
@@ -1051,12 +2641,20 @@ node_vlan:
 	st->scratch->link = at + size;
 	if (role == ROLE_LAN && load_be16(p, 2) == 0x800)
 		NEXT(node_user);
+	if (role == ROLE_LAN && load_be16(p, 2) == 0x86dd)
+		NEXT(node_user6);
+	if (role == ROLE_LAN && load_be16(p, 2) == 0x8847)
+		NEXT(node_mpls);
 	if (role == ROLE_WAN && load_be16(p, 2) == 0x800)
 		NEXT(node_outer);
+	if (role == ROLE_WAN && load_be16(p, 2) == 0x86dd)
+		NEXT(node_outer6);
 	GOTO(done);
 
 node_outer:
-	/* linx.hp:12: ethernet -> ipv4 as outer when type = 0x0800 on wan */
+	/* linx.hp:45: ethernet -> ipv4 as outer when type = 0x0800 on wan */
+	at = forgotten(st->scratch, at);
+	p = data + at;
 	if (unlikely(p + 20 > end))
 		STOP(malformed, EVENT_MALFORMED_OUTER_TRUNCATED);
 	if ((load8(p, 0) >> 4) != 4)
@@ -1072,15 +2670,51 @@ node_outer:
 		STOP(malformed, EVENT_MALFORMED_OUTER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->outer_at = at;
-	fragment = load16(p, 6) & bpf_htons(0x3fff);
+	st->scratch->chain_fragment_ = load16(p, 6) & bpf_htons(0x3fff);
 	if ((load_be16(p, 6) & 0x1fff) != 0)
 		GOTO(done);
 	if (load8(p, 9) == 47 && ((load8(p, 6) >> 5) & 1) == 0)
 		NEXT(node_gre);
 	GOTO(done);
 
+node_outer6:
+	/* linx.hp:48: ethernet -> ipv6 as outer6 when type = 0x86dd on wan */
+	at = forgotten(st->scratch, at);
+	p = data + at;
+	if (unlikely(p + 40 > end))
+		STOP(malformed, EVENT_MALFORMED_OUTER6_TRUNCATED);
+	if ((load8(p, 0) >> 4) != 6)
+		GOTO(done);
+	size = 40;
+	if (unlikely((u64)load_be16(p, 4) + 40 < size || (u64)load_be16(p, 4) + 40 > limit - at))
+		STOP(malformed, EVENT_MALFORMED_OUTER6_LENGTH);
+	limit = at + ((u64)load_be16(p, 4) + 40);
+	st->scratch->outer6_at = at;
+	st->scratch->chain_fragment_ = 0;
+	if (load8(p, 6) == 47)
+		NEXT(node_gre);
+	if (load8(p, 6) == 60)
+		NEXT(node_outer_options);
+	GOTO(done);
+
+node_outer_options:
+	/* linx.hp:53: outer6 -> ipv6_destination as outer_options when next_header = 60 */
+	if (unlikely(p + 2 > end || at + 2 > limit))
+		STOP(malformed, EVENT_MALFORMED_OUTER_OPTIONS_TRUNCATED);
+	size = (u64)load8(p, 1) * 8 + 8;
+	if (unlikely(size < 2))
+		STOP(malformed, EVENT_MALFORMED_OUTER_OPTIONS_LENGTH);
+	if (unlikely(p + size > end || at + size > limit))
+		STOP(malformed, EVENT_MALFORMED_OUTER_OPTIONS_TRUNCATED);
+	st->scratch->outer_options_at = at;
+	if (load8(p, 0) == 47)
+		NEXT(node_gre);
+	GOTO(done);
+
 node_gre:
-	/* linx.hp:14: outer -> gre when protocol = 47 and more_fragments = 0 */
+	/* linx.hp:51: outer -> gre when protocol = 47 and more_fragments = 0 */
+	at = forgotten(st->scratch, at);
+	p = data + at;
 	if (unlikely(p + 4 > end || at + 4 > limit))
 		STOP(malformed, EVENT_MALFORMED_GRE_TRUNCATED);
 	if (!((load8(p, 1) & 7) == 0 && ((load8(p, 0) >> 6) & 1) == 0 &&
@@ -1093,10 +2727,81 @@ node_gre:
 	st->scratch->gre_at = at;
 	if (load_be16(p, 2) == 0x800)
 		NEXT(node_user);
+	if (load_be16(p, 2) == 0x86dd)
+		NEXT(node_user6);
+	if (load_be16(p, 2) == 0x8847)
+		NEXT(node_mpls);
+	GOTO(done);
+
+node_mpls:
+	/* linx.hp:42: ethernet -> mpls[3] when type = 0x8847 on lan */
+	if (role == ROLE_LAN)
+		at = forgotten(st->scratch, at);
+	if (role == ROLE_LAN)
+		p = data + at;
+	if (unlikely(role == ROLE_LAN && p + 4 > end))
+		STOP(malformed, EVENT_MALFORMED_MPLS_TRUNCATED);
+	if (unlikely(role == ROLE_WAN && (p + 4 > end || at + 4 > limit)))
+		STOP(malformed, EVENT_MALFORMED_MPLS_TRUNCATED);
+	size = 4;
+	st->scratch->mpls_at = at;
+	void *ahead_1 = p + (size & 7);
+	if (ahead_1 + 1 > end || at + size + 1 > limit)
+		ahead_1 = 0;
+	if ((load8(p, 2) & 1) == 0 && load8(p, 3) >= 2 && load8(p, 3) <= 255)
+		NEXT(node_mpls__1);
+	if ((load8(p, 2) & 1) == 1 && load8(p, 3) >= 2 && load8(p, 3) <= 255 && ahead_1 &&
+			(load8(ahead_1, 0) >> 4) == 4)
+		NEXT(node_user);
+	if ((load8(p, 2) & 1) == 1 && load8(p, 3) >= 2 && load8(p, 3) <= 255 && ahead_1 &&
+			(load8(ahead_1, 0) >> 4) == 6)
+		NEXT(node_user6);
+	GOTO(done);
+
+node_mpls__1:
+	/* linx.hp:58: mpls -> mpls when bottom = 0 and ttl = 2..255 */
+	if (unlikely(role == ROLE_LAN && p + 4 > end))
+		STOP(malformed, EVENT_MALFORMED_MPLS__1_TRUNCATED);
+	if (unlikely(role == ROLE_WAN && (p + 4 > end || at + 4 > limit)))
+		STOP(malformed, EVENT_MALFORMED_MPLS__1_TRUNCATED);
+	size = 4;
+	st->scratch->mpls__1_at = at;
+	void *ahead_2 = p + (size & 7);
+	if (ahead_2 + 1 > end || at + size + 1 > limit)
+		ahead_2 = 0;
+	if ((load8(p, 2) & 1) == 0 && load8(p, 3) >= 2 && load8(p, 3) <= 255)
+		NEXT(node_mpls__2);
+	if ((load8(p, 2) & 1) == 1 && load8(p, 3) >= 2 && load8(p, 3) <= 255 && ahead_2 &&
+			(load8(ahead_2, 0) >> 4) == 4)
+		NEXT(node_user);
+	if ((load8(p, 2) & 1) == 1 && load8(p, 3) >= 2 && load8(p, 3) <= 255 && ahead_2 &&
+			(load8(ahead_2, 0) >> 4) == 6)
+		NEXT(node_user6);
+	GOTO(done);
+
+node_mpls__2:
+	/* linx.hp:58: mpls -> mpls when bottom = 0 and ttl = 2..255 */
+	if (unlikely(role == ROLE_LAN && p + 4 > end))
+		STOP(malformed, EVENT_MALFORMED_MPLS__2_TRUNCATED);
+	if (unlikely(role == ROLE_WAN && (p + 4 > end || at + 4 > limit)))
+		STOP(malformed, EVENT_MALFORMED_MPLS__2_TRUNCATED);
+	size = 4;
+	st->scratch->mpls__2_at = at;
+	void *ahead_3 = p + (size & 7);
+	if (ahead_3 + 1 > end || at + size + 1 > limit)
+		ahead_3 = 0;
+	if ((load8(p, 2) & 1) == 1 && load8(p, 3) >= 2 && load8(p, 3) <= 255 && ahead_3 &&
+			(load8(ahead_3, 0) >> 4) == 4)
+		NEXT(node_user);
+	if ((load8(p, 2) & 1) == 1 && load8(p, 3) >= 2 && load8(p, 3) <= 255 && ahead_3 &&
+			(load8(ahead_3, 0) >> 4) == 6)
+		NEXT(node_user6);
 	GOTO(done);
 
 node_user:
-	/* linx.hp:10: ethernet -> ipv4 as user when type = 0x0800 on lan */
+	/* linx.hp:36: ethernet -> ipv4 as user when type = 0x0800 on lan */
+	at = forgotten(st->scratch, at);
+	p = data + at;
 	if (unlikely(role == ROLE_LAN && p + 20 > end))
 		STOP(malformed, EVENT_MALFORMED_USER_TRUNCATED);
 	if (unlikely(role == ROLE_WAN && (p + 20 > end || at + 20 > limit)))
@@ -1116,7 +2821,7 @@ node_user:
 		STOP(malformed, EVENT_MALFORMED_USER_LENGTH);
 	limit = at + load_be16(p, 2);
 	st->scratch->user_at = at;
-	fragment = load16(p, 6) & bpf_htons(0x3fff);
+	st->scratch->chain_fragment_ = load16(p, 6) & bpf_htons(0x3fff);
 	if ((load_be16(p, 6) & 0x1fff) != 0) {
 		if (load8(p, 9) == 6 && (load_be16(p, 6) & 0x1fff) * 8 < 20)
 			GOTO(tiny);
@@ -1128,8 +2833,70 @@ node_user:
 		NEXT(node_udp);
 	GOTO(done);
 
+node_user6:
+	/* linx.hp:39: ethernet -> ipv6 as user6 when type = 0x86dd on lan */
+	at = forgotten(st->scratch, at);
+	p = data + at;
+	if (unlikely(role == ROLE_LAN && p + 40 > end))
+		STOP(malformed, EVENT_MALFORMED_USER6_TRUNCATED);
+	if (unlikely(role == ROLE_WAN && (p + 40 > end || at + 40 > limit)))
+		STOP(malformed, EVENT_MALFORMED_USER6_TRUNCATED);
+	if ((load8(p, 0) >> 4) != 6)
+		GOTO(done);
+	size = 40;
+	if (unlikely((u64)load_be16(p, 4) + 40 < size || (u64)load_be16(p, 4) + 40 > limit - at))
+		STOP(malformed, EVENT_MALFORMED_USER6_LENGTH);
+	limit = at + ((u64)load_be16(p, 4) + 40);
+	st->scratch->user6_at = at;
+	st->scratch->chain_fragment_ = 0;
+	st->scratch->chain_extension_ = load8(p, 6);
+	if (load8(p, 6) == 6)
+		NEXT(node_tcp);
+	if (load8(p, 6) == 17)
+		NEXT(node_udp);
+	if (load8(p, 6) == 0)
+		NEXT(chain_extension);
+	if (load8(p, 6) == 43)
+		NEXT(chain_extension);
+	if (load8(p, 6) == 44)
+		NEXT(chain_extension);
+	if (load8(p, 6) == 51)
+		NEXT(chain_extension);
+	if (load8(p, 6) == 60)
+		NEXT(chain_extension);
+	GOTO(done);
+
+chain_extension:
+	/* linx.hp:63: extension */
+	at = forgotten(st->scratch, at);
+	came = walk_extension_lan(ctx, st, at, limit);
+	if (!(came < 0x10000)) {
+		event = came & 0xffff;
+		if ((came >> 16) == 3)
+			GOTO(malformed);
+		if ((came >> 16) == 2)
+			GOTO(tiny);
+		GOTO(done);
+	}
+	at = came & 0x7fff;
+	p = data + at;
+	if (st->scratch->chain_extension_ == 6)
+		goto node_tcp;
+	if (st->scratch->chain_extension_ == 17)
+		goto node_udp;
+	if ((st->scratch->chain_extension_ == 0 || st->scratch->chain_extension_ == 43 ||
+			st->scratch->chain_extension_ == 44 ||
+			st->scratch->chain_extension_ == 51 ||
+			st->scratch->chain_extension_ == 60) && extension_walked < 8) {
+		extension_walked += 1;
+		goto chain_extension;
+	}
+	GOTO(done);
+
 node_tcp:
-	/* linx.hp:16: user -> tcp when protocol = 6 */
+	/* linx.hp:61: user -> tcp when protocol = 6 */
+	at = forgotten(st->scratch, at);
+	p = data + at;
 	if (unlikely(p + 20 > end || at + 20 > limit))
 		STOP(cut, EVENT_MALFORMED_TCP_TRUNCATED);
 	size = (u64)(load8(p, 12) >> 4) * 4;
@@ -1140,16 +2907,18 @@ node_tcp:
 	if (unlikely(!((load8(p, 12) >> 4) >= 5)))
 		STOP(malformed, EVENT_MALFORMED_TCP_INVALID);
 	st->scratch->tcp_at = at;
-	if (!fragment)
+	if (!st->scratch->chain_fragment_)
 		st->scratch->l4 = load32(p, 0);
 	GOTO(done);
 
 node_udp:
-	/* linx.hp:17: user -> udp when protocol = 17 */
+	/* linx.hp:62: user -> udp when protocol = 17 */
+	at = forgotten(st->scratch, at);
+	p = data + at;
 	if (unlikely(p + 8 > end || at + 8 > limit))
 		STOP(cut, EVENT_MALFORMED_UDP_TRUNCATED);
 	size = 8;
-	if (!fragment)
+	if (!st->scratch->chain_fragment_)
 		st->scratch->l4 = load32(p, 0);
 	GOTO(done);
 
@@ -1162,160 +2931,266 @@ malformed:
 	return drop_as(EVENT_HOOK_MALFORMED);
 
 cut: __attribute__((unused));
-	if (!fragment)
+	if (!st->scratch->chain_fragment_)
 		GOTO(malformed);
 
 tiny: __attribute__((unused));
 	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
-static __always_inline void classifier_129(struct xdp_md *ctx, struct state *st)
+static __always_inline void classifier_255(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:129: if first(vlan.type, ethernet.type) = 0x86dd */
-	u64 first_8 = 0;
-	if (not_null(st->vlan_h)) {
-		first_8 = load_be16(st->vlan_h, 2);
+	/* linx.hp:255: if kind in MPLS */
+	if (st->scratch->let_kind_ == 0x8847 || st->scratch->let_kind_ == 0x8848) {
+		/* linx.hp:256: count mpls */
+		count_event(EVENT_COUNT_MPLS);
 	} else {
-		st->ethernet_h = header_at(ctx, 0, 14);
-		if (not_null(st->ethernet_h))
-			first_8 = load_be16(st->ethernet_h, 12);
-	}
-	if (first_8 == 0x86dd) {
-		/* linx.hp:130: count ipv6 */
-		count_event(EVENT_COUNT_IPV6);
-	} else {
-		/* linx.hp:131: if first(vlan.type, ethernet.type) = 0x8847 or first(vlan.type... */
-		u64 first_9 = 0;
-		if (not_null(st->vlan_h)) {
-			first_9 = load_be16(st->vlan_h, 2);
+		/* linx.hp:257: if kind in PPPOE */
+		if (st->scratch->let_kind_ == 0x8863 || st->scratch->let_kind_ == 0x8864) {
+			/* linx.hp:258: count pppoe */
+			count_event(EVENT_COUNT_PPPOE);
 		} else {
-			st->ethernet_h = header_at(ctx, 0, 14);
-			if (not_null(st->ethernet_h))
-				first_9 = load_be16(st->ethernet_h, 12);
-		}
-		u8 holds_11 = first_9 == 0x8847;
-		if (!holds_11) {
-			u64 first_10 = 0;
-			if (not_null(st->vlan_h)) {
-				first_10 = load_be16(st->vlan_h, 2);
-			} else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_10 = load_be16(st->ethernet_h, 12);
-			}
-			holds_11 = first_10 == 0x8848;
-		}
-		if (holds_11) {
-			/* linx.hp:132: count mpls */
-			count_event(EVENT_COUNT_MPLS);
-		} else {
-			/* linx.hp:133: if first(vlan.type, ethernet.type) = 0x8863 or first(v... */
-			u64 first_12 = 0;
-			if (not_null(st->vlan_h)) {
-				first_12 = load_be16(st->vlan_h, 2);
-			} else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_12 = load_be16(st->ethernet_h, 12);
-			}
-			u8 holds_14 = first_12 == 0x8863;
-			if (!holds_14) {
-				u64 first_13 = 0;
-				if (not_null(st->vlan_h)) {
-					first_13 = load_be16(st->vlan_h, 2);
-				} else {
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (not_null(st->ethernet_h))
-						first_13 = load_be16(st->ethernet_h, 12);
-				}
-				holds_14 = first_13 == 0x8864;
-			}
-			if (holds_14) {
-				/* linx.hp:134: count pppoe */
-				count_event(EVENT_COUNT_PPPOE);
-			} else {
-				/* linx.hp:135: if first(vlan.type, ethernet.type) < 0x0600 */
-				u64 first_15 = 0;
-				if (not_null(st->vlan_h)) {
-					first_15 = load_be16(st->vlan_h, 2);
-				} else {
-					st->ethernet_h = header_at(ctx, 0, 14);
-					if (not_null(st->ethernet_h))
-						first_15 = load_be16(st->ethernet_h, 12);
-				}
-				if (first_15 < 0x600) {
-					/* linx.hp:136: count llc */
-					count_event(EVENT_COUNT_LLC);
-				}
-			}
+			/* linx.hp:259: if kind < 0x0600 { count llc } */
+			if (st->scratch->let_kind_ < 0x600)
+				count_event(EVENT_COUNT_LLC);
 		}
 	}
 }
 
-static __always_inline int classifier_151(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_278(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:151: find PDR(fragment = 1) else { default } */
-	u64 key_16[4] = {};
-	key_16[2] |= 0x100000000ULL;
-	key_16[0] |= load64(st->user_h, 12);
-	key_16[2] |= (u64)load8(st->user_h, 1) << 40;
-	key_16[2] |= (u64)load8(st->user_h, 9) << 48;
+	/* linx.hp:278: find PDR(fragment = 1) else { default } */
+	u64 key_2[4] = {};
+	key_2[2] |= 0x1000000000000ULL;
+	key_2[0] |= load64(st->user_h, 12);
+	key_2[3] |= (u64)load8(st->user_h, 1) << 16;
+	key_2[3] |= (u64)load8(st->user_h, 9) << 24;
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
-	key_16[1] |= (u64)load32(st->ethernet_h, 6);
-	key_16[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-	key_16[1] |= (u64)(u16)st->scratch->l4 << 48;
-	key_16[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	key_2[1] |= (u64)load32(st->ethernet_h, 6);
+	key_2[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_2[1] |= (u64)(u16)st->scratch->l4 << 48;
+	key_2[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->service_h = header_at(ctx, st->scratch->service_at, 4);
+	if (not_null(st->service_h)) {
+		key_2[2] |= (u64)load16(st->service_h, 0) << 16;
+		key_2[3] |= 0x200000000ULL;
+	}
 	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 	if (not_null(st->vlan_h)) {
-		key_16[2] |= (u64)load16(st->vlan_h, 0) << 16;
-		key_16[2] |= 0x100000000000000ULL;
+		key_2[2] |= (u64)load16(st->vlan_h, 0) << 32;
+		key_2[3] |= 0x400000000ULL;
 	}
-	u64 found_17 = pdr_find(st->scratch->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
-	u32 cell_18 = found_17 >> 32;
-	u32 slot_19 = (u32)found_17;
-	st->scratch->pdr_slot = slot_19;
-	st->pdr_rule = slot_19 ? bpf_map_lookup_elem(&pdr_records, &slot_19) : 0;
+	st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+	if (not_null(st->mpls_h)) {
+		key_2[2] |= (u64)load8(st->mpls_h, 0) << 56;
+		key_2[3] |= (u64)load16(st->mpls_h, 1);
+		key_2[3] |= 0x100000000ULL;
+	}
+	u64 found_3 = pdr_find(st->scratch->epoch, key_2[0], key_2[1], key_2[2], key_2[3]);
+	u32 cell_4 = found_3 >> 32;
+	u32 slot_5 = (u32)found_3;
+	st->scratch->pdr_slot = slot_5;
+	st->pdr_rule = slot_5 ? bpf_map_lookup_elem(&pdr_records, &slot_5) : 0;
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		pdr_count(cell_18, st->scratch->length);
+		pdr_count(cell_4, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
 	return CONTINUE;
 }
 
-static __always_inline int classifier_153(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_280(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:153: find PDR(fragment = 0) else { default } */
-	u64 key_20[4] = {};
-	key_20[0] |= load64(st->user_h, 12);
-	key_20[2] |= (u64)load8(st->user_h, 1) << 40;
-	key_20[2] |= (u64)load8(st->user_h, 9) << 48;
+	/* linx.hp:280: find PDR(fragment = 0) else { default } */
+	u64 key_6[4] = {};
+	key_6[0] |= load64(st->user_h, 12);
+	key_6[3] |= (u64)load8(st->user_h, 1) << 16;
+	key_6[3] |= (u64)load8(st->user_h, 9) << 24;
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
-	key_20[1] |= (u64)load32(st->ethernet_h, 6);
-	key_20[1] |= (u64)load16(st->ethernet_h, 10) << 32;
-	key_20[1] |= (u64)(u16)st->scratch->l4 << 48;
-	key_20[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	key_6[1] |= (u64)load32(st->ethernet_h, 6);
+	key_6[1] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_6[1] |= (u64)(u16)st->scratch->l4 << 48;
+	key_6[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->service_h = header_at(ctx, st->scratch->service_at, 4);
+	if (not_null(st->service_h)) {
+		key_6[2] |= (u64)load16(st->service_h, 0) << 16;
+		key_6[3] |= 0x200000000ULL;
+	}
 	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 	if (not_null(st->vlan_h)) {
-		key_20[2] |= (u64)load16(st->vlan_h, 0) << 16;
-		key_20[2] |= 0x100000000000000ULL;
+		key_6[2] |= (u64)load16(st->vlan_h, 0) << 32;
+		key_6[3] |= 0x400000000ULL;
 	}
-	u64 found_21 = pdr_find(st->scratch->epoch, key_20[0], key_20[1], key_20[2], key_20[3]);
-	u32 cell_22 = found_21 >> 32;
-	u32 slot_23 = (u32)found_21;
-	st->scratch->pdr_slot = slot_23;
-	st->pdr_rule = slot_23 ? bpf_map_lookup_elem(&pdr_records, &slot_23) : 0;
+	st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+	if (not_null(st->mpls_h)) {
+		key_6[2] |= (u64)load8(st->mpls_h, 0) << 56;
+		key_6[3] |= (u64)load16(st->mpls_h, 1);
+		key_6[3] |= 0x100000000ULL;
+	}
+	u64 found_7 = pdr_find(st->scratch->epoch, key_6[0], key_6[1], key_6[2], key_6[3]);
+	u32 cell_8 = found_7 >> 32;
+	u32 slot_9 = (u32)found_7;
+	st->scratch->pdr_slot = slot_9;
+	st->pdr_rule = slot_9 ? bpf_map_lookup_elem(&pdr_records, &slot_9) : 0;
 	if (!st->pdr_rule)
 		count_event(EVENT_MISS_PDR);
 	else
-		pdr_count(cell_22, st->scratch->length);
+		pdr_count(cell_8, st->scratch->length);
 	if (!st->pdr_rule)
 		return default_action();
+	return CONTINUE;
+}
+
+static __always_inline int classifier_283(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:283: if mpls.label != first(PDR.mpls_label) { count mpls pass } */
+	u32 kept_1 = st->scratch->pdr_slot;
+	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
+	if (unlikely(!not_null(st->pdr_rule)))
+		return internal();
+	u64 first_10 = 0;
+	if (st->pdr_rule->has_mpls_label)
+		first_10 = bpf_ntohl(st->pdr_rule->mpls_label);
+	if ((((((u64)load_be16(st->mpls_h, 0) << 8) | load8(st->mpls_h, 2)) >> 4) &
+			0xfffff) != first_10)
+		return pass_as(EVENT_COUNT_MPLS);
+	return CONTINUE;
+}
+
+static __always_inline int classifier_303(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:303: find PDR6(fragment = 1, protocol = extension.next_header) else { defau... */
+	u64 key_14[7] = {};
+	key_14[6] |= (u64)st->scratch->chain_extension_ << 8;
+	key_14[6] |= 1ULL;
+	key_14[0] |= load64(st->user6_h, 8);
+	key_14[1] |= load64(st->user6_h, 16);
+	key_14[2] |= load64(st->user6_h, 24);
+	key_14[3] |= load64(st->user6_h, 32);
+	key_14[5] |= (u64)load16(st->user6_h, 0) << 32;
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
+		return internal();
+	key_14[4] |= (u64)load32(st->ethernet_h, 6);
+	key_14[4] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_14[4] |= (u64)(u16)st->scratch->l4 << 48;
+	key_14[5] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->service_h = header_at(ctx, st->scratch->service_at, 4);
+	if (not_null(st->service_h)) {
+		key_14[5] |= (u64)load16(st->service_h, 0) << 16;
+		key_14[6] |= 0x20000000000ULL;
+	}
+	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+	if (not_null(st->vlan_h)) {
+		key_14[5] |= (u64)load16(st->vlan_h, 0) << 48;
+		key_14[6] |= 0x40000000000ULL;
+	}
+	st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+	if (not_null(st->mpls_h)) {
+		key_14[6] |= (u64)load16(st->mpls_h, 0) << 16;
+		key_14[6] |= (u64)load8(st->mpls_h, 2) << 32;
+		key_14[6] |= 0x10000000000ULL;
+	}
+	st->scratch->key[0] = key_14[0];
+	st->scratch->key[1] = key_14[1];
+	st->scratch->key[2] = key_14[2];
+	st->scratch->key[3] = key_14[3];
+	st->scratch->key[4] = key_14[4];
+	st->scratch->key[5] = key_14[5];
+	st->scratch->key[6] = key_14[6];
+	u64 found_15 = pdr6_find(st->scratch->epoch);
+	u32 cell_16 = found_15 >> 32;
+	u32 slot_17 = (u32)found_15;
+	st->scratch->pdr6_slot = slot_17;
+	st->pdr6_rule = slot_17 ? bpf_map_lookup_elem(&pdr6_records, &slot_17) : 0;
+	if (!st->pdr6_rule)
+		count_event(EVENT_MISS_PDR6);
+	else
+		pdr6_count(cell_16, st->scratch->length);
+	if (!st->pdr6_rule) {
+		/* linx.hp:303: default */
+		return default_action();
+	}
+	return CONTINUE;
+}
+
+static __always_inline int classifier_305(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:305: find PDR6(fragment = 0, protocol = extension.next_header) else { defau... */
+	u64 key_18[7] = {};
+	key_18[6] |= (u64)st->scratch->chain_extension_ << 8;
+	key_18[0] |= load64(st->user6_h, 8);
+	key_18[1] |= load64(st->user6_h, 16);
+	key_18[2] |= load64(st->user6_h, 24);
+	key_18[3] |= load64(st->user6_h, 32);
+	key_18[5] |= (u64)load16(st->user6_h, 0) << 32;
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
+		return internal();
+	key_18[4] |= (u64)load32(st->ethernet_h, 6);
+	key_18[4] |= (u64)load16(st->ethernet_h, 10) << 32;
+	key_18[4] |= (u64)(u16)st->scratch->l4 << 48;
+	key_18[5] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->service_h = header_at(ctx, st->scratch->service_at, 4);
+	if (not_null(st->service_h)) {
+		key_18[5] |= (u64)load16(st->service_h, 0) << 16;
+		key_18[6] |= 0x20000000000ULL;
+	}
+	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+	if (not_null(st->vlan_h)) {
+		key_18[5] |= (u64)load16(st->vlan_h, 0) << 48;
+		key_18[6] |= 0x40000000000ULL;
+	}
+	st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+	if (not_null(st->mpls_h)) {
+		key_18[6] |= (u64)load16(st->mpls_h, 0) << 16;
+		key_18[6] |= (u64)load8(st->mpls_h, 2) << 32;
+		key_18[6] |= 0x10000000000ULL;
+	}
+	st->scratch->key[0] = key_18[0];
+	st->scratch->key[1] = key_18[1];
+	st->scratch->key[2] = key_18[2];
+	st->scratch->key[3] = key_18[3];
+	st->scratch->key[4] = key_18[4];
+	st->scratch->key[5] = key_18[5];
+	st->scratch->key[6] = key_18[6];
+	u64 found_19 = pdr6_find(st->scratch->epoch);
+	u32 cell_20 = found_19 >> 32;
+	u32 slot_21 = (u32)found_19;
+	st->scratch->pdr6_slot = slot_21;
+	st->pdr6_rule = slot_21 ? bpf_map_lookup_elem(&pdr6_records, &slot_21) : 0;
+	if (!st->pdr6_rule)
+		count_event(EVENT_MISS_PDR6);
+	else
+		pdr6_count(cell_20, st->scratch->length);
+	if (!st->pdr6_rule) {
+		/* linx.hp:305: default */
+		return default_action();
+	}
+	return CONTINUE;
+}
+
+static __always_inline int classifier_308(struct xdp_md *ctx, struct state *st)
+{
+	/* linx.hp:308: if mpls.label != first(PDR6.mpls_label) and mpls.label != 2 */
+	u32 kept_2 = st->scratch->pdr6_slot;
+	st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
+	if (unlikely(!not_null(st->pdr6_rule)))
+		return internal();
+	u64 first_22 = 0;
+	if (st->pdr6_rule->has_mpls_label)
+		first_22 = bpf_ntohl(st->pdr6_rule->mpls_label);
+	if ((((((u64)load_be16(st->mpls_h, 0) << 8) | load8(st->mpls_h, 2)) >> 4) &
+			0xfffff) != first_22 && (((((u64)load_be16(st->mpls_h, 0) << 8) |
+			load8(st->mpls_h, 2)) >> 4) & 0xfffff) != 2) {
+		/* linx.hp:309: count mpls pass */
+		return pass_as(EVENT_COUNT_MPLS);
+	}
 	return CONTINUE;
 }
 
@@ -1323,123 +3198,191 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 {
 	int result;
 
-	/* linx.hp:112: if not user */
+	/* linx.hp:239: if not user and not user6 */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (!not_null(st->user_h)) {
-		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan.type... */
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	if (!not_null(st->user_h) && !not_null(st->user6_h)) {
+		/* linx.hp:252: let kind = first(vlan.type, service.type, ethernet.type) */
 		u64 first_1 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
 			first_1 = load_be16(st->vlan_h, 2);
 		} else {
-			st->ethernet_h = header_at(ctx, 0, 14);
-			if (not_null(st->ethernet_h))
-				first_1 = load_be16(st->ethernet_h, 12);
-		}
-		u8 holds_3 = first_1 == 0x8100;
-		if (!holds_3) {
-			u64 first_2 = 0;
-			if (not_null(st->vlan_h)) {
-				first_2 = load_be16(st->vlan_h, 2);
+			st->service_h = header_at(ctx, st->scratch->service_at, 4);
+			if (not_null(st->service_h)) {
+				first_1 = load_be16(st->service_h, 2);
 			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
-					first_2 = load_be16(st->ethernet_h, 12);
+					first_1 = load_be16(st->ethernet_h, 12);
 			}
-			holds_3 = first_2 == 0x88a8;
 		}
-		u8 holds_5 = holds_3;
-		if (!holds_5) {
-			u64 first_4 = 0;
-			if (not_null(st->vlan_h)) {
-				first_4 = load_be16(st->vlan_h, 2);
-			} else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_4 = load_be16(st->ethernet_h, 12);
-			}
-			holds_5 = first_4 == 0x9100;
-		}
-		u8 holds_7 = holds_5;
-		if (!holds_7) {
-			u64 first_6 = 0;
-			if (not_null(st->vlan_h)) {
-				first_6 = load_be16(st->vlan_h, 2);
-			} else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_6 = load_be16(st->ethernet_h, 12);
-			}
-			holds_7 = first_6 == 0x9200;
-		}
-		if (holds_7) {
-			/* linx.hp:128: count qinq */
+		st->scratch->let_kind_ = first_1;
+		/* linx.hp:253: if kind in TAGS */
+		if (st->scratch->let_kind_ == 0x8100 || st->scratch->let_kind_ == 0x88a8 ||
+				st->scratch->let_kind_ == 0x9100 ||
+				st->scratch->let_kind_ == 0x9200) {
+			/* linx.hp:254: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_129(ctx, st);
+			classifier_255(ctx, st);
 		}
-		/* linx.hp:138: pass */
+		/* linx.hp:262: pass */
 		return pass();
 	}
-	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
-	if (is_local(load32(st->user_h, 16))) {
-		/* linx.hp:144: pass */
-		return pass();
+	/* linx.hp:268: if user */
+	if (not_null(st->user_h)) {
+		/* linx.hp:269: if user.dst is local { // the host's own, opened first if it c... */
+		if (is_local(load32(st->user_h, 16))) {
+			/* linx.hp:271: pass */
+			return pass();
+		}
+		/* linx.hp:273: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= ... */
+		if (load_be32(st->user_h, 12) < 0x1000000 ||
+				load_be32(st->user_h, 12) >= 0xe0000000 ||
+				(load_be32(st->user_h, 12) >= 0x7f000000 &&
+				load_be32(st->user_h, 12) < 0x80000000)) {
+			/* linx.hp:274: count martian // 0/8, 127/8, groups and 240/4 */
+			return drop_as(EVENT_COUNT_MARTIAN);
+		}
+		/* linx.hp:277: if user is fragment */
+		if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
+			result = classifier_278(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		} else {
+			result = classifier_280(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
+		/* linx.hp:282: if mpls */
+		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+		if (not_null(st->mpls_h)) {
+			result = classifier_283(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
 	}
-	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= 127.0.0.... */
-	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
-			(load_be32(st->user_h, 12) >= 0x7f000000 &&
-			load_be32(st->user_h, 12) < 0x80000000)) {
-		/* linx.hp:147: count martian // 0/8, 127/8, groups and 240/4 */
-		return drop_as(EVENT_COUNT_MARTIAN);
-	}
-	/* linx.hp:150: if user is fragment */
-	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		result = classifier_151(ctx, st);
-		if (result != CONTINUE)
-			return result;
-	} else {
-		result = classifier_153(ctx, st);
-		if (result != CONTINUE)
-			return result;
+	/* linx.hp:289: if user6 */
+	if (not_null(st->user6_h)) {
+		/* linx.hp:290: if user6.dst is local { if port is wan { pop to user6 } pass } */
+		if (is_local6(load128(st->user6_h, 24)))
+			return pass();
+		/* linx.hp:294: if user6.src in NO_HOST6 { count martian drop } */
+		if (load_be128(st->user6_h, 8) <= 1 ||
+				(load_be128(st->user6_h, 8) >= 0xffff00000000ULL &&
+				load_be128(st->user6_h, 8) <= 0xffffffffffffULL) ||
+				load_be128(st->user6_h, 8) >= ((u128)0xff00000000000000ULL << 64 |
+				0x0ULL))
+			return drop_as(EVENT_COUNT_MARTIAN);
+		/* linx.hp:298: if extension.next_header in EXTENSIONS */
+		if (st->scratch->chain_extension_ == 0 || st->scratch->chain_extension_ == 43 ||
+				st->scratch->chain_extension_ == 44 ||
+				st->scratch->chain_extension_ == 51 ||
+				st->scratch->chain_extension_ == 60 ||
+				st->scratch->chain_extension_ == 135 ||
+				st->scratch->chain_extension_ == 139 ||
+				st->scratch->chain_extension_ == 140) {
+			/* linx.hp:299: count extension_chain drop */
+			return drop_as(EVENT_COUNT_EXTENSION_CHAIN);
+		}
+		/* linx.hp:302: if first(part.fragment_offset) > 0 or first(part.more_fragment... */
+		u64 first_11 = 0;
+		st->part_h = header_at(ctx, st->scratch->part_at, 8);
+		if (not_null(st->part_h))
+			first_11 = load_be16(st->part_h, 2) >> 3;
+		u8 holds_13 = first_11 > 0;
+		if (!holds_13) {
+			u64 first_12 = 0;
+			if (not_null(st->part_h))
+				first_12 = load8(st->part_h, 3) & 1;
+			holds_13 = first_12 == 1;
+		}
+		if (holds_13) {
+			result = classifier_303(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		} else {
+			result = classifier_305(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
+		/* linx.hp:307: if mpls */
+		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+		if (not_null(st->mpls_h)) {
+			result = classifier_308(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
 	}
 	return CONTINUE;
 }
 
-static __always_inline void put_outer(struct xdp_md *ctx, struct state *st, void *data,
+static __always_inline int may_leave(struct xdp_md *ctx, struct state *st)
+{
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
+		return internal();
+	if (load8(st->ethernet_h, 0) & 1) {
+		if (st->scratch->user_at != st->scratch->link)
+			return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
+		count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+		u32 closed_42 = close_lan(ctx, st, 0, 0);
+		if (closed_42 != XDP_PASS)
+			return closed_42 & 7;
+		return pass();
+	}
+	if (is_confined(st->user_h)) {
+		if (st->scratch->user_at != st->scratch->link)
+			return drop_as(EVENT_DROP_LINK_LOCAL);
+		count_event(EVENT_KEPT_LINK_LOCAL);
+		u32 closed_43 = close_lan(ctx, st, 0, 0);
+		if (closed_43 != XDP_PASS)
+			return closed_43 & 7;
+		return pass();
+	}
+	if (load8(st->user_h, 8) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_to_user_lan(ctx, st, 0xb00, 0) & 7;
+	}
+	return CONTINUE;
+}
+
+static __always_inline void put_outer_2(struct xdp_md *ctx, struct state *st, void *data,
 		u8 outer_tos_8, u32 extent, u8 given_10, u32 outer_src_6, u32 outer_dst_7)
 {
-	void *outer_13 = data + 14;
-	store8(outer_13, 0, 69);
-	store8(outer_13, 1, outer_tos_8);
-	store_be16(outer_13, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
-	store16(outer_13, 4, 0);
-	store_be16(outer_13, 6, 0x4000);
-	store8(outer_13, 8, 64);
-	store8(outer_13, 9, 47);
-	store32(outer_13, 12, outer_src_6);
-	store32(outer_13, 16, outer_dst_7);
-	store16(outer_13, 10, fold(69 + ((u64)outer_tos_8 << 8) +
+	void *outer_45 = data + 14;
+	store8(outer_45, 0, 69);
+	store8(outer_45, 1, outer_tos_8);
+	store_be16(outer_45, 2, (u16)(20 + (extent + (4 + (given_10 ? 4 : 0)))));
+	store16(outer_45, 4, 0);
+	store_be16(outer_45, 6, 0x4000);
+	store8(outer_45, 8, 64);
+	store8(outer_45, 9, 47);
+	store32(outer_45, 12, outer_src_6);
+	store32(outer_45, 16, outer_dst_7);
+	store16(outer_45, 10, fold(69 + ((u64)outer_tos_8 << 8) +
 			(u64)bpf_htons((u16)(20 + (extent + (4 + (given_10 ? 4 : 0))))) +
 			(u64)bpf_htons(0x4000) + 64 + 0x2f00 + (u64)outer_src_6 +
 			(u64)outer_dst_7));
 }
 
-static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
+static __always_inline int leave_by(struct xdp_md *ctx, struct state *st, struct next_hop *hop)
+{
+	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+		return internal();
+	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+}
+
+static __always_inline int forwarder_199(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
-	st->ethernet_h = there_at(ctx, 0);
-	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
-		return internal();
-	if (load8(st->ethernet_h, 0) & 1)
-		return pass_as(EVENT_KEPT_LINK_LAYER_GROUP);
-	if (is_confined(st->user_h))
-		return pass_as(EVENT_KEPT_LINK_LOCAL);
-	if (load8(st->user_h, 8) <= 1) {
-		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_to_user_lan(ctx, st, 0xb00, 0) & 7;
-	}
+	int result;
+
+	result = may_leave(ctx, st);
+	if (result != CONTINUE)
+		return result;
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
 			overlay_5->remote_ip, &st->scratch->hop, &own);
@@ -1450,11 +3393,14 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
 	u32 extent = load_be16(st->user_h, 2);
 	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
 	u32 from = st->scratch->user_at;
-	u32 tcp_12 = 0;
-	u32 tcp_12_headers = 40;
+	u32 tcp_44 = 0;
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	u32 tcp_44_headers = (not_null(st->user6_h) ? 40 : 20) + 20;
 	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-		tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) :
+			not_null(st->user6_h) ? 0 : load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_44 = 14 + pushed + (st->scratch->tcp_at - from);
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
 		return reply_to_user_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
@@ -1467,44 +3413,114 @@ static __always_inline int forwarder_100(struct xdp_md *ctx, struct state *st,
 		return internal();
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
-	put_outer(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
-	void *gre_14 = data + 34;
-	store_be16(gre_14, 0, (u16)((u64)given_10 << 13));
-	store_be16(gre_14, 2, 0x800);
+	put_outer_2(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
+	void *gre_46 = data + 34;
+	store_be16(gre_46, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_46, 2, 0x800);
 	if (given_10) {
-		void *group_15 = gre_14 + 4;
-		if (unlikely(group_15 + 4 > end))
+		void *group_47 = gre_46 + 4;
+		if (unlikely(group_47 + 4 > end))
 			return internal();
-		store32(group_15, 0, gre_key_9);
+		store32(group_47, 0, gre_key_9);
 	}
 	void *front = packet_at(data, 14 + pushed);
 	if (unlikely(front + 20 > end))
 		return internal();
 	decrement_ttl(front);
-	if (tcp_12)
-		clamp_mss(ctx, tcp_12, (u32)hop->mtu - pushed - tcp_12_headers);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (tcp_44)
+		clamp_mss(ctx, tcp_44, (u32)hop->mtu - pushed - tcp_44_headers);
+	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u32 referred_11)
+static __always_inline void put_outer6(struct xdp_md *ctx, struct state *st, void *data,
+		u8 outer6_traffic_class_15, u64 outer6_flow_label_17, u32 extent, u8 given_19,
+		u128 outer6_src_13, u128 outer6_dst_14)
 {
-	st->ethernet_h = there_at(ctx, 0);
-	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
-		return internal();
-	if (load8(st->ethernet_h, 0) & 1)
-		return pass_as(EVENT_KEPT_LINK_LAYER_GROUP);
-	if (is_confined(st->user_h))
-		return pass_as(EVENT_KEPT_LINK_LOCAL);
-	if (load8(st->user_h, 8) <= 1) {
-		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_to_user_lan(ctx, st, 0xb00, 0) & 7;
+	void *outer6_51 = data + 14;
+	store_be32(outer6_51, 0, (u32)(((u64)outer6_traffic_class_15 << 20) |
+			(outer6_flow_label_17 & 0xfffff) | 0x60000000));
+	store_be16(outer6_51, 4, (u16)(extent + (4 + (given_19 ? 4 : 0))));
+	store8(outer6_51, 6, 47);
+	store8(outer6_51, 7, 64);
+	store128(outer6_51, 8, outer6_src_13);
+	store128(outer6_51, 24, outer6_dst_14);
+}
+
+static __always_inline int forwarder_204(struct xdp_md *ctx, struct state *st,
+		struct overlay6_record *overlay6_12, u8 given_19, u8 outer6_traffic_class_15,
+		u64 outer6_flow_label_17, u128 outer6_src_13, u128 outer6_dst_14, u32 gre_key_18)
+{
+	int result;
+
+	result = may_leave(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop6(ctx, &overlay6_12->next_hop, overlay6_12->interface,
+			overlay6_12->remote_ip6, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
 	}
-	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 40 + (4 + (given_19 ? 4 : 0));
+	u32 from = st->scratch->user_at;
+	u32 tcp_50 = 0;
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	u32 tcp_50_headers = (not_null(st->user6_h) ? 40 : 20) + 20;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) :
+			not_null(st->user6_h) ? 0 : load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_50 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user_lan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 58 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x86dd);
+	put_outer6(ctx, st, data, outer6_traffic_class_15, outer6_flow_label_17, extent, given_19,
+			outer6_src_13, outer6_dst_14);
+	void *gre_52 = data + 54;
+	store_be16(gre_52, 0, (u16)((u64)given_19 << 13));
+	store_be16(gre_52, 2, 0x800);
+	if (given_19) {
+		void *group_53 = gre_52 + 4;
+		if (unlikely(group_53 + 4 > end))
+			return internal();
+		store32(group_53, 0, gre_key_18);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 20 > end))
+		return internal();
+	decrement_ttl(front);
+	if (tcp_50)
+		clamp_mss(ctx, tcp_50, (u32)hop->mtu - pushed - tcp_50_headers);
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int forwarder_206(struct xdp_md *ctx, struct state *st, u32 referred_20)
+{
+	int result;
+
+	result = may_leave(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop *hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16),
 			&st->scratch->hop);
-	if (!hop)
-		return pass_as(EVENT_HOOK_UNRESOLVED);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		u32 closed_56 = close_lan(ctx, st, 0, 0);
+		if (closed_56 != XDP_PASS)
+			return closed_56 & 7;
+		return pass();
+	}
 	u32 extent = load_be16(st->user_h, 2);
 	u32 from = st->scratch->user_at;
 	if (extent > hop->mtu) {
@@ -1521,148 +3537,731 @@ static __always_inline int forwarder_102(struct xdp_md *ctx, struct state *st, u
 	store_be16(data, 12, 0x800);
 	void *front = data + 14;
 	decrement_ttl(front);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int may_leave_2(struct xdp_md *ctx, struct state *st)
+{
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (load8(st->ethernet_h, 0) & 1) {
+		if (st->scratch->user6_at != st->scratch->link)
+			return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
+		count_event(EVENT_KEPT_LINK_LAYER_GROUP);
+		u32 closed_58 = close_lan_2(ctx, st, 0, 0);
+		if (closed_58 != XDP_PASS)
+			return closed_58 & 7;
+		return pass();
+	}
+	if (is_confined6(st->user6_h)) {
+		if (st->scratch->user6_at != st->scratch->link)
+			return drop_as(EVENT_DROP_LINK_LOCAL);
+		count_event(EVENT_KEPT_LINK_LOCAL);
+		u32 closed_59 = close_lan_2(ctx, st, 0, 0);
+		if (closed_59 != XDP_PASS)
+			return closed_59 & 7;
+		return pass();
+	}
+	if (load8(st->user6_h, 7) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_to_user6_lan(ctx, st, 0x300, 0) & 7;
+	}
+	return CONTINUE;
+}
+
+static __always_inline int forwarder_219(struct xdp_md *ctx, struct state *st,
+		struct overlay_record *overlay_25, u8 given_30, u8 outer_tos_28, u32 outer_src_26,
+		u32 outer_dst_27, u32 gre_key_29)
+{
+	int result;
+
+	result = may_leave_2(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop(ctx, &overlay_25->next_hop, overlay_25->interface,
+			overlay_25->remote_ip, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
+	}
+	u32 extent = 40 + load_be16(st->user6_h, 4);
+	u32 pushed = 20 + (4 + (given_30 ? 4 : 0));
+	u32 from = st->scratch->user6_at;
+	u32 tcp_60 = 0;
+	u32 tcp_60_headers = 60;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) : 0))
+		tcp_60 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user6_lan(ctx, st, 0x200, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 38 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	put_outer_2(ctx, st, data, outer_tos_28, extent, given_30, outer_src_26, outer_dst_27);
+	void *gre_62 = data + 34;
+	store_be16(gre_62, 0, (u16)((u64)given_30 << 13));
+	store_be16(gre_62, 2, 0x86dd);
+	if (given_30) {
+		void *group_63 = gre_62 + 4;
+		if (unlikely(group_63 + 4 > end))
+			return internal();
+		store32(group_63, 0, gre_key_29);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 40 > end))
+		return internal();
+	decrement_hop_limit(front);
+	if (tcp_60)
+		clamp_mss(ctx, tcp_60, (u32)hop->mtu - pushed - tcp_60_headers);
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int forwarder_224(struct xdp_md *ctx, struct state *st,
+		struct overlay6_record *overlay6_32, u8 given_39, u8 outer6_traffic_class_35,
+		u64 outer6_flow_label_37, u128 outer6_src_33, u128 outer6_dst_34, u32 gre_key_38)
+{
+	int result;
+
+	result = may_leave_2(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop6(ctx, &overlay6_32->next_hop, overlay6_32->interface,
+			overlay6_32->remote_ip6, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
+	}
+	u32 extent = 40 + load_be16(st->user6_h, 4);
+	u32 pushed = 40 + (4 + (given_39 ? 4 : 0));
+	u32 from = st->scratch->user6_at;
+	u32 tcp_66 = 0;
+	u32 tcp_66_headers = 60;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) : 0))
+		tcp_66 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user6_lan(ctx, st, 0x200, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 58 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x86dd);
+	put_outer6(ctx, st, data, outer6_traffic_class_35, outer6_flow_label_37, extent, given_39,
+			outer6_src_33, outer6_dst_34);
+	void *gre_68 = data + 54;
+	store_be16(gre_68, 0, (u16)((u64)given_39 << 13));
+	store_be16(gre_68, 2, 0x86dd);
+	if (given_39) {
+		void *group_69 = gre_68 + 4;
+		if (unlikely(group_69 + 4 > end))
+			return internal();
+		store32(group_69, 0, gre_key_38);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 40 > end))
+		return internal();
+	decrement_hop_limit(front);
+	if (tcp_66)
+		clamp_mss(ctx, tcp_66, (u32)hop->mtu - pushed - tcp_66_headers);
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int forwarder_226(struct xdp_md *ctx, struct state *st, u32 referred_40)
+{
+	int result;
+
+	result = may_leave_2(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop *hop = next_hop_of6(ctx, referred_40, load128(st->user6_h, 24),
+			&st->scratch->hop);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		u32 closed_72 = close_lan_2(ctx, st, 0, 0);
+		if (closed_72 != XDP_PASS)
+			return closed_72 & 7;
+		return pass();
+	}
+	u32 extent = 40 + load_be16(st->user6_h, 4);
+	u32 from = st->scratch->user6_at;
+	if (extent > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user6_lan(ctx, st, 0x200, (u32)hop->mtu) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 54 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x86dd);
+	void *front = data + 14;
+	decrement_hop_limit(front);
+	return leave_by(ctx, st, hop);
 }
 
 static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
-	u32 kept_1 = st->scratch->pdr_slot;
-	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
-	if (unlikely(!not_null(st->pdr_rule)))
-		return internal();
-	if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
-		u32 cell_1 = st->pdr_rule->target;
-		struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
-		if (unlikely(!far_2))
+	/* linx.hp:317: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
+	if (st->scratch->pdr_slot != 0) {
+		u32 kept_1 = st->scratch->pdr_slot;
+		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
+		if (unlikely(!not_null(st->pdr_rule)))
 			return internal();
-		far_count(cell_1, st->scratch->length);
-		/* linx.hp:93: match FAR.action */
-		u64 value_3 = far_2->action;
-		if (value_3 == IE_ACTION_DROP) {
-			/* linx.hp:94: drop */
-			return drop();
-		}
-		if (value_3 == IE_ACTION_PASS) {
-			/* linx.hp:95: pass */
-			return pass();
-		}
-		if (value_3 == IE_ACTION_REDIRECT) {
-			/* linx.hp:96: match FAR.interface */
-			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4,
-						st->scratch->epoch);
-				if (unlikely(!overlay_5))
-					return internal();
-				overlay_count(referred_4, st->scratch->length);
-				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
-				u32 outer_src_6 = overlay_5->local_ip;
-				u32 outer_dst_7 = overlay_5->remote_ip;
-				st->user_h = there_at(ctx, st->scratch->user_at);
-				if (unlikely(st->user_h + 20 > limit_of(ctx)))
-					return internal();
-				u8 outer_tos_8 = load8(st->user_h, 1);
-				u32 gre_key_9 = overlay_5->key;
-				u8 given_10 = overlay_5->has_key;
-				/* linx.hp:99: clamp mss */
-				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100(ctx, st, overlay_5, given_10, outer_tos_8,
-						outer_src_6, outer_dst_7, gre_key_9);
+		if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
+			u32 cell_1 = st->pdr_rule->target;
+			struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
+			if (unlikely(!far_2))
+				return internal();
+			far_count(cell_1, st->scratch->length);
+			st->user_h = header_at(ctx, st->scratch->user_at, 20);
+			/* linx.hp:192: match FAR.action */
+			u64 value_3 = far_2->action;
+			if (value_3 == IE_ACTION_DROP) {
+				/* linx.hp:193: drop */
+				return drop();
 			}
-			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
-				u32 referred_11 = far_2->interface;
-				/* linx.hp:102: forward p via user.dst */
-				st->user_h = there_at(ctx, st->scratch->user_at);
-				if (unlikely(st->user_h + 20 > limit_of(ctx)))
-					return internal();
-				return forwarder_102(ctx, st, referred_11);
+			if (value_3 == IE_ACTION_PASS) {
+				/* linx.hp:194: pass */
+				u32 closed_41 = close_lan(ctx, st, 0, 0);
+				if (closed_41 != XDP_PASS)
+					return closed_41 & 7;
+				return pass();
+			}
+			if (value_3 == IE_ACTION_REDIRECT) {
+				/* linx.hp:195: match FAR.interface */
+				if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+					u32 referred_4 = far_2->interface;
+					struct overlay_record *overlay_5 = overlay_at(referred_4,
+							st->scratch->epoch);
+					if (unlikely(!overlay_5))
+						return internal();
+					overlay_count(referred_4, st->scratch->length);
+					/* linx.hp:197: push outer { src = o.local_ip, dst = o... */
+					u32 outer_src_6 = overlay_5->local_ip;
+					u32 outer_dst_7 = overlay_5->remote_ip;
+					if (unlikely(!not_null(st->user_h)))
+						return internal();
+					u8 outer_tos_8 = load8(st->user_h, 1);
+					u32 gre_key_9 = overlay_5->key;
+					u8 given_10 = overlay_5->has_key;
+					/* linx.hp:198: clamp mss */
+					/* linx.hp:199: forward o.interface via o.remote_ip */
+					return forwarder_199(ctx, st, overlay_5, given_10,
+							outer_tos_8, outer_src_6, outer_dst_7,
+							gre_key_9);
+				}
+				if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+					u32 referred_11 = far_2->interface;
+					struct overlay6_record *overlay6_12 = overlay6_at(referred_11,
+							st->scratch->epoch);
+					if (unlikely(!overlay6_12))
+						return internal();
+					overlay6_count(referred_11, st->scratch->length);
+					/* linx.hp:202: push outer6 { src = o.local_ip6, dst =... */
+					u128 outer6_src_13 = overlay6_12->local_ip6;
+					u128 outer6_dst_14 = overlay6_12->remote_ip6;
+					if (unlikely(!not_null(st->user_h)))
+						return internal();
+					u8 outer6_traffic_class_15 = load8(st->user_h, 1);
+					u32 word_16[4] = { load32(st->user_h, 12),
+							load32(st->user_h, 16),
+							(u32)load8(st->user_h, 9) |
+							((u32)(u16)st->scratch->l4 << 8) |
+							((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+							(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+					u64 outer6_flow_label_17 = (u64)jhash_words(word_16, 4) &
+							0xfffff;
+					u32 gre_key_18 = overlay6_12->key;
+					u8 given_19 = overlay6_12->has_key;
+					/* linx.hp:203: clamp mss */
+					/* linx.hp:204: forward o.interface via o.remote_ip6 */
+					return forwarder_204(ctx, st, overlay6_12, given_19,
+							outer6_traffic_class_15,
+							outer6_flow_label_17, outer6_src_13,
+							outer6_dst_14, gre_key_18);
+				}
+				if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+					u32 referred_20 = far_2->interface;
+					/* linx.hp:206: forward p via user.dst */
+					if (unlikely(!not_null(st->user_h)))
+						return internal();
+					return forwarder_206(ctx, st, referred_20);
+				}
+				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
-		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+	}
+	/* linx.hp:323: if PDR6 { if PDR6 gives FAR { pop to user6 apply6(FAR) } } */
+	if (st->scratch->pdr6_slot != 0) {
+		u32 kept_2 = st->scratch->pdr6_slot;
+		st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
+		if (unlikely(!not_null(st->pdr6_rule)))
+			return internal();
+		if (st->pdr6_rule->target_tag == TAG_PDR6_FAR) {
+			u32 cell_21 = st->pdr6_rule->target;
+			struct far_record *far_22 = far_at(cell_21, st->scratch->epoch);
+			if (unlikely(!far_22))
+				return internal();
+			far_count(cell_21, st->scratch->length);
+			st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+			/* linx.hp:212: match FAR.action */
+			u64 value_23 = far_22->action;
+			if (value_23 == IE_ACTION_DROP) {
+				/* linx.hp:213: drop */
+				return drop();
+			}
+			if (value_23 == IE_ACTION_PASS) {
+				/* linx.hp:214: pass */
+				u32 closed_57 = close_lan_2(ctx, st, 0, 0);
+				if (closed_57 != XDP_PASS)
+					return closed_57 & 7;
+				return pass();
+			}
+			if (value_23 == IE_ACTION_REDIRECT) {
+				/* linx.hp:215: match FAR.interface */
+				if (far_22->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+					u32 referred_24 = far_22->interface;
+					struct overlay_record *overlay_25 = overlay_at(referred_24,
+							st->scratch->epoch);
+					if (unlikely(!overlay_25))
+						return internal();
+					overlay_count(referred_24, st->scratch->length);
+					/* linx.hp:217: push outer { src = o.local_ip, dst = o... */
+					u32 outer_src_26 = overlay_25->local_ip;
+					u32 outer_dst_27 = overlay_25->remote_ip;
+					if (unlikely(!not_null(st->user6_h)))
+						return internal();
+					u8 outer_tos_28 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
+					u32 gre_key_29 = overlay_25->key;
+					u8 given_30 = overlay_25->has_key;
+					/* linx.hp:218: clamp mss */
+					/* linx.hp:219: forward o.interface via o.remote_ip */
+					return forwarder_219(ctx, st, overlay_25, given_30,
+							outer_tos_28, outer_src_26, outer_dst_27,
+							gre_key_29);
+				}
+				if (far_22->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+					u32 referred_31 = far_22->interface;
+					struct overlay6_record *overlay6_32 = overlay6_at(referred_31,
+							st->scratch->epoch);
+					if (unlikely(!overlay6_32))
+						return internal();
+					overlay6_count(referred_31, st->scratch->length);
+					/* linx.hp:222: push outer6 { src = o.local_ip6, dst =... */
+					u128 outer6_src_33 = overlay6_32->local_ip6;
+					u128 outer6_dst_34 = overlay6_32->remote_ip6;
+					if (unlikely(!not_null(st->user6_h)))
+						return internal();
+					u8 outer6_traffic_class_35 = (load_be16(st->user6_h,
+							0) >> 4) & 0xff;
+					u32 word_36[10] = { (u32)(u8)load128(st->user6_h, 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 8) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 16) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 24) << 24),
+							(u32)(u8)(load128(st->user6_h, 8) >> 32) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 40) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 48) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 56) << 24),
+							(u32)(u8)(load128(st->user6_h, 8) >> 64) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 72) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 80) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 88) << 24),
+							(u32)(u8)(load128(st->user6_h, 8) >> 96) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 104) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 112) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 120) << 24),
+							(u32)(u8)load128(st->user6_h, 24) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 8) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 16) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 24) << 24),
+							(u32)(u8)(load128(st->user6_h, 24) >> 32) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 40) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 48) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 56) << 24),
+							(u32)(u8)(load128(st->user6_h, 24) >> 64) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 72) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 80) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 88) << 24),
+							(u32)(u8)(load128(st->user6_h, 24) >> 96) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 104) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 112) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 120) << 24),
+							(u32)st->scratch->chain_extension_ |
+							((u32)(u16)st->scratch->l4 << 8) |
+							((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+							(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+					u64 outer6_flow_label_37 = (u64)jhash_words(word_36, 10) &
+							0xfffff;
+					u32 gre_key_38 = overlay6_32->key;
+					u8 given_39 = overlay6_32->has_key;
+					/* linx.hp:223: clamp mss */
+					/* linx.hp:224: forward o.interface via o.remote_ip6 */
+					return forwarder_224(ctx, st, overlay6_32, given_39,
+							outer6_traffic_class_35,
+							outer6_flow_label_37, outer6_src_33,
+							outer6_dst_34, gre_key_38);
+				}
+				if (far_22->interface_tag == TAG_FAR_INTERFACE_PORT) {
+					u32 referred_40 = far_22->interface;
+					/* linx.hp:226: forward p via user6.dst */
+					if (unlikely(!not_null(st->user6_h)))
+						return internal();
+					return forwarder_226(ctx, st, referred_40);
+				}
+				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+			}
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+		}
 	}
 	return CONTINUE;
 }
 
 static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:163: choose FAR from PDR.LBR else { default } */
-	u32 kept_1 = st->scratch->pdr_slot;
-	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
-	if (unlikely(!not_null(st->pdr_rule)))
-		return internal();
-	u32 chosen_1 = 0;
-	st->far_rule = 0;
-	if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
-		u64 key_2[1] = {};
-		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		st->user_h = there_at(ctx, st->scratch->user_at);
-		if (unlikely(st->user_h + 20 > limit_of(ctx)))
+	/* linx.hp:332: if PDR */
+	if (st->scratch->pdr_slot != 0) {
+		/* linx.hp:333: pop to user */
+		st->user_h = header_at(ctx, st->scratch->user_at, 20);
+		/* linx.hp:334: choose FAR from PDR.LBR else { default } */
+		u32 kept_1 = st->scratch->pdr_slot;
+		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
+		if (unlikely(!not_null(st->pdr_rule)))
 			return internal();
-		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
-		u32 slot_5 = (u32)found_3;
-		struct lbr_record *lbr_6 = slot_5 ? bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
-		u32 word_7[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
-				(u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) |
+		u32 chosen_1 = 0;
+		st->far_rule = 0;
+		if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
+			u64 key_2[1] = {};
+			key_2[0] = bpf_htonl(st->pdr_rule->target);
+			if (not_null(st->user_h)) {
+				key_2[0] |= (u64)load8(st->user_h, 1) << 32;
+				key_2[0] |= 0x10000000000ULL;
+			}
+			u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
+			u32 slot_5 = (u32)found_3;
+			struct lbr_record *lbr_6 = slot_5 ?
+					bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
+			u32 read_7 = 0;
+			if (not_null(st->user_h))
+				read_7 = load32(st->user_h, 12);
+			u32 read_8 = 0;
+			if (not_null(st->user_h))
+				read_8 = load32(st->user_h, 16);
+			u8 read_9 = 0;
+			if (not_null(st->user_h))
+				read_9 = load8(st->user_h, 9);
+			u32 word_10[4] = { read_7, read_8, (u32)read_9 |
+					((u32)(u16)st->scratch->l4 << 8) |
+					((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+					(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+			if (lbr_6)
+				chosen_1 = lbr_6->slots[jhash_words(word_10, 4) >> 24];
+		}
+		if (chosen_1) {
+			u32 slot_11 = far_slot_of(chosen_1, st->scratch->epoch);
+			st->far_rule = slot_11 ? bpf_map_lookup_elem(&far_records, &slot_11) : 0;
+		}
+		if (!st->far_rule) {
+			count_event(EVENT_MISS_LBR);
+			if (default_verdict() == XDP_DROP)
+				return drop();
+			u32 closed_56 = close_lan(ctx, st, 0, 0);
+			if (closed_56 != XDP_PASS)
+				return closed_56 & 7;
+			return pass();
+		}
+		far_count(chosen_1, st->scratch->length);
+		/* linx.hp:335: apply(FAR) */
+		/* linx.hp:192: match FAR.action */
+		u64 value_12 = st->far_rule->action;
+		if (value_12 == IE_ACTION_DROP) {
+			/* linx.hp:193: drop */
+			return drop();
+		}
+		if (value_12 == IE_ACTION_PASS) {
+			/* linx.hp:194: pass */
+			u32 closed_57 = close_lan(ctx, st, 0, 0);
+			if (closed_57 != XDP_PASS)
+				return closed_57 & 7;
+			return pass();
+		}
+		if (value_12 == IE_ACTION_REDIRECT) {
+			/* linx.hp:195: match FAR.interface */
+			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+				u32 referred_13 = st->far_rule->interface;
+				struct overlay_record *overlay_14 = overlay_at(referred_13,
+						st->scratch->epoch);
+				if (unlikely(!overlay_14))
+					return internal();
+				overlay_count(referred_13, st->scratch->length);
+				/* linx.hp:197: push outer { src = o.local_ip, dst = o.remote_... */
+				u32 outer_src_15 = overlay_14->local_ip;
+				u32 outer_dst_16 = overlay_14->remote_ip;
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				u8 outer_tos_17 = load8(st->user_h, 1);
+				u32 gre_key_18 = overlay_14->key;
+				u8 given_19 = overlay_14->has_key;
+				/* linx.hp:198: clamp mss */
+				/* linx.hp:199: forward o.interface via o.remote_ip */
+				return forwarder_199(ctx, st, overlay_14, given_19, outer_tos_17,
+						outer_src_15, outer_dst_16, gre_key_18);
+			}
+			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+				u32 referred_20 = st->far_rule->interface;
+				struct overlay6_record *overlay6_21 = overlay6_at(referred_20,
+						st->scratch->epoch);
+				if (unlikely(!overlay6_21))
+					return internal();
+				overlay6_count(referred_20, st->scratch->length);
+				/* linx.hp:202: push outer6 { src = o.local_ip6, dst = o.remot... */
+				u128 outer6_src_22 = overlay6_21->local_ip6;
+				u128 outer6_dst_23 = overlay6_21->remote_ip6;
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				u8 outer6_traffic_class_24 = load8(st->user_h, 1);
+				u32 word_25[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
+						(u32)load8(st->user_h, 9) |
+						((u32)(u16)st->scratch->l4 << 8) |
+						((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+						(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+				u64 outer6_flow_label_26 = (u64)jhash_words(word_25, 4) & 0xfffff;
+				u32 gre_key_27 = overlay6_21->key;
+				u8 given_28 = overlay6_21->has_key;
+				/* linx.hp:203: clamp mss */
+				/* linx.hp:204: forward o.interface via o.remote_ip6 */
+				return forwarder_204(ctx, st, overlay6_21, given_28,
+						outer6_traffic_class_24, outer6_flow_label_26,
+						outer6_src_22, outer6_dst_23, gre_key_27);
+			}
+			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
+				u32 referred_29 = st->far_rule->interface;
+				/* linx.hp:206: forward p via user.dst */
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				return forwarder_206(ctx, st, referred_29);
+			}
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+		}
+		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+	}
+	/* linx.hp:337: pop to user6 */
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	/* linx.hp:338: choose FAR from PDR6.LBR(tos = user6.traffic_class) over hash(user6.sr... */
+	u32 kept_2 = st->scratch->pdr6_slot;
+	st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
+	if (unlikely(!not_null(st->pdr6_rule)))
+		return internal();
+	u32 chosen_30 = 0;
+	st->far_rule = 0;
+	if (st->pdr6_rule->target_tag == TAG_PDR6_LBR) {
+		u64 key_31[1] = {};
+		key_31[0] = bpf_htonl(st->pdr6_rule->target);
+		if (unlikely(!not_null(st->user6_h)))
+			return internal();
+		key_31[0] |= (u64)(u8)(load_be16(st->user6_h, 0) >> 4) << 32;
+		key_31[0] |= 0x10000000000ULL;
+		u64 found_32 = lbr_find(st->scratch->epoch, key_31[0]);
+		u32 slot_34 = (u32)found_32;
+		struct lbr_record *lbr_35 = slot_34 ? bpf_map_lookup_elem(&lbr_records, &slot_34) :
+				0;
+		u32 word_36[10] = { (u32)(u8)load128(st->user6_h, 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 8) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 16) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 24) << 24),
+				(u32)(u8)(load128(st->user6_h, 8) >> 32) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 40) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 48) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 56) << 24),
+				(u32)(u8)(load128(st->user6_h, 8) >> 64) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 72) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 80) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 88) << 24),
+				(u32)(u8)(load128(st->user6_h, 8) >> 96) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 104) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 112) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 120) << 24),
+				(u32)(u8)load128(st->user6_h, 24) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 8) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 16) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 24) << 24),
+				(u32)(u8)(load128(st->user6_h, 24) >> 32) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 40) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 48) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 56) << 24),
+				(u32)(u8)(load128(st->user6_h, 24) >> 64) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 72) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 80) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 88) << 24),
+				(u32)(u8)(load128(st->user6_h, 24) >> 96) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 104) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 112) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 120) << 24),
+				(u32)st->scratch->chain_extension_ |
+				((u32)(u16)st->scratch->l4 << 8) |
 				((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
 				(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
-		if (lbr_6)
-			chosen_1 = lbr_6->slots[jhash_words(word_7, 4) >> 24];
+		if (lbr_35)
+			chosen_30 = lbr_35->slots[jhash_words(word_36, 10) >> 24];
 	}
-	if (chosen_1) {
-		u32 slot_8 = far_slot_of(chosen_1, st->scratch->epoch);
-		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
+	if (chosen_30) {
+		u32 slot_37 = far_slot_of(chosen_30, st->scratch->epoch);
+		st->far_rule = slot_37 ? bpf_map_lookup_elem(&far_records, &slot_37) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
-		return default_action();
-	}
-	far_count(chosen_1, st->scratch->length);
-	/* linx.hp:164: apply(FAR) */
-	/* linx.hp:93: match FAR.action */
-	u64 value_9 = st->far_rule->action;
-	if (value_9 == IE_ACTION_DROP) {
-		/* linx.hp:94: drop */
-		return drop();
-	}
-	if (value_9 == IE_ACTION_PASS) {
-		/* linx.hp:95: pass */
+		/* linx.hp:338: default */
+		if (default_verdict() == XDP_DROP)
+			return drop();
+		u32 closed_73 = close_lan_2(ctx, st, 0, 0);
+		if (closed_73 != XDP_PASS)
+			return closed_73 & 7;
 		return pass();
 	}
-	if (value_9 == IE_ACTION_REDIRECT) {
-		/* linx.hp:96: match FAR.interface */
+	far_count(chosen_30, st->scratch->length);
+	/* linx.hp:339: apply6(FAR) */
+	/* linx.hp:212: match FAR.action */
+	u64 value_38 = st->far_rule->action;
+	if (value_38 == IE_ACTION_DROP) {
+		/* linx.hp:213: drop */
+		return drop();
+	}
+	if (value_38 == IE_ACTION_PASS) {
+		/* linx.hp:214: pass */
+		u32 closed_74 = close_lan_2(ctx, st, 0, 0);
+		if (closed_74 != XDP_PASS)
+			return closed_74 & 7;
+		return pass();
+	}
+	if (value_38 == IE_ACTION_REDIRECT) {
+		/* linx.hp:215: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-			u32 referred_10 = st->far_rule->interface;
-			struct overlay_record *overlay_11 = overlay_at(referred_10,
+			u32 referred_39 = st->far_rule->interface;
+			struct overlay_record *overlay_40 = overlay_at(referred_39,
 					st->scratch->epoch);
-			if (unlikely(!overlay_11))
+			if (unlikely(!overlay_40))
 				return internal();
-			overlay_count(referred_10, st->scratch->length);
-			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
-			u32 outer_src_12 = overlay_11->local_ip;
-			u32 outer_dst_13 = overlay_11->remote_ip;
-			st->user_h = there_at(ctx, st->scratch->user_at);
-			if (unlikely(st->user_h + 20 > limit_of(ctx)))
+			overlay_count(referred_39, st->scratch->length);
+			/* linx.hp:217: push outer { src = o.local_ip, dst = o.remote_ip, tos ... */
+			u32 outer_src_41 = overlay_40->local_ip;
+			u32 outer_dst_42 = overlay_40->remote_ip;
+			if (unlikely(!not_null(st->user6_h)))
 				return internal();
-			u8 outer_tos_14 = load8(st->user_h, 1);
-			u32 gre_key_15 = overlay_11->key;
-			u8 given_16 = overlay_11->has_key;
-			/* linx.hp:99: clamp mss */
-			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100(ctx, st, overlay_11, given_16, outer_tos_14,
-					outer_src_12, outer_dst_13, gre_key_15);
+			u8 outer_tos_43 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
+			u32 gre_key_44 = overlay_40->key;
+			u8 given_45 = overlay_40->has_key;
+			/* linx.hp:218: clamp mss */
+			/* linx.hp:219: forward o.interface via o.remote_ip */
+			return forwarder_219(ctx, st, overlay_40, given_45, outer_tos_43,
+					outer_src_41, outer_dst_42, gre_key_44);
+		}
+		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+			u32 referred_46 = st->far_rule->interface;
+			struct overlay6_record *overlay6_47 = overlay6_at(referred_46,
+					st->scratch->epoch);
+			if (unlikely(!overlay6_47))
+				return internal();
+			overlay6_count(referred_46, st->scratch->length);
+			/* linx.hp:222: push outer6 { src = o.local_ip6, dst = o.remote_ip6, t... */
+			u128 outer6_src_48 = overlay6_47->local_ip6;
+			u128 outer6_dst_49 = overlay6_47->remote_ip6;
+			if (unlikely(!not_null(st->user6_h)))
+				return internal();
+			u8 outer6_traffic_class_50 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
+			u32 word_51[10] = { (u32)(u8)load128(st->user6_h, 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 8) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 16) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 24) << 24),
+					(u32)(u8)(load128(st->user6_h, 8) >> 32) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 40) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 48) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 56) << 24),
+					(u32)(u8)(load128(st->user6_h, 8) >> 64) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 72) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 80) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 88) << 24),
+					(u32)(u8)(load128(st->user6_h, 8) >> 96) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 104) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 112) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 120) << 24),
+					(u32)(u8)load128(st->user6_h, 24) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 8) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 16) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 24) << 24),
+					(u32)(u8)(load128(st->user6_h, 24) >> 32) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 40) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 48) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 56) << 24),
+					(u32)(u8)(load128(st->user6_h, 24) >> 64) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 72) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 80) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 88) << 24),
+					(u32)(u8)(load128(st->user6_h, 24) >> 96) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 104) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 112) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 120) << 24),
+					(u32)st->scratch->chain_extension_ |
+					((u32)(u16)st->scratch->l4 << 8) |
+					((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+					(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+			u64 outer6_flow_label_52 = (u64)jhash_words(word_51, 10) & 0xfffff;
+			u32 gre_key_53 = overlay6_47->key;
+			u8 given_54 = overlay6_47->has_key;
+			/* linx.hp:223: clamp mss */
+			/* linx.hp:224: forward o.interface via o.remote_ip6 */
+			return forwarder_224(ctx, st, overlay6_47, given_54,
+					outer6_traffic_class_50, outer6_flow_label_52,
+					outer6_src_48, outer6_dst_49, gre_key_53);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
-			u32 referred_17 = st->far_rule->interface;
-			/* linx.hp:102: forward p via user.dst */
-			st->user_h = there_at(ctx, st->scratch->user_at);
-			if (unlikely(st->user_h + 20 > limit_of(ctx)))
+			u32 referred_55 = st->far_rule->interface;
+			/* linx.hp:226: forward p via user6.dst */
+			if (unlikely(!not_null(st->user6_h)))
 				return internal();
-			return forwarder_102(ctx, st, referred_17);
+			return forwarder_226(ctx, st, referred_55);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -1673,174 +4272,313 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 {
 	int result;
 
-	/* linx.hp:112: if not user */
+	/* linx.hp:239: if not user and not user6 */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (!not_null(st->user_h)) {
-		/* linx.hp:113: if outer */
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	if (!not_null(st->user_h) && !not_null(st->user6_h)) {
+		/* linx.hp:240: if outer or outer6 */
 		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-		if (not_null(st->outer_h)) {
-			/* linx.hp:114: if outer is fragment and outer.protocol = 47 */
-			if ((load16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0 &&
-					load8(st->outer_h, 9) == 47) {
-				/* linx.hp:115: count fragment */
-				count_event(EVENT_COUNT_FRAGMENT);
+		st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
+		if (not_null(st->outer_h) || not_null(st->outer6_h)) {
+			/* linx.hp:241: if first(outer.protocol, outer_options.next_header, ou... */
+			u64 first_1 = 0;
+			if (not_null(st->outer_h)) {
+				first_1 = load8(st->outer_h, 9);
 			} else {
-				/* linx.hp:116: if outer.protocol = 47 */
-				if (load8(st->outer_h, 9) == 47) {
-					/* linx.hp:117: if first(gre.protocol) = 0x86dd */
-					u64 first_1 = 0;
-					st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-					if (not_null(st->gre_h))
-						first_1 = load_be16(st->gre_h, 2);
-					if (first_1 == 0x86dd) {
-						/* linx.hp:118: count ipv6 */
-						count_event(EVENT_COUNT_IPV6);
-					} else {
-						/* linx.hp:119: if first(gre.protocol) = 0x884... */
-						u64 first_2 = 0;
-						if (not_null(st->gre_h))
-							first_2 = load_be16(st->gre_h, 2);
-						u8 holds_4 = first_2 == 0x8847;
-						if (!holds_4) {
-							u64 first_3 = 0;
-							if (not_null(st->gre_h))
-								first_3 = load_be16(st->gre_h, 2);
-							holds_4 = first_3 == 0x8848;
-						}
-						if (holds_4) {
-							/* linx.hp:120: count mpls */
-							count_event(EVENT_COUNT_MPLS);
-						} else {
-							/* linx.hp:122: count other_gre */
-							count_event(EVENT_COUNT_OTHER_GRE);
-						}
+				st->outer_options_h = header_at(ctx, st->scratch->outer_options_at,
+						2);
+				if (not_null(st->outer_options_h))
+					first_1 = load8(st->outer_options_h, 0);
+				else if (not_null(st->outer6_h))
+					first_1 = load8(st->outer6_h, 6);
+			}
+			if (first_1 == 47) {
+				/* linx.hp:242: if outer */
+				if (not_null(st->outer_h)) {
+					/* linx.hp:243: if outer is fragment */
+					if ((load16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0) {
+						/* linx.hp:244: count fragment pass */
+						return pass_as(EVENT_COUNT_FRAGMENT);
 					}
 				}
+				/* linx.hp:248: if first(gre.protocol) in MPLS { count mpls } ... */
+				u64 first_2 = 0;
+				st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
+				if (not_null(st->gre_h))
+					first_2 = load_be16(st->gre_h, 2);
+				u8 holds_4 = first_2 == 0x8847;
+				if (!holds_4) {
+					u64 first_3 = 0;
+					if (not_null(st->gre_h))
+						first_3 = load_be16(st->gre_h, 2);
+					holds_4 = first_3 == 0x8848;
+				}
+				if (holds_4) {
+					/* linx.hp:248: count mpls */
+					count_event(EVENT_COUNT_MPLS);
+				} else {
+					/* linx.hp:248: count other_gre */
+					count_event(EVENT_COUNT_OTHER_GRE);
+				}
 			}
-			/* linx.hp:125: pass */
+			/* linx.hp:250: pass */
 			return pass();
 		}
-		/* linx.hp:127: if first(vlan.type, ethernet.type) = 0x8100 or first(vlan.type... */
+		/* linx.hp:252: let kind = first(vlan.type, service.type, ethernet.type) */
 		u64 first_5 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
 			first_5 = load_be16(st->vlan_h, 2);
 		} else {
-			st->ethernet_h = header_at(ctx, 0, 14);
-			if (not_null(st->ethernet_h))
-				first_5 = load_be16(st->ethernet_h, 12);
-		}
-		u8 holds_7 = first_5 == 0x8100;
-		if (!holds_7) {
-			u64 first_6 = 0;
-			if (not_null(st->vlan_h)) {
-				first_6 = load_be16(st->vlan_h, 2);
+			st->service_h = header_at(ctx, st->scratch->service_at, 4);
+			if (not_null(st->service_h)) {
+				first_5 = load_be16(st->service_h, 2);
 			} else {
 				st->ethernet_h = header_at(ctx, 0, 14);
 				if (not_null(st->ethernet_h))
-					first_6 = load_be16(st->ethernet_h, 12);
+					first_5 = load_be16(st->ethernet_h, 12);
 			}
-			holds_7 = first_6 == 0x88a8;
 		}
-		u8 holds_9 = holds_7;
-		if (!holds_9) {
-			u64 first_8 = 0;
-			if (not_null(st->vlan_h)) {
-				first_8 = load_be16(st->vlan_h, 2);
-			} else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_8 = load_be16(st->ethernet_h, 12);
-			}
-			holds_9 = first_8 == 0x9100;
-		}
-		u8 holds_11 = holds_9;
-		if (!holds_11) {
-			u64 first_10 = 0;
-			if (not_null(st->vlan_h)) {
-				first_10 = load_be16(st->vlan_h, 2);
-			} else {
-				st->ethernet_h = header_at(ctx, 0, 14);
-				if (not_null(st->ethernet_h))
-					first_10 = load_be16(st->ethernet_h, 12);
-			}
-			holds_11 = first_10 == 0x9200;
-		}
-		if (holds_11) {
-			/* linx.hp:128: count qinq */
+		st->scratch->let_kind_ = first_5;
+		/* linx.hp:253: if kind in TAGS */
+		if (st->scratch->let_kind_ == 0x8100 || st->scratch->let_kind_ == 0x88a8 ||
+				st->scratch->let_kind_ == 0x9100 ||
+				st->scratch->let_kind_ == 0x9200) {
+			/* linx.hp:254: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_129(ctx, st);
+			classifier_255(ctx, st);
 		}
-		/* linx.hp:138: pass */
+		/* linx.hp:262: pass */
 		return pass();
 	}
-	/* linx.hp:140: find OVERLAY else { pass } */
-	u64 key_20[2] = {};
-	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-	if (not_null(st->gre_h)) {
-		void *group_21 = st->gre_h + ((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
-		if (!((load8(st->gre_h, 0) >> 5) & 1) || group_21 + 4 > limit_of(ctx))
-			group_21 = 0;
-		if (group_21) {
-			key_20[0] |= (u64)load32(group_21, 0);
-			key_20[1] |= 0x100000000ULL;
+	/* linx.hp:266: if outer { find OVERLAY else { pass } } else { find OVERLAY6 else { pa... */
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+	if (not_null(st->outer_h)) {
+		/* linx.hp:266: find OVERLAY else { pass } */
+		u64 key_6[2] = {};
+		st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
+		if (not_null(st->gre_h)) {
+			void *group_7 = st->gre_h +
+					((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+			if (!((load8(st->gre_h, 0) >> 5) & 1) || group_7 + 4 > limit_of(ctx))
+				group_7 = 0;
+			if (group_7) {
+				key_6[0] |= (u64)load32(group_7, 0);
+				key_6[1] |= 0x100000000ULL;
+			}
 		}
-	}
-	st->outer_h = there_at(ctx, st->scratch->outer_at);
-	if (unlikely(st->outer_h + 20 > limit_of(ctx)))
-		return internal();
-	key_20[0] |= (u64)load32(st->outer_h, 12) << 32;
-	key_20[1] |= (u64)load32(st->outer_h, 16);
-	u64 found_22 = overlay_find(st->scratch->epoch, key_20[0], key_20[1]);
-	u32 cell_23 = found_22 >> 32;
-	u32 slot_24 = (u32)found_22;
-	st->overlay_rule = slot_24 ? bpf_map_lookup_elem(&overlay_records, &slot_24) : 0;
-	if (!st->overlay_rule)
-		count_event(EVENT_MISS_OVERLAY);
-	else
-		overlay_count(cell_23, st->scratch->length);
-	if (!st->overlay_rule)
-		return pass();
-	/* linx.hp:142: if user.dst is local { // the host's own, opened first if it came by t... */
-	if (is_local(load32(st->user_h, 16))) {
-		/* linx.hp:143: pop to user */
-		u8 met_33 = load8(st->outer_h, 1) & 3;
-		if (met_33 & 1) {
-			if (met_33 == 3 && !(load8(st->user_h, 1) & 3))
-				return drop_as(EVENT_DROP_ECN);
-			if (met_33 == 3 || (load8(st->user_h, 1) & 3) == 2)
-				set_ecn(st->user_h, met_33);
-		}
-		/* linx.hp:144: pass */
-		u32 closed_34 = close_wan(ctx, st, 0, 0);
-		if (closed_34 != XDP_PASS)
-			return closed_34 & 7;
-		return pass();
-	}
-	/* linx.hp:146: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= 127.0.0.... */
-	if (load_be32(st->user_h, 12) < 0x1000000 || load_be32(st->user_h, 12) >= 0xe0000000 ||
-			(load_be32(st->user_h, 12) >= 0x7f000000 &&
-			load_be32(st->user_h, 12) < 0x80000000)) {
-		/* linx.hp:147: count martian // 0/8, 127/8, groups and 240/4 */
-		return drop_as(EVENT_COUNT_MARTIAN);
-	}
-	/* linx.hp:150: if user is fragment */
-	if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		result = classifier_151(ctx, st);
-		if (result != CONTINUE)
-			return result;
+		key_6[0] |= (u64)load32(st->outer_h, 12) << 32;
+		key_6[1] |= (u64)load32(st->outer_h, 16);
+		u64 found_8 = overlay_find(st->scratch->epoch, key_6[0], key_6[1]);
+		u32 cell_9 = found_8 >> 32;
+		u32 slot_10 = (u32)found_8;
+		st->overlay_rule = slot_10 ? bpf_map_lookup_elem(&overlay_records, &slot_10) : 0;
+		if (!st->overlay_rule)
+			count_event(EVENT_MISS_OVERLAY);
+		else
+			overlay_count(cell_9, st->scratch->length);
+		if (!st->overlay_rule)
+			return pass();
 	} else {
-		result = classifier_153(ctx, st);
-		if (result != CONTINUE)
-			return result;
+		/* linx.hp:266: find OVERLAY6 else { pass } */
+		u64 key_11[5] = {};
+		st->outer6_h = there_at(ctx, st->scratch->outer6_at);
+		if (unlikely(st->outer6_h + 40 > limit_of(ctx)))
+			return internal();
+		key_11[0] |= load64(st->outer6_h, 8);
+		key_11[1] |= load64(st->outer6_h, 16);
+		key_11[2] |= load64(st->outer6_h, 24);
+		key_11[3] |= load64(st->outer6_h, 32);
+		st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
+		if (not_null(st->gre_h)) {
+			void *group_12 = st->gre_h +
+					((4 + (load8(st->gre_h, 0) >> 7 ? 4 : 0)) & 0x1f);
+			if (!((load8(st->gre_h, 0) >> 5) & 1) || group_12 + 4 > limit_of(ctx))
+				group_12 = 0;
+			if (group_12) {
+				key_11[4] |= (u64)load32(group_12, 0);
+				key_11[4] |= 0x100000000ULL;
+			}
+		}
+		st->scratch->key[0] = key_11[0];
+		st->scratch->key[1] = key_11[1];
+		st->scratch->key[2] = key_11[2];
+		st->scratch->key[3] = key_11[3];
+		st->scratch->key[4] = key_11[4];
+		u64 found_13 = overlay6_find(st->scratch->epoch);
+		u32 cell_14 = found_13 >> 32;
+		u32 slot_15 = (u32)found_13;
+		st->overlay6_rule = slot_15 ? bpf_map_lookup_elem(&overlay6_records, &slot_15) : 0;
+		if (!st->overlay6_rule)
+			count_event(EVENT_MISS_OVERLAY6);
+		else
+			overlay6_count(cell_14, st->scratch->length);
+		if (!st->overlay6_rule)
+			return pass();
+	}
+	/* linx.hp:268: if user */
+	if (not_null(st->user_h)) {
+		/* linx.hp:269: if user.dst is local { // the host's own, opened first if it c... */
+		if (is_local(load32(st->user_h, 16))) {
+			/* linx.hp:270: pop to user */
+			st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
+			if (not_null(st->outer6_h)) {
+				u8 met_37 = (load8(st->outer6_h, 1) >> 4) & 3;
+				if (met_37 & 1) {
+					if (met_37 == 3 && !(load8(st->user_h, 1) & 3))
+						return drop_as(EVENT_DROP_ECN);
+					if (met_37 == 3 || (load8(st->user_h, 1) & 3) == 2)
+						set_ecn(st->user_h, met_37);
+				}
+			} else if (not_null(st->outer_h)) {
+				u8 met_38 = load8(st->outer_h, 1) & 3;
+				if (met_38 & 1) {
+					if (met_38 == 3 && !(load8(st->user_h, 1) & 3))
+						return drop_as(EVENT_DROP_ECN);
+					if (met_38 == 3 || (load8(st->user_h, 1) & 3) == 2)
+						set_ecn(st->user_h, met_38);
+				}
+			}
+			/* linx.hp:271: pass */
+			u32 closed_39 = close_wan(ctx, st, 0, 0);
+			if (closed_39 != XDP_PASS)
+				return closed_39 & 7;
+			return pass();
+		}
+		/* linx.hp:273: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= ... */
+		if (load_be32(st->user_h, 12) < 0x1000000 ||
+				load_be32(st->user_h, 12) >= 0xe0000000 ||
+				(load_be32(st->user_h, 12) >= 0x7f000000 &&
+				load_be32(st->user_h, 12) < 0x80000000)) {
+			/* linx.hp:274: count martian // 0/8, 127/8, groups and 240/4 */
+			return drop_as(EVENT_COUNT_MARTIAN);
+		}
+		/* linx.hp:277: if user is fragment */
+		if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
+			result = classifier_278(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		} else {
+			result = classifier_280(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
+		/* linx.hp:282: if mpls */
+		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+		if (not_null(st->mpls_h)) {
+			result = classifier_283(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
+	}
+	/* linx.hp:289: if user6 */
+	if (not_null(st->user6_h)) {
+		/* linx.hp:290: if user6.dst is local { if port is wan { pop to user6 } pass } */
+		if (is_local6(load128(st->user6_h, 24))) {
+			st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
+			if (not_null(st->outer6_h)) {
+				u8 met_40 = (load8(st->outer6_h, 1) >> 4) & 3;
+				if (met_40 & 1) {
+					if (met_40 == 3 && !((load8(st->user6_h, 1) >> 4) & 3))
+						return drop_as(EVENT_DROP_ECN);
+					if (met_40 == 3 || ((load8(st->user6_h, 1) >> 4) & 3) == 2)
+						set_ecn6(st->user6_h, met_40);
+				}
+			} else if (not_null(st->outer_h)) {
+				u8 met_41 = load8(st->outer_h, 1) & 3;
+				if (met_41 & 1) {
+					if (met_41 == 3 && !((load8(st->user6_h, 1) >> 4) & 3))
+						return drop_as(EVENT_DROP_ECN);
+					if (met_41 == 3 || ((load8(st->user6_h, 1) >> 4) & 3) == 2)
+						set_ecn6(st->user6_h, met_41);
+				}
+			}
+			u32 closed_42 = close_wan_2(ctx, st, 0, 0);
+			if (closed_42 != XDP_PASS)
+				return closed_42 & 7;
+			return pass();
+		}
+		/* linx.hp:294: if user6.src in NO_HOST6 { count martian drop } */
+		if (load_be128(st->user6_h, 8) <= 1 ||
+				(load_be128(st->user6_h, 8) >= 0xffff00000000ULL &&
+				load_be128(st->user6_h, 8) <= 0xffffffffffffULL) ||
+				load_be128(st->user6_h, 8) >= ((u128)0xff00000000000000ULL << 64 |
+				0x0ULL))
+			return drop_as(EVENT_COUNT_MARTIAN);
+		/* linx.hp:298: if extension.next_header in EXTENSIONS */
+		if (st->scratch->chain_extension_ == 0 || st->scratch->chain_extension_ == 43 ||
+				st->scratch->chain_extension_ == 44 ||
+				st->scratch->chain_extension_ == 51 ||
+				st->scratch->chain_extension_ == 60 ||
+				st->scratch->chain_extension_ == 135 ||
+				st->scratch->chain_extension_ == 139 ||
+				st->scratch->chain_extension_ == 140) {
+			/* linx.hp:299: count extension_chain drop */
+			return drop_as(EVENT_COUNT_EXTENSION_CHAIN);
+		}
+		/* linx.hp:302: if first(part.fragment_offset) > 0 or first(part.more_fragment... */
+		u64 first_25 = 0;
+		st->part_h = header_at(ctx, st->scratch->part_at, 8);
+		if (not_null(st->part_h))
+			first_25 = load_be16(st->part_h, 2) >> 3;
+		u8 holds_27 = first_25 > 0;
+		if (!holds_27) {
+			u64 first_26 = 0;
+			if (not_null(st->part_h))
+				first_26 = load8(st->part_h, 3) & 1;
+			holds_27 = first_26 == 1;
+		}
+		if (holds_27) {
+			result = classifier_303(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		} else {
+			result = classifier_305(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
+		/* linx.hp:307: if mpls */
+		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
+		if (not_null(st->mpls_h)) {
+			result = classifier_308(ctx, st);
+			if (result != CONTINUE)
+				return result;
+		}
 	}
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
-		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
-		u32 outer_dst_7, u32 gre_key_9)
+static __always_inline int join_ecn(struct xdp_md *ctx, struct state *st)
+{
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
+	st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+	if (not_null(st->outer6_h)) {
+		if (unlikely(!not_null(st->user_h)))
+			return internal();
+		u8 met_41 = (load8(st->outer6_h, 1) >> 4) & 3;
+		if (met_41 & 1) {
+			if (met_41 == 3 && !(load8(st->user_h, 1) & 3))
+				return drop_as(EVENT_DROP_ECN);
+			if (met_41 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_41);
+		}
+	} else if (not_null(st->outer_h)) {
+		if (unlikely(!not_null(st->user_h)))
+			return internal();
+		u8 met_42 = load8(st->outer_h, 1) & 3;
+		if (met_42 & 1) {
+			if (met_42 == 3 && !(load8(st->user_h, 1) & 3))
+				return drop_as(EVENT_DROP_ECN);
+			if (met_42 == 3 || (load8(st->user_h, 1) & 3) == 2)
+				set_ecn(st->user_h, met_42);
+		}
+	}
+	return CONTINUE;
+}
+
+static __always_inline int may_leave_3(struct xdp_md *ctx, struct state *st)
 {
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
@@ -1853,6 +4591,18 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 		count_event(EVENT_HOOK_TTL_EXPIRED);
 		return reply_to_user_wan(ctx, st, 0xb00, 0) & 7;
 	}
+	return CONTINUE;
+}
+
+static __always_inline int forwarder_199_2(struct xdp_md *ctx, struct state *st,
+		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
+		u32 outer_dst_7, u32 gre_key_9)
+{
+	int result;
+
+	result = may_leave_3(ctx, st);
+	if (result != CONTINUE)
+		return result;
 	struct next_hop own = {};
 	struct next_hop *hop = kept_next_hop(ctx, &overlay_5->next_hop, overlay_5->interface,
 			overlay_5->remote_ip, &st->scratch->hop, &own);
@@ -1863,11 +4613,14 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 	u32 extent = load_be16(st->user_h, 2);
 	u32 pushed = 20 + (4 + (given_10 ? 4 : 0));
 	u32 from = st->scratch->user_at;
-	u32 tcp_14 = 0;
-	u32 tcp_14_headers = 40;
+	u32 tcp_44 = 0;
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	u32 tcp_44_headers = (not_null(st->user6_h) ? 40 : 20) + 20;
 	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
-	if (st->tcp_h && !(load16(st->user_h, 6) & bpf_htons(0x3fff)))
-		tcp_14 = 14 + pushed + (st->scratch->tcp_at - from);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) :
+			not_null(st->user6_h) ? 0 : load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_44 = 14 + pushed + (st->scratch->tcp_at - from);
 	if (extent + pushed > hop->mtu) {
 		count_event(EVENT_HOOK_TOO_BIG);
 		return reply_to_user_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
@@ -1880,47 +4633,98 @@ static __always_inline int forwarder_100_2(struct xdp_md *ctx, struct state *st,
 		return internal();
 	put_macs(data, hop);
 	store_be16(data, 12, 0x800);
-	put_outer(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
-	void *gre_16 = data + 34;
-	store_be16(gre_16, 0, (u16)((u64)given_10 << 13));
-	store_be16(gre_16, 2, 0x800);
+	put_outer_2(ctx, st, data, outer_tos_8, extent, given_10, outer_src_6, outer_dst_7);
+	void *gre_46 = data + 34;
+	store_be16(gre_46, 0, (u16)((u64)given_10 << 13));
+	store_be16(gre_46, 2, 0x800);
 	if (given_10) {
-		void *group_17 = gre_16 + 4;
-		if (unlikely(group_17 + 4 > end))
+		void *group_47 = gre_46 + 4;
+		if (unlikely(group_47 + 4 > end))
 			return internal();
-		store32(group_17, 0, gre_key_9);
+		store32(group_47, 0, gre_key_9);
 	}
 	void *front = packet_at(data, 14 + pushed);
 	if (unlikely(front + 20 > end))
 		return internal();
 	decrement_ttl(front);
-	if (tcp_14)
-		clamp_mss(ctx, tcp_14, (u32)hop->mtu - pushed - tcp_14_headers);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
-		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (tcp_44)
+		clamp_mss(ctx, tcp_44, (u32)hop->mtu - pushed - tcp_44_headers);
+	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st, u32 referred_11)
+static __always_inline int forwarder_204_2(struct xdp_md *ctx, struct state *st,
+		struct overlay6_record *overlay6_12, u8 given_19, u8 outer6_traffic_class_15,
+		u64 outer6_flow_label_17, u128 outer6_src_13, u128 outer6_dst_14, u32 gre_key_18)
 {
-	st->ethernet_h = there_at(ctx, 0);
-	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
-		return internal();
-	if (load8(st->ethernet_h, 0) & 1)
-		return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
-	if (is_confined(st->user_h))
-		return drop_as(EVENT_DROP_LINK_LOCAL);
-	if (load8(st->user_h, 8) <= 1) {
-		count_event(EVENT_HOOK_TTL_EXPIRED);
-		return reply_to_user_wan(ctx, st, 0xb00, 0) & 7;
+	int result;
+
+	result = may_leave_3(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop6(ctx, &overlay6_12->next_hop, overlay6_12->interface,
+			overlay6_12->remote_ip6, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
 	}
-	struct next_hop *hop = next_hop_of(ctx, referred_11, load32(st->user_h, 16),
+	u32 extent = load_be16(st->user_h, 2);
+	u32 pushed = 40 + (4 + (given_19 ? 4 : 0));
+	u32 from = st->scratch->user_at;
+	u32 tcp_48 = 0;
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	u32 tcp_48_headers = (not_null(st->user6_h) ? 40 : 20) + 20;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) :
+			not_null(st->user6_h) ? 0 : load16(st->user_h, 6) & bpf_htons(0x3fff)))
+		tcp_48 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user_wan(ctx, st, 0x304, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 58 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x86dd);
+	put_outer6(ctx, st, data, outer6_traffic_class_15, outer6_flow_label_17, extent, given_19,
+			outer6_src_13, outer6_dst_14);
+	void *gre_50 = data + 54;
+	store_be16(gre_50, 0, (u16)((u64)given_19 << 13));
+	store_be16(gre_50, 2, 0x800);
+	if (given_19) {
+		void *group_51 = gre_50 + 4;
+		if (unlikely(group_51 + 4 > end))
+			return internal();
+		store32(group_51, 0, gre_key_18);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 20 > end))
+		return internal();
+	decrement_ttl(front);
+	if (tcp_48)
+		clamp_mss(ctx, tcp_48, (u32)hop->mtu - pushed - tcp_48_headers);
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int forwarder_206_2(struct xdp_md *ctx, struct state *st, u32 referred_20)
+{
+	int result;
+
+	result = may_leave_3(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop *hop = next_hop_of(ctx, referred_20, load32(st->user_h, 16),
 			&st->scratch->hop);
 	if (!hop) {
 		count_event(EVENT_HOOK_UNRESOLVED);
-		u32 closed_18 = close_wan(ctx, st, 0, 0);
-		if (closed_18 != XDP_PASS)
-			return closed_18 & 7;
+		u32 closed_52 = close_wan(ctx, st, 0, 0);
+		if (closed_52 != XDP_PASS)
+			return closed_52 & 7;
 		return pass();
 	}
 	u32 extent = load_be16(st->user_h, 2);
@@ -1939,167 +4743,758 @@ static __always_inline int forwarder_102_2(struct xdp_md *ctx, struct state *st,
 	store_be16(data, 12, 0x800);
 	void *front = data + 14;
 	decrement_ttl(front);
-	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int join_ecn_2(struct xdp_md *ctx, struct state *st)
+{
+	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
+	st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+	if (not_null(st->outer6_h)) {
+		if (unlikely(!not_null(st->user6_h)))
+			return internal();
+		u8 met_53 = (load8(st->outer6_h, 1) >> 4) & 3;
+		if (met_53 & 1) {
+			if (met_53 == 3 && !((load8(st->user6_h, 1) >> 4) & 3))
+				return drop_as(EVENT_DROP_ECN);
+			if (met_53 == 3 || ((load8(st->user6_h, 1) >> 4) & 3) == 2)
+				set_ecn6(st->user6_h, met_53);
+		}
+	} else if (not_null(st->outer_h)) {
+		if (unlikely(!not_null(st->user6_h)))
+			return internal();
+		u8 met_54 = load8(st->outer_h, 1) & 3;
+		if (met_54 & 1) {
+			if (met_54 == 3 && !((load8(st->user6_h, 1) >> 4) & 3))
+				return drop_as(EVENT_DROP_ECN);
+			if (met_54 == 3 || ((load8(st->user6_h, 1) >> 4) & 3) == 2)
+				set_ecn6(st->user6_h, met_54);
+		}
+	}
+	return CONTINUE;
+}
+
+static __always_inline int may_leave_4(struct xdp_md *ctx, struct state *st)
+{
+	st->ethernet_h = there_at(ctx, 0);
+	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
 		return internal();
-	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
+	if (load8(st->ethernet_h, 0) & 1)
+		return drop_as(EVENT_DROP_LINK_LAYER_GROUP);
+	if (is_confined6(st->user6_h))
+		return drop_as(EVENT_DROP_LINK_LOCAL);
+	if (load8(st->user6_h, 7) <= 1) {
+		count_event(EVENT_HOOK_TTL_EXPIRED);
+		return reply_to_user6_wan(ctx, st, 0x300, 0) & 7;
+	}
+	return CONTINUE;
+}
+
+static __always_inline int forwarder_219_2(struct xdp_md *ctx, struct state *st,
+		struct overlay_record *overlay_25, u8 given_30, u8 outer_tos_28, u32 outer_src_26,
+		u32 outer_dst_27, u32 gre_key_29)
+{
+	int result;
+
+	result = may_leave_4(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop(ctx, &overlay_25->next_hop, overlay_25->interface,
+			overlay_25->remote_ip, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
+	}
+	u32 extent = 40 + load_be16(st->user6_h, 4);
+	u32 pushed = 20 + (4 + (given_30 ? 4 : 0));
+	u32 from = st->scratch->user6_at;
+	u32 tcp_56 = 0;
+	u32 tcp_56_headers = 60;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) : 0))
+		tcp_56 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user6_wan(ctx, st, 0x200, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 38 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x800);
+	put_outer_2(ctx, st, data, outer_tos_28, extent, given_30, outer_src_26, outer_dst_27);
+	void *gre_58 = data + 34;
+	store_be16(gre_58, 0, (u16)((u64)given_30 << 13));
+	store_be16(gre_58, 2, 0x86dd);
+	if (given_30) {
+		void *group_59 = gre_58 + 4;
+		if (unlikely(group_59 + 4 > end))
+			return internal();
+		store32(group_59, 0, gre_key_29);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 40 > end))
+		return internal();
+	decrement_hop_limit(front);
+	if (tcp_56)
+		clamp_mss(ctx, tcp_56, (u32)hop->mtu - pushed - tcp_56_headers);
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int forwarder_224_2(struct xdp_md *ctx, struct state *st,
+		struct overlay6_record *overlay6_32, u8 given_39, u8 outer6_traffic_class_35,
+		u64 outer6_flow_label_37, u128 outer6_src_33, u128 outer6_dst_34, u32 gre_key_38)
+{
+	int result;
+
+	result = may_leave_4(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop own = {};
+	struct next_hop *hop = kept_next_hop6(ctx, &overlay6_32->next_hop, overlay6_32->interface,
+			overlay6_32->remote_ip6, &st->scratch->hop, &own);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		return drop_as(EVENT_DROP_IN_THE_CLEAR);
+	}
+	u32 extent = 40 + load_be16(st->user6_h, 4);
+	u32 pushed = 40 + (4 + (given_39 ? 4 : 0));
+	u32 from = st->scratch->user6_at;
+	u32 tcp_60 = 0;
+	u32 tcp_60_headers = 60;
+	st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
+	st->part_h = header_at(ctx, st->scratch->part_at, 8);
+	if (st->tcp_h && !(not_null(st->part_h) ? load16(st->part_h, 2) & bpf_htons(0xfff9) : 0))
+		tcp_60 = 14 + pushed + (st->scratch->tcp_at - from);
+	if (extent + pushed > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user6_wan(ctx, st, 0x200, (u32)hop->mtu - pushed) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 58 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x86dd);
+	put_outer6(ctx, st, data, outer6_traffic_class_35, outer6_flow_label_37, extent, given_39,
+			outer6_src_33, outer6_dst_34);
+	void *gre_62 = data + 54;
+	store_be16(gre_62, 0, (u16)((u64)given_39 << 13));
+	store_be16(gre_62, 2, 0x86dd);
+	if (given_39) {
+		void *group_63 = gre_62 + 4;
+		if (unlikely(group_63 + 4 > end))
+			return internal();
+		store32(group_63, 0, gre_key_38);
+	}
+	void *front = packet_at(data, 14 + pushed);
+	if (unlikely(front + 40 > end))
+		return internal();
+	decrement_hop_limit(front);
+	if (tcp_60)
+		clamp_mss(ctx, tcp_60, (u32)hop->mtu - pushed - tcp_60_headers);
+	return leave_by(ctx, st, hop);
+}
+
+static __always_inline int forwarder_226_2(struct xdp_md *ctx, struct state *st, u32 referred_40)
+{
+	int result;
+
+	result = may_leave_4(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	struct next_hop *hop = next_hop_of6(ctx, referred_40, load128(st->user6_h, 24),
+			&st->scratch->hop);
+	if (!hop) {
+		count_event(EVENT_HOOK_UNRESOLVED);
+		u32 closed_64 = close_wan_2(ctx, st, 0, 0);
+		if (closed_64 != XDP_PASS)
+			return closed_64 & 7;
+		return pass();
+	}
+	u32 extent = 40 + load_be16(st->user6_h, 4);
+	u32 from = st->scratch->user6_at;
+	if (extent > hop->mtu) {
+		count_event(EVENT_HOOK_TOO_BIG);
+		return reply_to_user6_wan(ctx, st, 0x200, (u32)hop->mtu) & 7;
+	}
+	if (!move_begin(ctx, (int)from - 14, hop->vlan))
+		return drop_as(EVENT_HOOK_NO_HEADROOM);
+	void *data = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	if (unlikely(data + 54 > end))
+		return internal();
+	put_macs(data, hop);
+	store_be16(data, 12, 0x86dd);
+	void *front = data + 14;
+	decrement_hop_limit(front);
+	return leave_by(ctx, st, hop);
 }
 
 static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:158: pop to user */
-	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (unlikely(!not_null(st->user_h)))
-		return internal();
-	if (unlikely(!not_null(st->outer_h)))
-		return internal();
-	u8 met_12 = load8(st->outer_h, 1) & 3;
-	if (met_12 & 1) {
-		if (met_12 == 3 && !(load8(st->user_h, 1) & 3))
-			return drop_as(EVENT_DROP_ECN);
-		if (met_12 == 3 || (load8(st->user_h, 1) & 3) == 2)
-			set_ecn(st->user_h, met_12);
-	}
-	/* linx.hp:159: if PDR gives FAR { apply(FAR) } */
-	u32 kept_1 = st->scratch->pdr_slot;
-	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
-	if (unlikely(!not_null(st->pdr_rule)))
-		return internal();
-	if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
-		u32 cell_1 = st->pdr_rule->target;
-		struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
-		if (unlikely(!far_2))
+	int result;
+
+	/* linx.hp:317: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
+	if (st->scratch->pdr_slot != 0) {
+		u32 kept_1 = st->scratch->pdr_slot;
+		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
+		if (unlikely(!not_null(st->pdr_rule)))
 			return internal();
-		far_count(cell_1, st->scratch->length);
-		/* linx.hp:93: match FAR.action */
-		u64 value_3 = far_2->action;
-		if (value_3 == IE_ACTION_DROP) {
-			/* linx.hp:94: drop */
-			return drop();
-		}
-		if (value_3 == IE_ACTION_PASS) {
-			/* linx.hp:95: pass */
-			u32 closed_13 = close_wan(ctx, st, 0, 0);
-			if (closed_13 != XDP_PASS)
-				return closed_13 & 7;
-			return pass();
-		}
-		if (value_3 == IE_ACTION_REDIRECT) {
-			/* linx.hp:96: match FAR.interface */
-			if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4,
-						st->scratch->epoch);
-				if (unlikely(!overlay_5))
-					return internal();
-				overlay_count(referred_4, st->scratch->length);
-				/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_i... */
-				u32 outer_src_6 = overlay_5->local_ip;
-				u32 outer_dst_7 = overlay_5->remote_ip;
-				u8 outer_tos_8 = load8(st->user_h, 1);
-				u32 gre_key_9 = overlay_5->key;
-				u8 given_10 = overlay_5->has_key;
-				/* linx.hp:99: clamp mss */
-				/* linx.hp:100: forward o.interface via o.remote_ip */
-				return forwarder_100_2(ctx, st, overlay_5, given_10, outer_tos_8,
-						outer_src_6, outer_dst_7, gre_key_9);
+		if (st->pdr_rule->target_tag == TAG_PDR_FAR) {
+			u32 cell_1 = st->pdr_rule->target;
+			struct far_record *far_2 = far_at(cell_1, st->scratch->epoch);
+			if (unlikely(!far_2))
+				return internal();
+			far_count(cell_1, st->scratch->length);
+			result = join_ecn(ctx, st);
+			if (result != CONTINUE)
+				return result;
+			/* linx.hp:192: match FAR.action */
+			u64 value_3 = far_2->action;
+			if (value_3 == IE_ACTION_DROP) {
+				/* linx.hp:193: drop */
+				return drop();
 			}
-			if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
-				u32 referred_11 = far_2->interface;
-				/* linx.hp:102: forward p via user.dst */
-				return forwarder_102_2(ctx, st, referred_11);
+			if (value_3 == IE_ACTION_PASS) {
+				/* linx.hp:194: pass */
+				u32 closed_43 = close_wan(ctx, st, 0, 0);
+				if (closed_43 != XDP_PASS)
+					return closed_43 & 7;
+				return pass();
+			}
+			if (value_3 == IE_ACTION_REDIRECT) {
+				/* linx.hp:195: match FAR.interface */
+				if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+					u32 referred_4 = far_2->interface;
+					struct overlay_record *overlay_5 = overlay_at(referred_4,
+							st->scratch->epoch);
+					if (unlikely(!overlay_5))
+						return internal();
+					overlay_count(referred_4, st->scratch->length);
+					/* linx.hp:197: push outer { src = o.local_ip, dst = o... */
+					u32 outer_src_6 = overlay_5->local_ip;
+					u32 outer_dst_7 = overlay_5->remote_ip;
+					if (unlikely(!not_null(st->user_h)))
+						return internal();
+					u8 outer_tos_8 = load8(st->user_h, 1);
+					u32 gre_key_9 = overlay_5->key;
+					u8 given_10 = overlay_5->has_key;
+					/* linx.hp:198: clamp mss */
+					/* linx.hp:199: forward o.interface via o.remote_ip */
+					return forwarder_199_2(ctx, st, overlay_5, given_10,
+							outer_tos_8, outer_src_6, outer_dst_7,
+							gre_key_9);
+				}
+				if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+					u32 referred_11 = far_2->interface;
+					struct overlay6_record *overlay6_12 = overlay6_at(referred_11,
+							st->scratch->epoch);
+					if (unlikely(!overlay6_12))
+						return internal();
+					overlay6_count(referred_11, st->scratch->length);
+					/* linx.hp:202: push outer6 { src = o.local_ip6, dst =... */
+					u128 outer6_src_13 = overlay6_12->local_ip6;
+					u128 outer6_dst_14 = overlay6_12->remote_ip6;
+					if (unlikely(!not_null(st->user_h)))
+						return internal();
+					u8 outer6_traffic_class_15 = load8(st->user_h, 1);
+					u32 word_16[4] = { load32(st->user_h, 12),
+							load32(st->user_h, 16),
+							(u32)load8(st->user_h, 9) |
+							((u32)(u16)st->scratch->l4 << 8) |
+							((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+							(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+					u64 outer6_flow_label_17 = (u64)jhash_words(word_16, 4) &
+							0xfffff;
+					u32 gre_key_18 = overlay6_12->key;
+					u8 given_19 = overlay6_12->has_key;
+					/* linx.hp:203: clamp mss */
+					/* linx.hp:204: forward o.interface via o.remote_ip6 */
+					return forwarder_204_2(ctx, st, overlay6_12, given_19,
+							outer6_traffic_class_15,
+							outer6_flow_label_17, outer6_src_13,
+							outer6_dst_14, gre_key_18);
+				}
+				if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
+					u32 referred_20 = far_2->interface;
+					/* linx.hp:206: forward p via user.dst */
+					if (unlikely(!not_null(st->user_h)))
+						return internal();
+					return forwarder_206_2(ctx, st, referred_20);
+				}
+				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
-		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+	}
+	/* linx.hp:323: if PDR6 { if PDR6 gives FAR { pop to user6 apply6(FAR) } } */
+	if (st->scratch->pdr6_slot != 0) {
+		u32 kept_2 = st->scratch->pdr6_slot;
+		st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
+		if (unlikely(!not_null(st->pdr6_rule)))
+			return internal();
+		if (st->pdr6_rule->target_tag == TAG_PDR6_FAR) {
+			u32 cell_21 = st->pdr6_rule->target;
+			struct far_record *far_22 = far_at(cell_21, st->scratch->epoch);
+			if (unlikely(!far_22))
+				return internal();
+			far_count(cell_21, st->scratch->length);
+			result = join_ecn_2(ctx, st);
+			if (result != CONTINUE)
+				return result;
+			/* linx.hp:212: match FAR.action */
+			u64 value_23 = far_22->action;
+			if (value_23 == IE_ACTION_DROP) {
+				/* linx.hp:213: drop */
+				return drop();
+			}
+			if (value_23 == IE_ACTION_PASS) {
+				/* linx.hp:214: pass */
+				u32 closed_55 = close_wan_2(ctx, st, 0, 0);
+				if (closed_55 != XDP_PASS)
+					return closed_55 & 7;
+				return pass();
+			}
+			if (value_23 == IE_ACTION_REDIRECT) {
+				/* linx.hp:215: match FAR.interface */
+				if (far_22->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+					u32 referred_24 = far_22->interface;
+					struct overlay_record *overlay_25 = overlay_at(referred_24,
+							st->scratch->epoch);
+					if (unlikely(!overlay_25))
+						return internal();
+					overlay_count(referred_24, st->scratch->length);
+					/* linx.hp:217: push outer { src = o.local_ip, dst = o... */
+					u32 outer_src_26 = overlay_25->local_ip;
+					u32 outer_dst_27 = overlay_25->remote_ip;
+					if (unlikely(!not_null(st->user6_h)))
+						return internal();
+					u8 outer_tos_28 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
+					u32 gre_key_29 = overlay_25->key;
+					u8 given_30 = overlay_25->has_key;
+					/* linx.hp:218: clamp mss */
+					/* linx.hp:219: forward o.interface via o.remote_ip */
+					return forwarder_219_2(ctx, st, overlay_25, given_30,
+							outer_tos_28, outer_src_26, outer_dst_27,
+							gre_key_29);
+				}
+				if (far_22->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+					u32 referred_31 = far_22->interface;
+					struct overlay6_record *overlay6_32 = overlay6_at(referred_31,
+							st->scratch->epoch);
+					if (unlikely(!overlay6_32))
+						return internal();
+					overlay6_count(referred_31, st->scratch->length);
+					/* linx.hp:222: push outer6 { src = o.local_ip6, dst =... */
+					u128 outer6_src_33 = overlay6_32->local_ip6;
+					u128 outer6_dst_34 = overlay6_32->remote_ip6;
+					if (unlikely(!not_null(st->user6_h)))
+						return internal();
+					u8 outer6_traffic_class_35 = (load_be16(st->user6_h,
+							0) >> 4) & 0xff;
+					u32 word_36[10] = { (u32)(u8)load128(st->user6_h, 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 8) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 16) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 24) << 24),
+							(u32)(u8)(load128(st->user6_h, 8) >> 32) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 40) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 48) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 56) << 24),
+							(u32)(u8)(load128(st->user6_h, 8) >> 64) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 72) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 80) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 88) << 24),
+							(u32)(u8)(load128(st->user6_h, 8) >> 96) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 104) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 112) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							8) >> 120) << 24),
+							(u32)(u8)load128(st->user6_h, 24) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 8) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 16) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 24) << 24),
+							(u32)(u8)(load128(st->user6_h, 24) >> 32) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 40) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 48) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 56) << 24),
+							(u32)(u8)(load128(st->user6_h, 24) >> 64) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 72) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 80) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 88) << 24),
+							(u32)(u8)(load128(st->user6_h, 24) >> 96) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 104) << 8) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 112) << 16) |
+							((u32)(u8)(load128(st->user6_h,
+							24) >> 120) << 24),
+							(u32)st->scratch->chain_extension_ |
+							((u32)(u16)st->scratch->l4 << 8) |
+							((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+							(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+					u64 outer6_flow_label_37 = (u64)jhash_words(word_36, 10) &
+							0xfffff;
+					u32 gre_key_38 = overlay6_32->key;
+					u8 given_39 = overlay6_32->has_key;
+					/* linx.hp:223: clamp mss */
+					/* linx.hp:224: forward o.interface via o.remote_ip6 */
+					return forwarder_224_2(ctx, st, overlay6_32, given_39,
+							outer6_traffic_class_35,
+							outer6_flow_label_37, outer6_src_33,
+							outer6_dst_34, gre_key_38);
+				}
+				if (far_22->interface_tag == TAG_FAR_INTERFACE_PORT) {
+					u32 referred_40 = far_22->interface;
+					/* linx.hp:226: forward p via user6.dst */
+					if (unlikely(!not_null(st->user6_h)))
+						return internal();
+					return forwarder_226_2(ctx, st, referred_40);
+				}
+				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+			}
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+		}
 	}
 	return CONTINUE;
 }
 
 static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:163: choose FAR from PDR.LBR else { default } */
-	u32 kept_1 = st->scratch->pdr_slot;
-	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
-	if (unlikely(!not_null(st->pdr_rule)))
-		return internal();
-	u32 chosen_1 = 0;
-	st->far_rule = 0;
-	if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
-		u64 key_2[1] = {};
-		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		st->user_h = there_at(ctx, st->scratch->user_at);
-		if (unlikely(st->user_h + 20 > limit_of(ctx)))
+	int result;
+
+	/* linx.hp:332: if PDR */
+	if (st->scratch->pdr_slot != 0) {
+		/* linx.hp:333: pop to user */
+		result = join_ecn(ctx, st);
+		if (result != CONTINUE)
+			return result;
+		/* linx.hp:334: choose FAR from PDR.LBR else { default } */
+		u32 kept_1 = st->scratch->pdr_slot;
+		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
+		if (unlikely(!not_null(st->pdr_rule)))
 			return internal();
-		key_2[0] |= (u64)load8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
-		u32 slot_5 = (u32)found_3;
-		struct lbr_record *lbr_6 = slot_5 ? bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
-		u32 word_7[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
-				(u32)load8(st->user_h, 9) | ((u32)(u16)st->scratch->l4 << 8) |
+		u32 chosen_1 = 0;
+		st->far_rule = 0;
+		if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
+			u64 key_2[1] = {};
+			key_2[0] = bpf_htonl(st->pdr_rule->target);
+			if (not_null(st->user_h)) {
+				key_2[0] |= (u64)load8(st->user_h, 1) << 32;
+				key_2[0] |= 0x10000000000ULL;
+			}
+			u64 found_3 = lbr_find(st->scratch->epoch, key_2[0]);
+			u32 slot_5 = (u32)found_3;
+			struct lbr_record *lbr_6 = slot_5 ?
+					bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
+			u32 read_7 = 0;
+			if (not_null(st->user_h))
+				read_7 = load32(st->user_h, 12);
+			u32 read_8 = 0;
+			if (not_null(st->user_h))
+				read_8 = load32(st->user_h, 16);
+			u8 read_9 = 0;
+			if (not_null(st->user_h))
+				read_9 = load8(st->user_h, 9);
+			u32 word_10[4] = { read_7, read_8, (u32)read_9 |
+					((u32)(u16)st->scratch->l4 << 8) |
+					((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+					(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+			if (lbr_6)
+				chosen_1 = lbr_6->slots[jhash_words(word_10, 4) >> 24];
+		}
+		if (chosen_1) {
+			u32 slot_11 = far_slot_of(chosen_1, st->scratch->epoch);
+			st->far_rule = slot_11 ? bpf_map_lookup_elem(&far_records, &slot_11) : 0;
+		}
+		if (!st->far_rule) {
+			count_event(EVENT_MISS_LBR);
+			if (default_verdict() == XDP_DROP)
+				return drop();
+			u32 closed_58 = close_wan(ctx, st, 0, 0);
+			if (closed_58 != XDP_PASS)
+				return closed_58 & 7;
+			return pass();
+		}
+		far_count(chosen_1, st->scratch->length);
+		/* linx.hp:335: apply(FAR) */
+		/* linx.hp:192: match FAR.action */
+		u64 value_12 = st->far_rule->action;
+		if (value_12 == IE_ACTION_DROP) {
+			/* linx.hp:193: drop */
+			return drop();
+		}
+		if (value_12 == IE_ACTION_PASS) {
+			/* linx.hp:194: pass */
+			u32 closed_59 = close_wan(ctx, st, 0, 0);
+			if (closed_59 != XDP_PASS)
+				return closed_59 & 7;
+			return pass();
+		}
+		if (value_12 == IE_ACTION_REDIRECT) {
+			/* linx.hp:195: match FAR.interface */
+			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
+				u32 referred_13 = st->far_rule->interface;
+				struct overlay_record *overlay_14 = overlay_at(referred_13,
+						st->scratch->epoch);
+				if (unlikely(!overlay_14))
+					return internal();
+				overlay_count(referred_13, st->scratch->length);
+				/* linx.hp:197: push outer { src = o.local_ip, dst = o.remote_... */
+				u32 outer_src_15 = overlay_14->local_ip;
+				u32 outer_dst_16 = overlay_14->remote_ip;
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				u8 outer_tos_17 = load8(st->user_h, 1);
+				u32 gre_key_18 = overlay_14->key;
+				u8 given_19 = overlay_14->has_key;
+				/* linx.hp:198: clamp mss */
+				/* linx.hp:199: forward o.interface via o.remote_ip */
+				return forwarder_199_2(ctx, st, overlay_14, given_19, outer_tos_17,
+						outer_src_15, outer_dst_16, gre_key_18);
+			}
+			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+				u32 referred_20 = st->far_rule->interface;
+				struct overlay6_record *overlay6_21 = overlay6_at(referred_20,
+						st->scratch->epoch);
+				if (unlikely(!overlay6_21))
+					return internal();
+				overlay6_count(referred_20, st->scratch->length);
+				/* linx.hp:202: push outer6 { src = o.local_ip6, dst = o.remot... */
+				u128 outer6_src_22 = overlay6_21->local_ip6;
+				u128 outer6_dst_23 = overlay6_21->remote_ip6;
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				u8 outer6_traffic_class_24 = load8(st->user_h, 1);
+				u32 word_25[4] = { load32(st->user_h, 12), load32(st->user_h, 16),
+						(u32)load8(st->user_h, 9) |
+						((u32)(u16)st->scratch->l4 << 8) |
+						((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+						(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+				u64 outer6_flow_label_26 = (u64)jhash_words(word_25, 4) & 0xfffff;
+				u32 gre_key_27 = overlay6_21->key;
+				u8 given_28 = overlay6_21->has_key;
+				/* linx.hp:203: clamp mss */
+				/* linx.hp:204: forward o.interface via o.remote_ip6 */
+				return forwarder_204_2(ctx, st, overlay6_21, given_28,
+						outer6_traffic_class_24, outer6_flow_label_26,
+						outer6_src_22, outer6_dst_23, gre_key_27);
+			}
+			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
+				u32 referred_29 = st->far_rule->interface;
+				/* linx.hp:206: forward p via user.dst */
+				if (unlikely(!not_null(st->user_h)))
+					return internal();
+				return forwarder_206_2(ctx, st, referred_29);
+			}
+			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+		}
+		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
+	}
+	/* linx.hp:337: pop to user6 */
+	result = join_ecn_2(ctx, st);
+	if (result != CONTINUE)
+		return result;
+	/* linx.hp:338: choose FAR from PDR6.LBR(tos = user6.traffic_class) over hash(user6.sr... */
+	u32 kept_2 = st->scratch->pdr6_slot;
+	st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
+	if (unlikely(!not_null(st->pdr6_rule)))
+		return internal();
+	u32 chosen_30 = 0;
+	st->far_rule = 0;
+	if (st->pdr6_rule->target_tag == TAG_PDR6_LBR) {
+		u64 key_31[1] = {};
+		key_31[0] = bpf_htonl(st->pdr6_rule->target);
+		if (unlikely(!not_null(st->user6_h)))
+			return internal();
+		key_31[0] |= (u64)(u8)(load_be16(st->user6_h, 0) >> 4) << 32;
+		key_31[0] |= 0x10000000000ULL;
+		u64 found_32 = lbr_find(st->scratch->epoch, key_31[0]);
+		u32 slot_34 = (u32)found_32;
+		struct lbr_record *lbr_35 = slot_34 ? bpf_map_lookup_elem(&lbr_records, &slot_34) :
+				0;
+		u32 word_36[10] = { (u32)(u8)load128(st->user6_h, 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 8) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 16) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 24) << 24),
+				(u32)(u8)(load128(st->user6_h, 8) >> 32) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 40) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 48) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 56) << 24),
+				(u32)(u8)(load128(st->user6_h, 8) >> 64) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 72) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 80) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 88) << 24),
+				(u32)(u8)(load128(st->user6_h, 8) >> 96) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 104) << 8) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 112) << 16) |
+				((u32)(u8)(load128(st->user6_h, 8) >> 120) << 24),
+				(u32)(u8)load128(st->user6_h, 24) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 8) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 16) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 24) << 24),
+				(u32)(u8)(load128(st->user6_h, 24) >> 32) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 40) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 48) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 56) << 24),
+				(u32)(u8)(load128(st->user6_h, 24) >> 64) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 72) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 80) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 88) << 24),
+				(u32)(u8)(load128(st->user6_h, 24) >> 96) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 104) << 8) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 112) << 16) |
+				((u32)(u8)(load128(st->user6_h, 24) >> 120) << 24),
+				(u32)st->scratch->chain_extension_ |
+				((u32)(u16)st->scratch->l4 << 8) |
 				((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
 				(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
-		if (lbr_6)
-			chosen_1 = lbr_6->slots[jhash_words(word_7, 4) >> 24];
+		if (lbr_35)
+			chosen_30 = lbr_35->slots[jhash_words(word_36, 10) >> 24];
 	}
-	if (chosen_1) {
-		u32 slot_8 = far_slot_of(chosen_1, st->scratch->epoch);
-		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
+	if (chosen_30) {
+		u32 slot_37 = far_slot_of(chosen_30, st->scratch->epoch);
+		st->far_rule = slot_37 ? bpf_map_lookup_elem(&far_records, &slot_37) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
+		/* linx.hp:338: default */
 		if (default_verdict() == XDP_DROP)
 			return drop();
-		u32 closed_18 = close_wan(ctx, st, 0, 0);
-		if (closed_18 != XDP_PASS)
-			return closed_18 & 7;
+		u32 closed_71 = close_wan_2(ctx, st, 0, 0);
+		if (closed_71 != XDP_PASS)
+			return closed_71 & 7;
 		return pass();
 	}
-	far_count(chosen_1, st->scratch->length);
-	/* linx.hp:164: apply(FAR) */
-	/* linx.hp:93: match FAR.action */
-	u64 value_9 = st->far_rule->action;
-	if (value_9 == IE_ACTION_DROP) {
-		/* linx.hp:94: drop */
+	far_count(chosen_30, st->scratch->length);
+	/* linx.hp:339: apply6(FAR) */
+	/* linx.hp:212: match FAR.action */
+	u64 value_38 = st->far_rule->action;
+	if (value_38 == IE_ACTION_DROP) {
+		/* linx.hp:213: drop */
 		return drop();
 	}
-	if (value_9 == IE_ACTION_PASS) {
-		/* linx.hp:95: pass */
-		u32 closed_19 = close_wan(ctx, st, 0, 0);
-		if (closed_19 != XDP_PASS)
-			return closed_19 & 7;
+	if (value_38 == IE_ACTION_PASS) {
+		/* linx.hp:214: pass */
+		u32 closed_72 = close_wan_2(ctx, st, 0, 0);
+		if (closed_72 != XDP_PASS)
+			return closed_72 & 7;
 		return pass();
 	}
-	if (value_9 == IE_ACTION_REDIRECT) {
-		/* linx.hp:96: match FAR.interface */
+	if (value_38 == IE_ACTION_REDIRECT) {
+		/* linx.hp:215: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
-			u32 referred_10 = st->far_rule->interface;
-			struct overlay_record *overlay_11 = overlay_at(referred_10,
+			u32 referred_39 = st->far_rule->interface;
+			struct overlay_record *overlay_40 = overlay_at(referred_39,
 					st->scratch->epoch);
-			if (unlikely(!overlay_11))
+			if (unlikely(!overlay_40))
 				return internal();
-			overlay_count(referred_10, st->scratch->length);
-			/* linx.hp:98: push outer { src = o.local_ip, dst = o.remote_ip, tos =... */
-			u32 outer_src_12 = overlay_11->local_ip;
-			u32 outer_dst_13 = overlay_11->remote_ip;
-			st->user_h = there_at(ctx, st->scratch->user_at);
-			if (unlikely(st->user_h + 20 > limit_of(ctx)))
+			overlay_count(referred_39, st->scratch->length);
+			/* linx.hp:217: push outer { src = o.local_ip, dst = o.remote_ip, tos ... */
+			u32 outer_src_41 = overlay_40->local_ip;
+			u32 outer_dst_42 = overlay_40->remote_ip;
+			if (unlikely(!not_null(st->user6_h)))
 				return internal();
-			u8 outer_tos_14 = load8(st->user_h, 1);
-			u32 gre_key_15 = overlay_11->key;
-			u8 given_16 = overlay_11->has_key;
-			/* linx.hp:99: clamp mss */
-			/* linx.hp:100: forward o.interface via o.remote_ip */
-			return forwarder_100_2(ctx, st, overlay_11, given_16, outer_tos_14,
-					outer_src_12, outer_dst_13, gre_key_15);
+			u8 outer_tos_43 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
+			u32 gre_key_44 = overlay_40->key;
+			u8 given_45 = overlay_40->has_key;
+			/* linx.hp:218: clamp mss */
+			/* linx.hp:219: forward o.interface via o.remote_ip */
+			return forwarder_219_2(ctx, st, overlay_40, given_45, outer_tos_43,
+					outer_src_41, outer_dst_42, gre_key_44);
+		}
+		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
+			u32 referred_46 = st->far_rule->interface;
+			struct overlay6_record *overlay6_47 = overlay6_at(referred_46,
+					st->scratch->epoch);
+			if (unlikely(!overlay6_47))
+				return internal();
+			overlay6_count(referred_46, st->scratch->length);
+			/* linx.hp:222: push outer6 { src = o.local_ip6, dst = o.remote_ip6, t... */
+			u128 outer6_src_48 = overlay6_47->local_ip6;
+			u128 outer6_dst_49 = overlay6_47->remote_ip6;
+			if (unlikely(!not_null(st->user6_h)))
+				return internal();
+			u8 outer6_traffic_class_50 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
+			u32 word_51[10] = { (u32)(u8)load128(st->user6_h, 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 8) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 16) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 24) << 24),
+					(u32)(u8)(load128(st->user6_h, 8) >> 32) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 40) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 48) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 56) << 24),
+					(u32)(u8)(load128(st->user6_h, 8) >> 64) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 72) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 80) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 88) << 24),
+					(u32)(u8)(load128(st->user6_h, 8) >> 96) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 104) << 8) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 112) << 16) |
+					((u32)(u8)(load128(st->user6_h, 8) >> 120) << 24),
+					(u32)(u8)load128(st->user6_h, 24) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 8) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 16) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 24) << 24),
+					(u32)(u8)(load128(st->user6_h, 24) >> 32) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 40) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 48) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 56) << 24),
+					(u32)(u8)(load128(st->user6_h, 24) >> 64) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 72) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 80) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 88) << 24),
+					(u32)(u8)(load128(st->user6_h, 24) >> 96) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 104) << 8) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 112) << 16) |
+					((u32)(u8)(load128(st->user6_h, 24) >> 120) << 24),
+					(u32)st->scratch->chain_extension_ |
+					((u32)(u16)st->scratch->l4 << 8) |
+					((u32)(u8)(u16)(st->scratch->l4 >> 16) << 24),
+					(u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+			u64 outer6_flow_label_52 = (u64)jhash_words(word_51, 10) & 0xfffff;
+			u32 gre_key_53 = overlay6_47->key;
+			u8 given_54 = overlay6_47->has_key;
+			/* linx.hp:223: clamp mss */
+			/* linx.hp:224: forward o.interface via o.remote_ip6 */
+			return forwarder_224_2(ctx, st, overlay6_47, given_54,
+					outer6_traffic_class_50, outer6_flow_label_52,
+					outer6_src_48, outer6_dst_49, gre_key_53);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
-			u32 referred_17 = st->far_rule->interface;
-			/* linx.hp:102: forward p via user.dst */
-			st->user_h = there_at(ctx, st->scratch->user_at);
-			if (unlikely(st->user_h + 20 > limit_of(ctx)))
+			u32 referred_55 = st->far_rule->interface;
+			/* linx.hp:226: forward p via user6.dst */
+			if (unlikely(!not_null(st->user6_h)))
 				return internal();
-			return forwarder_102_2(ctx, st, referred_17);
+			return forwarder_226_2(ctx, st, referred_55);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -2111,7 +5506,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
-/* Port role lan: parser (linx.hp:9), classifier (linx.hp:111). Looks in PDR. Goes on with
+/* Port role lan: parser (linx.hp:33), classifier (linx.hp:238). Looks in PDR, PDR6. Goes on with
  * forwarder by a tail call. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
@@ -2132,8 +5527,8 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: forwarder (linx.hp:157). Reads rules of OVERLAY, PDR, FAR. Goes on with
- * balancer by a tail call. */
+/* Port role lan: forwarder (linx.hp:316). Reads rules of OVERLAY, OVERLAY6, PDR, PDR6, FAR. Goes
+ * on with balancer by a tail call. */
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
 {
@@ -2150,7 +5545,8 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: balancer (linx.hp:162). Looks in LBR. Reads rules of OVERLAY, PDR, FAR. */
+/* Port role lan: balancer (linx.hp:331). Looks in LBR. Reads rules of OVERLAY, OVERLAY6, PDR,
+ * PDR6, FAR. */
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
 {
@@ -2166,8 +5562,8 @@ int linx_lan_balancer(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: parser (linx.hp:9), classifier (linx.hp:111). Looks in OVERLAY, PDR. Goes on
- * with forwarder by a tail call. */
+/* Port role wan: parser (linx.hp:33), classifier (linx.hp:238). Looks in OVERLAY, OVERLAY6, PDR,
+ * PDR6. Goes on with forwarder by a tail call. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
@@ -2187,8 +5583,8 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:157). Reads rules of OVERLAY, PDR, FAR. Goes on with
- * balancer by a tail call. */
+/* Port role wan: forwarder (linx.hp:316). Reads rules of OVERLAY, OVERLAY6, PDR, PDR6, FAR. Goes
+ * on with balancer by a tail call. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
 {
@@ -2205,7 +5601,8 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: balancer (linx.hp:162). Looks in LBR. Reads rules of OVERLAY, PDR, FAR. */
+/* Port role wan: balancer (linx.hp:331). Looks in LBR. Reads rules of OVERLAY, OVERLAY6, PDR,
+ * PDR6, FAR. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {

@@ -17,11 +17,18 @@ from helioc.lang.contract.world.environment import Environment, Port
 from helioc.lang.syntax.parser import parse, read
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
+GRE = Path(__file__).parent / "linx_gre.hp"
 
 
 @cache
 def linx() -> Pipeline:
     return check(parse(read(PIPELINES / "linx.hp")))
+
+
+@cache
+def linx_gre() -> Pipeline:
+    """Of IPv4 alone, in GRE over IPv4: what programs for tc are made of."""
+    return check(parse(read(GRE)))
 
 
 @cache

@@ -64,7 +64,7 @@ class Maker:
             yield link / self.ipv6() / self.udp()
             echo = ICMPv6EchoReply if self.bits(1) else ICMPv6EchoRequest
             yield link / self.ipv6() / echo(id=self.bits(16), seq=self.bits(16), data=b"ping")
-            tunnel = self.ipv4() / UDP(sport=self.bits(16), dport=4789)
+            tunnel = self.ipv4() / UDP(sport=40000 + self.bits(8), dport=4789)
             yield self.link() / tunnel / self.vxlan() / self.ethernet() / self.ipv4() / self.udp()
             tenant = self.link() / tunnel / self.vxlan() / self.ethernet()
             yield tenant / self.gtpu() / self.ipv4() / self.tcp()
@@ -77,21 +77,21 @@ class Maker:
             number = GTP_PDCP_PDU_ExtensionHeader(pdcp_pdu=self.bits(16))
             yield link / self.gtpu(0xC0) / number / self.ipv4() / self.udp()
             yield self.ethernet() / self.labels() / self.ipv4() / self.udp()
-            tunnel = self.ipv4() / UDP(sport=self.bits(16), dport=6081) / self.geneve()
+            tunnel = self.ipv4() / UDP(sport=40000 + self.bits(8), dport=6081) / self.geneve()
             yield link / tunnel / self.ethernet() / self.ipv4() / self.udp()
             options = [PadN(optdata=b"1234")]
             first = IPv6ExtHdrHopByHop(options=options)
-            yield link / self.ipv6() / first / IPv6ExtHdrDestOpt(options=options) / self.udp()
-            secured = AH(nh=17, payloadlen=4, spi=self.bits(32), seq=self.bits(32), icv=bytes(12))
-            yield link / self.ipv6() / secured / self.udp()
-            yield self.ethernet() / self.ipv6() / secured / self.udp()
+            yield link / self.ipv6() / first / IPv6ExtHdrDestOpt(options=options) / self.tcp()
+            secured = AH(nh=6, payloadlen=4, spi=self.bits(32), seq=self.bits(32), icv=bytes(12))
+            yield link / self.ipv6() / secured / self.tcp()
+            yield self.ethernet() / self.ipv6() / secured / self.tcp()
             yield link / self.ipv6() / MIP6MH_BRR()
             mobile = IPv6ExtHdrRouting(type=2, segleft=1, addresses=[self.ip6()])
-            yield link / self.ipv6() / mobile / self.udp()
-            yield link / self.ipv6() / self.segments() / self.udp()
+            yield link / self.ipv6() / mobile / self.tcp()
+            yield link / self.ipv6() / self.segments() / self.tcp()
             yield link / self.ipv6() / self.segments() / self.ipv4() / self.tcp()
             fragment = IPv6ExtHdrFragment(id=self.bits(32), m=self.bits(1))
-            yield link / self.ipv6() / fragment / self.udp()
+            yield link / self.ipv6() / fragment / self.tcp()
             later = IPv6ExtHdrFragment(id=self.bits(32), offset=self.bits(12) + 1, nh=17)
             yield link / self.ipv6() / later / Raw(b"the rest")
             yield link / self.ipv4(flags=1) / self.udp()
@@ -102,7 +102,12 @@ class Maker:
             port = GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16))
             yield link / self.gtpu(0x85) / container / port / self.ipv4() / self.udp()
             yield link / self.gtpu() / self.ipv6() / self.tcp()
-            yield link / self.gtpu(0x85) / self.session() / self.ipv6() / self.udp()
+            yield link / self.gtpu(0x85) / self.session() / self.ipv6() / self.tcp()
+            walked = (first / IPv6ExtHdrDestOpt(options=options), secured, mobile, fragment)
+            for headers in walked:
+                yield tenant / self.gtpu() / self.ipv6() / headers / self.tcp()
+            yield link / self.ipv6() / self.gre() / self.ipv4() / self.udp()
+            yield link / self.ipv4() / self.gre(0x86DD) / self.ipv6() / self.tcp()
 
     def bits(self, count: int) -> int:
         return self._random.getrandbits(count)
@@ -144,10 +149,10 @@ class Maker:
         # Ports that tshark takes for nothing else.
         return UDP(sport=40000 + self.bits(8), dport=40000 + self.bits(8)) / Raw(b"\xff" * 8)
 
-    def gre(self) -> Packet:
+    def gre(self, protocol: int = 0x0800) -> Packet:
         return GRE(chksum_present=self.bits(1), key_present=self.bits(1), key=self.bits(32),
                    seqnum_present=self.bits(1), seqence_number=self.bits(32),
-                   proto=0x0800)  # fmt: skip
+                   proto=protocol)  # fmt: skip
 
     def gtpu(self, extension: int = 0) -> Packet:
         sequence, number = self.bits(1), self.bits(1)
@@ -156,7 +161,7 @@ class Maker:
         )
         if extension or sequence or number:
             head.next_ex, head.seq, head.npdu = extension, self.bits(16), self.bits(8)
-        return self.ipv4() / UDP(sport=self.bits(16), dport=2152) / head
+        return self.ipv4() / UDP(sport=40000 + self.bits(8), dport=2152) / head
 
     def session(self) -> Packet:
         if self.bits(1):

@@ -24,6 +24,7 @@ from scapy.layers.vxlan import VXLAN
 from scapy.packet import Raw
 
 HP = Path(__file__).parents[2] / "pipelines" / "slice.hp"
+OFFLOAD = HP.with_name("slice_offload.hp")
 EDGE = "ports: {NIC: {role: nic, interface: nic0}}\n"
 INTENT = """\
 resourceId: video-17

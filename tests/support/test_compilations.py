@@ -32,7 +32,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def slice_() -> Pipeline:
-    return check_file(PIPELINES / "slice.hp")
+    return check_file(PIPELINES / "slice_offload.hp")
 
 
 def test_what_is_the_same_is_compiled_once(

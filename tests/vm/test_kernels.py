@@ -16,7 +16,7 @@ from virtual import ROOT, booted, why_not
 SERIES = "6.12"
 PIPELINES = {"gre": "linx", "gtp": "upf", "srv6": "srv6_edge", "vxlan": "vxlan_gateway"}
 ABOUT = (*PIPELINES, "clock")
-MODULES = ("ip_gre", "gtp", "vxlan", "vrf", "veth")
+MODULES = ("ip_gre", "ip6_gre", "gtp", "vxlan", "vrf", "veth")
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ INSIDE = Path(__file__).parent / "inside"
 OFFLOAD, CARD = INSIDE / "offload.sh", INSIDE / "card.py"
 STEERING = ROOT / "tests" / "runtime" / "loading" / "steering.hp"
 PIPELINES = [
-    ROOT / "pipelines" / "slice.hp",
+    ROOT / "pipelines" / "slice_offload.hp",
     ROOT / "pipelines" / "linx_offload.hp",
     ROOT / "tests" / "runtime" / "loading" / "tunnels.hp",
 ]

@@ -37,7 +37,7 @@ def test_the_verifier_quotes_the_pipeline() -> None:
         loading.load()
     text = LINX.read_text()
     number = next(n for n, line in enumerate(text.splitlines(), 1) if "-> tcp" in line)
-    assert re.search(rf"user     -> tcp +when protocol = 6 @ linx.hp:{number}", refused.value.log)
+    assert re.search(rf"user +-> tcp +when protocol = 6 @ linx.hp:{number}", refused.value.log)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -40,18 +40,23 @@ def test_graphviz_takes_the_drawing(linx: Pipeline) -> None:
 
 
 def test_what_is_surely_present(linx: Pipeline) -> None:
-    """`user` behind a tunnel implies the tunnel; on the LAN there is none."""
-    on_wan = graph.surely_present(linx.graph, "wan", "user")
-    assert on_wan == {"ethernet", "outer", "gre", "user"}
+    """`user` behind a tunnel implies GRE, over either version; on the LAN there is none."""
+    assert graph.surely_present(linx.graph, "wan", "user") == {"ethernet", "gre", "user"}
     assert graph.surely_present(linx.graph, "lan", "user") == {"ethernet", "user"}
-    assert graph.reachable(linx.graph, "lan") == {"ethernet", "vlan", "user", "tcp", "udp"}
-    way = ["ethernet", "vlan", "outer", "gre", "user", "tcp"]
-    assert graph.deepest(linx.graph) == (14 + 4 + 60 + 16 + 60 + 60, way)
+    on_lan = graph.reachable(linx.graph, "lan")
+    assert "mpls[2]" in on_lan and not on_lan & {"outer", "outer6", "outer_options", "gre"}
+    depth, way = graph.deepest(linx.graph)
+    tags, tunnel = ["ethernet", "service", "vlan"], ["outer6", "outer_options", "gre"]
+    labels = ["mpls", "mpls[1]", "mpls[2]"]
+    assert way == [*tags, *tunnel, *labels, "user6", "hop_options", "tcp"]
+    walked = 8 * 2048  # of IPv6's extension headers
+    assert depth == 14 + 4 + 4 + 40 + 2048 + 16 + 3 * 4 + 40 + walked + 60
 
 
 def test_what_a_packet_may_lack_at_each_lookup(linx: Pipeline) -> None:
     lacking = {(r.name, m.element.name) for r in linx.rules for m in r.match if m.maybe_absent}
-    assert lacking == {("OVERLAY", "key"), ("PDR", "vlan_id")}
+    tags = {(kind, e) for kind in ("PDR", "PDR6") for e in ("vlan_id", "service_id", "mpls_label")}
+    assert lacking == {("OVERLAY", "key"), ("OVERLAY6", "key"), ("LBR", "tos"), *tags}
 
 
 def test_what_rules_must_give(linx: Pipeline) -> None:

@@ -25,6 +25,7 @@ from linx_world import (
     linx,
 )
 from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP, IPerror
+from scapy.layers.inet6 import ICMPv6ND_NS, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
@@ -126,7 +127,7 @@ def test_the_hosts_own_traffic_comes_out_of_the_tunnel() -> None:
         ETHER / user("255.255.255.255") / UDP(sport=68, dport=67),
         ETHER / user("10.1.255.255") / UDP(),
         ETHER / user("224.0.0.5") / Raw(b"hello"),
-        Ether(type=0x86DD) / Raw(b"\x60" + bytes(50)),
+        ETHER / IPv6(src="fe80::9", dst="ff02::1:ff00:1", hlim=255) / ICMPv6ND_NS(tgt="fe80::1"),
     ],
 )
 def test_the_hosts_own_traffic_is_not_touched(packet: Packet) -> None:
@@ -253,7 +254,7 @@ def test_some_packets_must_not_be_answered(packet: Packet) -> None:
 def test_no_answer_goes_to_what_is_no_host(source: str) -> None:
     """Of a LINX that counts such packets and does not drop them."""
     text = (PIPELINES / "linx.hp").read_text()
-    dropped = "count martian  // 0/8, 127/8, groups and 240/4\n      drop\n"
+    dropped = "count martian  // 0/8, 127/8, groups and 240/4\n        drop\n"
     assert dropped in text
     pipeline = check(parse(Source("linx.hp", text.replace(dropped, "count martian\n"))))
     frame = bytes(ETHER / IP(src=source, dst="10.2.0.5", ttl=1) / UDP())

@@ -223,7 +223,7 @@ def test_too_long(tmp_path: Path) -> None:
 
 
 def test_too_much_stack(tmp_path: Path) -> None:
-    pipeline = check_file(PIPELINES / "slice.hp")
+    pipeline = check_file(PIPELINES / "slice_offload.hp")
     with pytest.raises(Refused) as refused:
         check_card_programs(build("stack_subprog", tmp_path / "case.o"), pipeline)
     (found,) = refused.value.diagnostics
@@ -237,7 +237,7 @@ def test_linx_says_all_at_once() -> None:
     assert {"H0350", "H0351", "H0353"} <= set(codes) and len(codes) > 8
 
 
-@pytest.mark.parametrize("name", ["slice", "linx_offload"])
+@pytest.mark.parametrize("name", ["slice_offload", "linx_offload"])
 def test_counts_the_maps_that_come_out(name: str) -> None:
     pipeline = check_file(PIPELINES / f"{name}.hp")
     counted = [entries for *_, entries in maps_of(offloaded(tables(pipeline, reads(pipeline))))]
@@ -246,7 +246,7 @@ def test_counts_the_maps_that_come_out(name: str) -> None:
 
 
 def test_slice_fits() -> None:
-    bundle = compile_for_card(check_file(PIPELINES / "slice.hp"))
+    bundle = compile_for_card(check_file(PIPELINES / "slice_offload.hp"))
     (report,) = bundle.reports
     assert report.instructions <= 2540 and report.stack <= 512 and report.reach <= 1888
     assert bundle.manifest.target == "nfp" and bundle.manifest.atomic == "rule"

@@ -8,17 +8,19 @@ from helioc.compiler.bundle import compile_for_tc
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
+from helioc.compiler.manifest import manifest_of
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
 from helioc.compiler.targets.tc import Unsupported
 from helioc.lang.syntax.parser import parse, read
-from linx_world import PIPELINES, linx, linx_manifest
+from linx_world import GRE, PIPELINES, linx_gre
 from lowered_runs import Lowered
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from tc_runs import REDIRECT, SHOT, TcBackend, gso_run
 
-CASES = read_tests(linx(), linx_manifest(), read(PIPELINES / "linx.test.yaml"))
+MANIFEST = manifest_of(linx_gre(), lower_pipeline(linx_gre()))
+CASES = read_tests(linx_gre(), MANIFEST, read(GRE.with_suffix(".test.yaml")))
 #: What a test run at tc does not show, or not as a wire does.
 ELSEWHERE = {
     "a WAN port with a VLAN tags what leaves by it": "in the metadata: tests/e2e/test_tc_live.py",
@@ -31,11 +33,11 @@ JOINS: tuple[Join, ...] = ("staged", "fused")
 
 @pytest.mark.parametrize("join", JOINS)
 def test_packet_cases_hold(kernel: None, join: Join) -> None:
-    lowered = Lowered(linx(), lower_pipeline(linx(), join, target="tc"))
-    with TcBackend(compile_for_tc(linx(), join)) as tc:
+    lowered = Lowered(linx_gre(), lower_pipeline(linx_gre(), join, target="tc"))
+    with TcBackend(compile_for_tc(linx_gre(), join)) as tc:
         for case in CASES:
             at_tc = () if case.name in ELSEWHERE else (tc,)
-            result = run_case(linx(), case, (Interpreted(linx()), lowered, *at_tc))
+            result = run_case(linx_gre(), case, (Interpreted(linx_gre()), lowered, *at_tc))
             assert result.ok, "\n".join((case.name, *result.problems))
 
 
@@ -65,7 +67,7 @@ def test_segments_are_held_against_the_mtu(
     ethernet = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:0a")
     tcp = TCP(sport=1, dport=2, flags="A", options=[("NOP", 0), ("NOP", 0), ("Timestamp", (1, 2))])
     frame = bytes(ethernet / IP(src="10.1.0.10", dst="10.2.0.5", flags="DF") / tcp / bytes(2800))
-    with TcBackend(compile_for_tc(linx())) as tc, tc.prepare(CASES[0]):
+    with TcBackend(compile_for_tc(linx_gre())) as tc, tc.prepare(CASES[0]):
         run = tc.run
         before = run.events()
         found, left = gso_run(run, frame, CASES[0].port, size)
@@ -92,4 +94,4 @@ def test_is_refused(name: str, what: str) -> None:
 
 def test_a_traced_build_is_refused() -> None:
     with pytest.raises(Unsupported, match="a traced build, at tc"):
-        lower_pipeline(linx(), traced=True, target="tc")
+        lower_pipeline(linx_gre(), traced=True, target="tc")

@@ -92,7 +92,7 @@ def test_a_teid_alone_is_an_intent(here: tuple[World, Wire, str]) -> None:
         report = json.loads(world.ctl("intent", "report", "--json", "--count", "1"))
         assert [each["packets"] for each in report["intents"]] == [2]
         other = Ether(dst=mac, src="02:00:00:00:00:09")
-        for data in (other / IP(src="10.9.0.2", dst="10.9.0.1"), other / Dot1Q() / IP()):
+        for data in (other / IP(src="10.9.0.2", dst="10.9.0.1"), other / Dot1Q() / Dot1Q() / IP()):
             wire.send(bytes(data).ljust(60, b"\0"))
 
         def reasons() -> bool:

@@ -168,7 +168,7 @@ def test_the_verifier_walks_the_same(created: list[int]) -> None:
     with Object.open(bundle().object) as whole:
         whole.load()
         walked = {name: p.info.verified_insns for name, p in whole.programs().items()}
-    assert created[0] < 3 * MIB < created[1]  # a MiB of it is of the flow cache
+    assert created[0] < 4 * MIB < created[1]  # a MiB of it is of the flow cache
     assert {name: found.verified for name, found in measured.programs.items()} == walked
 
 
@@ -189,15 +189,18 @@ def test_nothing_is_created_where_there_is_no_room(
     (found,) = error.value.diagnostics
     assert found.code == "H0330" and created == []
     assert re.fullmatch(
-        r"the tables of `linx` take \d\d\.\d MiB of memory, 3\.0 MiB are available", found.title
+        r"the tables of `linx` take \d+\.\d MiB of memory, 3\.0 MiB are available", found.title
     )
-    assert found.help.startswith("PDR [") and "declare fewer rules" in found.help
+    assert found.help.startswith("PDR6 [") and "declare fewer rules" in found.help
+
+
+KINDS = ("OVERLAY", "OVERLAY6", "PDR", "PDR6", "FAR", "LBR")
 
 
 def test_each_table_is_told() -> None:
     specs = measure_object(bundle().object).maps
     tables = table_memory.memory_of_tables(compiled().manifest, specs, 2)
-    assert [t.name for t in tables] == ["OVERLAY", "PDR", "FAR", "LBR", "other maps"]
+    assert [t.name for t in tables] == [*KINDS, "other maps"]
     manifest, counts = compiled().manifest, specs.pop("counts")
     counting = [kind for kind in manifest.rules if kind.counts]
     counted = sum(16 * kind.cells * 3 for kind in counting)  # two CPUs, and what was before

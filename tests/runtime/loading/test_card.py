@@ -36,7 +36,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 ROOT = Path(__file__).parents[3]
-SLICE = ROOT / "pipelines" / "slice.hp"
+SLICE = ROOT / "pipelines" / "slice_offload.hp"
 STEERING, TUNNELS = (Path(__file__).with_name(f"{name}.hp") for name in ("steering", "tunnels"))
 PIPELINES = [SLICE, ROOT / "pipelines" / "linx_offload.hp", STEERING, TUNNELS]
 

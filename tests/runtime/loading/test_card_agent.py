@@ -38,7 +38,7 @@ from helioc.runtime.owner import host
 from helioc.runtime.owner.owner import Owner
 from lab import Lab
 from large_world import opened, wish
-from slice_world import HP as SLICE
+from slice_world import OFFLOAD as SLICE
 from slice_world import intent
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -70,7 +70,7 @@ def test_what_points_at_a_kind_that_is_written_again_is_written_again() -> None:
         ("gives  action, ", "gives  action, more, "),
         ("  rule FAR", "  ie more = 99, u8\n\n  rule FAR"),
     )
-    assert of(compare(manifest(LINX), more), "written") == {"FAR", "PDR", "LBR"}
+    assert of(compare(manifest(LINX), more), "written") == {"FAR", "PDR", "PDR6", "LBR"}
 
 
 def test_a_renamed_kind_keeps_its_maps() -> None:

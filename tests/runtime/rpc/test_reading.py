@@ -81,8 +81,8 @@ def test_a_held_moment_outlives_what_is_changed() -> None:
 
 def test_texts_speak_of_other_kinds() -> None:
     manifest = bundle().manifest
-    assert spoken_of(manifest, ["PDR"]) == {"PDR", "FAR", "LBR", "OVERLAY"}
-    assert spoken_of(manifest, ["OVERLAY"]) == {"OVERLAY"}
+    assert spoken_of(manifest, ["PDR"]) == {"PDR", "FAR", "LBR", "OVERLAY", "OVERLAY6"}
+    assert spoken_of(manifest, ["OVERLAY"]) == {"OVERLAY", "OVERLAY6"}
 
 
 # ---- through the agent ----------------------------------------------------------------------

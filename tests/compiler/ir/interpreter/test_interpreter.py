@@ -97,7 +97,7 @@ def test_packet_tests_hold_before_and_after_each_pass(name: str, traced: bool) -
         assert agreed(pipeline, found, case, manifest) is None, case.name
 
 
-@pytest.mark.parametrize("name", ["linx_offload", "slice"])
+@pytest.mark.parametrize("name", ["linx_offload", "slice_offload"])
 def test_packet_tests_hold_on_a_card(name: str) -> None:
     pipeline = without_sizes(checked(PIPELINES / f"{name}.hp"))
     found = stages(pipeline, target="nfp")
