@@ -32,27 +32,23 @@ from .simplify import simpler
 @dataclass
 class Known:
     """`names`, `state`: what variables are, and members of the scratch record. `facts`: what
-    expressions are. `base`: a place in the frame, `begins` bytes from its start; `most`: the bytes
-    behind it that some test asks for."""
+    expressions are. `most`: the bytes of the frame that some test asks for."""
 
     names: dict[str, Expr] = field(default_factory=dict)
     state: dict[str, Expr] = field(default_factory=dict)
     facts: dict[Expr, Expr] = field(default_factory=dict)
-    base: Name = DATA
-    begins: Expr = ZERO
     most: int = 0
 
     def copy(self) -> Known:
         """For a branch, which asks for bytes of its own."""
-        known = dict(self.names), dict(self.state), dict(self.facts)
-        return Known(*known, self.base, self.begins)
+        return Known(dict(self.names), dict(self.state), dict(self.facts))
 
     def value(self, x: Expr) -> Expr:
-        """An expression, of what is known: places in the frame are so many bytes behind `base`."""
+        """An expression, of what is known: places in the frame are so many bytes behind DATA."""
         return rebuilt(x, self._known)
 
     def truth(self, test: Expr) -> Expr:
-        return self._truth(self.value(test))
+        return _truth(self.value(test))
 
     def holds(self, test: Expr) -> None:
         """From here on a test holds, of what is known."""
@@ -89,14 +85,14 @@ class Known:
                 return DATA if edge == "data" else END
             case Call("forgotten", (_, inner)) | Call("opaque", (inner,)):
                 return inner
-            case Load(base, Number(at)) if (behind := self.place(base)) is not None:
-                x = replace(x, base=self.base, at=Number(behind + at))
+            case Load(base, Number(at)) if (behind := place_in_frame(base)) is not None:
+                x = replace(x, base=DATA, at=Number(behind + at))
             case Binary(">", place, end) if end == END:
-                if (behind := self.place(place)) is not None:
+                if (behind := place_in_frame(place)) is not None:
                     self.most = max(self.most, behind)
                     return ZERO
             case Binary("&&" | "||" as operator, left, right):
-                x = _joined(operator == "&&", self._truth(left), self._truth(right))
+                x = _joined(operator == "&&", _truth(left), _truth(right))
             case Binary(">", value, Binary("-", limit, Number() as at)):
                 # in C the difference is signed; a test in front saw that it is not below 0
                 x = binary(">", binary("+", value, at), limit)
@@ -108,42 +104,28 @@ class Known:
                 x = binary("+", value, first)
             case Binary("<", Binary("+", value, Number(part)), Number(bound)) if _small(value):
                 x = binary("<", value, bound - part) if bound > part else ZERO
-            case Binary("+", left, right) if left == DATA:
-                more = self._behind(right)
-                x = binary("+", left, right) if more is None else binary("+", self.base, more)
-            case Binary(">" | "<" as operator, left, right) if (
-                one := self._behind(left)
-            ) is not None and (other := self._behind(right)) is not None:
-                return self.value(binary(operator, one, other))
             case Binary(operator, left, right):
                 x = binary(operator, left, right)
             case Unary("!", inner):
-                x = replace(x, operand=self._truth(inner))
+                x = replace(x, operand=_truth(inner))
         x = decided(simpler(x))
         return self.facts.get(x, x)
 
-    def place(self, x: Expr) -> int | None:
-        """How many bytes behind `base` a pointer leads, if it does."""
-        match x:
-            case Name() if x == self.base:
-                return 0
-            case Binary("+", Name() as base, Number(at)) if base == self.base:
-                return at
-        return None
 
-    def _behind(self, at: Expr) -> Expr | None:
-        """What a number of bytes from the frame's start has beyond `begins`."""
-        if self.base == DATA:
-            return None
-        match at:
-            case Binary("+", left, right) if (behind := self._behind(left)) is not None:
-                return binary("+", behind, right)
-        return ZERO if at == self.begins else None
+def place_in_frame(x: Expr) -> int | None:
+    """How many bytes behind the frame's first one a pointer leads, if it does."""
+    match x:
+        case Name() if x == DATA:
+            return 0
+        case Binary("+", Name() as base, Number(at)) if base == DATA:
+            return at
+    return None
 
-    def _truth(self, x: Expr) -> Expr:
-        if isinstance(x, Number):
-            return ONE if x.value else ZERO
-        return x if self.place(x) is None else ONE
+
+def _truth(x: Expr) -> Expr:
+    if isinstance(x, Number):
+        return ONE if x.value else ZERO
+    return x if place_in_frame(x) is None else ONE
 
 
 def _joined(both: bool, left: Expr, right: Expr) -> Expr:

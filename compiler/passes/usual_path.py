@@ -1,7 +1,7 @@
 """What most packets are is tested in one row, in front of a parser that keeps what it finds in
 memory: the headers that the edges which are declared first lead to, each of its usual size, none in
 a fragment. There every header has a fixed place: the frame's end is asked for once, and no place is
-computed. Behind a header with optional parts, as GRE with its key, places are so from its end on.
+computed.
 
 A packet that fails a test of the row is parsed as before: nothing is written in front of the last
 test. So the row need not say what is wrong with a packet, and may leave out what it does not know.
@@ -33,11 +33,10 @@ from ..ir.nodes import (
     Statement,
     StatementStart,
 )
-from ..ir.types import BYTES, U32
+from ..ir.types import BYTES
 from ..ir.unit import Unit, with_functions
 from ..ir.walk import Parts, below, has_effects, parts_of
 from ..model import Edge, Node
-from ..model.checksums import NETWORK
 from .known import Known, conjuncts, fitted
 
 #: Where a packet goes that is not of the row.
@@ -129,8 +128,8 @@ class _Row:
 
     def fits(self) -> Body:
         """Whether the frame has all bytes that are looked at."""
-        base, most = self.known.base, self.known.most
-        return (self._leave(base + most > END),) if most else ()
+        most = self.known.most
+        return (self._leave(DATA + most > END),) if most else ()
 
     def _leave(self, test: Expr) -> Statement:
         span = None if self.node is None else self.node.span
@@ -146,15 +145,13 @@ class _Row:
             raise _NoRow
 
     def _usual(self, node: Node, edges: tuple[Edge, ...]) -> tuple[str, ...]:
-        """The label that the first edge leads to, but for one to a tag; where that is an IP header
-        those of both versions; or of all headers with nothing behind them, where it is one."""
+        """The label that the first edge leads to, but for one to a tag; or those of all headers
+        with nothing behind them, where the first is one."""
         graph = self.unit.graph
         targets = [graph.node(e.target) for e in edges]
         targets = [t for t in targets if not (t.header.link and node.header.link)]
         last = [t for t in targets if not graph.leaving(t.name, self.role)]
-        of_ip = [t for t in targets if t.header.protocol in NETWORK]
-        alike = (found for found in (last, of_ip) if targets[:1] == found[:1])
-        found = next(alike, targets[:1])
+        found = last if targets[:1] == last[:1] else targets[:1]
         return tuple(dict.fromkeys(self._label(t.name) for t in found))
 
     def _label(self, name: str) -> str:
@@ -210,7 +207,9 @@ class _Row:
             case If():
                 return self._if(s)
             case Next(label, p, at, size):
-                return self._next(label, p, at, size)
+                behind = self._value(at + size)
+                self.known.names |= {at.name: behind, p.name: DATA + behind}
+                return self._jump(Goto(label))
             case Goto():
                 return self._jump(s)
             case Return(value) if value:
@@ -220,32 +219,11 @@ class _Row:
                 raise _NoRow
         return False
 
-    def _next(self, label: str, p: Name, at: Name, size: Name) -> bool:
-        known, moved = self._value(self._value(size)), self.known.value(p)
-        behind = self._value(at + known)
-        if isinstance(known, Number):
-            place = self.known.place(moved)
-            assert place is not None
-            self.known.names |= {at.name: behind, p.name: self.known.base + (place + known.value)}
-            return self._jump(Goto(label))
-        assert self.node is not None
-        self._flush()
-        end = f"{self.node.name}_end"
-        begins, base = Name(f"{end}_at", U32), Name(end, BYTES)
-        onward = self._branch()
-        onward.known.base, onward.known.begins = base, begins
-        onward.known.names |= {at.name: begins, p.name: base}
-        done = onward._jump(Goto(label))
-        span = self.node.span
-        self.made += [Let(begins, behind, span=span), Let(base, moved + known, span=span)]
-        self.made += [*onward.fits(), *onward.made]
-        return done
-
     def _set(self, place: Name | State, value: Expr, s: Statement) -> None:
         said = place.name if isinstance(place, Name) else place.member
         if said in _FRAGMENTED:
             value = self._is(value, 0)
-        elif said == SIZE and self.node is not None and self.onward and not _parts(self.node):
+        elif said == SIZE and self.node is not None and self.onward:
             value = self._is(value, self.node.header.minimum)
         value = fitted(value, place)
         if isinstance(place, Name):
@@ -268,41 +246,31 @@ class _Row:
         if isinstance(found, Number):
             return self._body(s.then)
         if label not in self.onward:
-            if isinstance(s.then[-1], Next):
+            if len(self.onward) == 1 and isinstance(s.then[-1], Next):
                 self.others.append(found)
             else:
                 self._refuse(found)
             return self._body(s.otherwise)
         if len(self.onward) == 1:
             self._require(found)
-            self._refuse_others()
+            while self.others:
+                self._refuse(self.others.pop())
             return self._body(s.then)
         self._flush()
-        branch = self._branch()
+        branch = replace(
+            self, known=self.known.copy(), made=[], refused=[], written=dict(self.written)
+        )
         branch.known.holds(found)
-        branch._refuse_others()
-        try:
-            branch._body(s.then)
-        except _NoRow:
-            branch.made = [_OTHER]
+        branch._body(s.then)
         fits = branch.fits() if branch.known.most > self.known.most else ()
         self.made.append(If(found, (*fits, *branch.made), span=s.span))
         self.known.fails(found)
         return False
 
-    def _branch(self) -> _Row:
-        known, written, others = self.known.copy(), dict(self.written), list(self.others)
-        return replace(self, known=known, made=[], refused=[], written=written, others=others)
-
-    def _refuse_others(self) -> None:
-        while self.others:
-            self._refuse(self.others.pop())
-
     def _jump(self, s: Goto) -> bool:
         if s.label in self.onward:
             self._go(s.label)
         elif s.label == "done" and not self.called:
-            self._refuse_others()
             self._flush()
             kept = (r for r in self.again if not (isinstance(r, Set) and self._rewritten(r)))
             self.made += [*kept, *self.written.values(), s]
@@ -362,12 +330,6 @@ class _Row:
         self.known.names, self.parts, self.node, self.onward = outer
         self.called = False
         return self.returned
-
-
-def _parts(node: Node) -> bool:
-    """Whether a header's size follows from flags of its optional parts alone."""
-    header = node.header
-    return bool(header.groups) and header.size is None and not header.arrays
 
 
 def _weaker(test: Expr, other: Expr) -> bool:
