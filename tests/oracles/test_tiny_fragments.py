@@ -18,7 +18,7 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-EVERYTHING = Path(__file__).parent / "everything.hp"
+FRAGMENTS = Path(__file__).parent / "fragments.hp"
 LINK = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 BEHIND = b"x" * 24
 #: What the fragments are of, by number; the header of TCP has an option.
@@ -45,7 +45,7 @@ def decodes(request: pytest.FixtureRequest) -> Iterator[Decodes]:
     by_kernel = request.param == "kernel"
     if by_kernel:
         request.getfixturevalue("kernel")
-    with decoder(checked(EVERYTHING), None, by_kernel) as asked:
+    with decoder(checked(FRAGMENTS), None, by_kernel) as asked:
         yield asked
 
 

@@ -151,7 +151,7 @@ def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
     assert seen["met after a change"] > seen["packets"] / 20, seen
     for kinds in ("PDR", "PDR6"), ("FAR",), ("OVERLAY", "OVERLAY6"):
         assert sum(seen[kind] for kind in kinds) > seen["packets"] / 20, seen
-        assert min(seen[kind] for kind in kinds) > seen["packets"] / 50, seen
+        assert min(seen[kind] for kind in kinds) > seen["packets"] / 100, seen
     assert min(seen[v] for v in ("pass", "drop", "redirect")) > 0, seen
 
 

@@ -33,7 +33,8 @@ from helioc.runtime.testrun.private_run import PrivateRun
 from linx_world import PIPELINES
 
 NAMES = [each.name for each in PASSES]
-FIRST = "lowering or pass edit_packets"  # what makes the first unit that is interpreted
+#: What makes the first unit that is interpreted.
+FIRST = "lowering or pass join_checksums or pass edit_packets"
 SLICE = check_file(PIPELINES / "slice.hp")
 
 
