@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic, did_you_mean
+
+if TYPE_CHECKING:
+    from .parameters import Parameters
 
 
 def unknown(ssid: int) -> Diagnostic:
@@ -16,6 +20,12 @@ def taken(what: str, whose: str) -> Diagnostic:
     return Diagnostic("H0841", f"{what} is taken: {whose}", (),
                       "take another one, or `helioctl stamp destroy` that session first"
                       )  # fmt: skip
+
+
+def answers_taken(about: Parameters, pipeline: str) -> Diagnostic:
+    title = (f"answers of the SSID {about.ssid} to {about.source}, port {about.source_port}, are "
+             f"those of a session of `{pipeline}`")  # fmt: skip
+    return Diagnostic("H0841", title, (), "take another SSID, or another `--source-port`")
 
 
 def rule_there(ssid: int, rule: str) -> Diagnostic:

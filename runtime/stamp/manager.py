@@ -104,7 +104,7 @@ class StampManager(SetUpSessions):
         """Replace all sessions."""
         with self._changing:
             for entry in self._entries.values():
-                entry.turn = None
+                self._leave_off(entry)
                 entry.session.leave()
             self._entries, self._by_rule, self._store = {}, {}, store
             self._take_up()
@@ -152,6 +152,8 @@ class StampManager(SetUpSessions):
             except Refused:
                 self._counts.free(kept.token)
                 self._store.remove(kept)
+                with suppress(Refused):  # the next that ends tries again
+                    self._close_ports(self._setup(owner.name), owner)
                 raise
             self._entries[entry.key] = entry
             self._need_durable()
@@ -166,6 +168,9 @@ class StampManager(SetUpSessions):
                 raise refused(errors.taken(f"the SSID {about.ssid}", f"by `{other.name}`"))
             if fold(other.name) == fold(about.name):
                 raise refused(errors.taken(f"the name `{about.name}`", f"by {other.ssid}"))
+        for entry in self._entries.values():  # of another pipeline: either would get its answers
+            if entry.kept.about.answered == about.answered:
+                raise refused(errors.answers_taken(about, entry.kept.pipeline))
         if (rule := rules.collector_of(owner, about)) is not None:
             raise refused(errors.rule_there(about.ssid, f"{rule.kind} {rule.name or rule.id}"))
 
@@ -230,7 +235,8 @@ class StampManager(SetUpSessions):
             entry, _ = self._one(pipeline, ssid)
             made = replace(entry.kept, running=False, until=None, since=0)
             self._store.put(made)
-            entry.kept, entry.turn = made, None
+            entry.kept = made
+            self._leave_off(entry)
             self._need_durable()
             return entry
 
@@ -253,7 +259,7 @@ class StampManager(SetUpSessions):
             self._drop(entry)
 
     def _drop(self, entry: Entry) -> None:
-        entry.turn = None
+        self._leave_off(entry)
         del self._entries[entry.key]
         if entry.rule is not None:
             self._by_rule.pop((entry.kept.pipeline, entry.rule.id), None)
@@ -274,6 +280,12 @@ class StampManager(SetUpSessions):
         turn.send = partial(self._send, entry, turn)
         entry.turn = turn
         self.pacer.add(turn, spread)
+
+    def _leave_off(self, entry: Entry) -> None:
+        """Its turn may be an hour away, and holds it."""
+        if (turn := entry.turn) is not None:
+            entry.turn = None
+            self.pacer.remove(turn)
 
     def _send(self, entry: Entry, turn: Turn) -> bool:
         """The pacer's to call. Whether there is to be a next one."""

@@ -54,6 +54,13 @@ class Pacer:
             self._put(first, turn)
             self._changed.notify()
 
+    def remove(self, turn: Turn) -> None:
+        """It is not called again, and nothing holds what it holds."""
+        with self._changed:
+            turn.over = True
+            self._due = [each for each in self._due if each[2] is not turn]
+            heapq.heapify(self._due)
+
     def _put(self, due: float, turn: Turn) -> None:
         heapq.heappush(self._due, (due, next(self._order), turn))
 
@@ -80,7 +87,8 @@ class Pacer:
                 following += missed * turn.interval
                 turn.skip(missed)
             with self._changed:
-                self._put(following, turn)
+                if not turn.over:
+                    self._put(following, turn)
 
     def _look(self) -> None:
         now = self._now()
@@ -105,3 +113,4 @@ class Turn:
         self, interval: float, send: Callable[[], bool], skip: Callable[[int], None]
     ) -> None:
         self.interval, self.send, self.skip = interval, send, skip
+        self.over = False

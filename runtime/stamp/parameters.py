@@ -56,6 +56,11 @@ class Parameters:
     def version(self) -> int:
         return ip_address(self.reflector).version
 
+    @property
+    def answered(self) -> tuple[int, str, str, int]:
+        """What its answers are known by, whichever pipeline they come to."""
+        return self.ssid, self.reflector, self.source, self.source_port
+
     @classmethod
     def of(cls, about: dict[str, Any]) -> Parameters:
         """From JSON. Raises KeyError, TypeError."""
@@ -85,9 +90,10 @@ def checked(asked: Parameters) -> Parameters:
     if asked.authenticated:
         found.append(authenticated())
     _numbers(asked, found)
-    if asked.name and (len(asked.name) > 64 or not is_name(asked.name)):
+    named = asked.name.strip() and is_name(asked.name) and len(asked.name.encode()) < 64
+    if asked.name and not named:
         found.append(bad(f"`{asked.name:.64}` is no name of a session",
-                         "at most 64 characters that can be printed, without `\"`"))  # fmt: skip
+                         "at most 63 bytes that can be printed, without `\"`"))  # fmt: skip
     for what, value, known in (
         ("clock", asked.clock, CLOCKS), ("mode", asked.mode, MODES),
         ("measure", asked.measure, MEASURES), ("way", asked.way, WAYS),

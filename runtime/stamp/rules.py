@@ -3,7 +3,7 @@ answers; and the REFLECTOR of the other end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from ipaddress import ip_address
 from operator import itemgetter
 from typing import Any
@@ -117,12 +117,13 @@ def value_of(rule: Rule, element: str) -> int | None:
     return found.value if found is not None else None
 
 
-def endpoint_there(owner: Owner, port: int, interface: str) -> bool:
-    """Whether test packets to a port are looked at by that interface, or by all."""
+def endpoint_there(owner: Owner, port: int, interface: str, but: Collection[int] = ()) -> bool:
+    """Whether test packets to a port are looked at by that interface, or by all: by an ENDPOINT of
+    another id than these."""
     with owner.still() as loaded:
         by = None, loaded.port_numbers.get(interface)
         return any(value_of(rule, "udp_port") == port and value_of(rule, "interface") in by
-                   for rule in loaded.book.rules(ENDPOINT))  # fmt: skip
+                   for rule in loaded.book.rules(ENDPOINT) if rule.id not in but)  # fmt: skip
 
 
 def opens(owner: Owner, id_: int, port: int) -> bool:
@@ -137,13 +138,20 @@ def reference(rule: Rule) -> Reference:
 
 
 def own_collector(owner: Owner, about: Parameters, known: Rule | None) -> Rule | None:
-    """A session's, which has its name. `known`: what that was, if it is known."""
+    """A session's, which has its name. `known`: what that was; where it is not known, one that does
+    the same is it."""
     with owner.still() as loaded:
         book = loaded.book  # of an upgraded pipeline, perhaps without the kind
         rule = book.by_name(COLLECTOR, about.name) if COLLECTOR in book.kinds else None
+        elements = loaded.manifest.elements
     if rule is None or value_of(rule, "ssid") != about.ssid:
         return None
-    return rule if known is None or known.sequence == rule.sequence else None
+    if known is not None:
+        return rule if known.sequence == rule.sequence else None
+    peer = ip_address(about.reflector)
+    clock = next((e.symbols.get(about.clock) for e in elements if e.name == "clock"), None)
+    same = value_of(rule, f"peer{peer.version}") == int(peer)
+    return rule if same and ("clock", clock) in rule.values else None
 
 
 def collector_of(owner: Owner, about: Parameters) -> Rule | None:

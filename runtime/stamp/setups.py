@@ -4,7 +4,7 @@ ports."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ...lang.contract.rules.rules import Reference
@@ -39,12 +39,18 @@ class SetUpSessions(AnsweredSessions):
             for address in filter(None, (asked.source4, asked.source6)):
                 need_own(address)
             before = self._setup(owner.name)
-            made = replace(asked, pipeline=owner.name, asked=True, endpoints=before.endpoints,
-                           serial=before.serial)  # fmt: skip
-            made = self._opened(made, owner, made.port)
-            self._put_setup(made)
+            asked = replace(asked, pipeline=owner.name, asked=True, serial=before.serial)
+            others = () if asked.interface == before.interface else before.endpoints
+            kept = tuple(each for each in before.endpoints if each not in others)
+            made = replace(asked, endpoints=kept)
+            for port in sorted({made.port, *(port for port, _ in others)}):
+                made = self._opened(made, owner, port, [id_ for _, id_ in others])
+            # Those by other interfaces go when theirs are there, so that no answer is missed.
+            self._delete(owner, *(Reference(rules.ENDPOINT, id_) for port, id_ in others
+                                  if rules.opens(owner, id_, port)))  # fmt: skip
+            self._close_ports(made, owner)
             self._need_durable()
-            return made
+            return self._setup(owner.name)
 
     def _setup(self, pipeline: str) -> Setup:
         return self._setups.get(pipeline) or Setup(pipeline)
@@ -54,9 +60,11 @@ class SetUpSessions(AnsweredSessions):
         self._store.put(setup)
         self._setups[setup.pipeline] = setup
 
-    def _opened(self, setup: Setup, owner: Owner, port: int) -> Setup:
-        """Test packets to the port are looked at."""
-        if rules.endpoint_there(owner, port, setup.interface):
+    def _opened(
+        self, setup: Setup, owner: Owner, port: int, but: Collection[int] = ()
+    ) -> Setup:  # fmt: skip
+        """Test packets to the port are looked at, by an ENDPOINT of another id than these."""
+        if rules.endpoint_there(owner, port, setup.interface, but):
             return setup
         made = owner.apply(request_of(rules.opening(port, setup.interface), owner)).created
         return replace(setup, endpoints=(*setup.endpoints, (port, made[0].id)))

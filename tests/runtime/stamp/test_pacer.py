@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 
 import pytest
 from helioc.runtime.stamp.pacer import CATCHING_UP, LONGEST, STALLED, Pacer, Turn
@@ -126,3 +127,40 @@ def test_the_thread_keeps_the_time() -> None:
     pacer.stop()
     assert moments[-1] - moments[0] == pytest.approx(0.49, abs=0.1)
     Pacer().stop()  # never started
+
+
+def test_what_is_removed_holds_nothing() -> None:
+    """Its turn may be an hour away."""
+    now = [0.0]
+    pacer = Pacer(lambda: now[0])
+    sent = list[float]()
+
+    class Session:
+        def send(self) -> bool:
+            sent.append(now[0])
+            return True
+
+    session = Session()
+    turn = Turn(3600.0, session.send, lambda count: None)
+    pacer.add(turn, spread=False)
+    pacer.advance()
+    gone = weakref.ref(session)
+    pacer.remove(turn)
+    del turn, session
+    assert gone() is None and len(sent) == 1 and not pacer._due
+
+
+def test_one_that_is_removed_as_it_sends_is_not_called_again() -> None:
+    now, sent = [0.0], list[float]()
+    pacer = Pacer(lambda: now[0])
+
+    def send() -> bool:
+        sent.append(now[0])
+        pacer.remove(turn)
+        return True
+
+    turn = Turn(1.0, send, lambda count: None)
+    pacer.add(turn, spread=False)
+    for now[0] in (0.0, 1.0, 2.0):
+        pacer.advance()
+    assert sent == [0.0] and not pacer._due

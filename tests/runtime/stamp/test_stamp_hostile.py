@@ -80,10 +80,38 @@ def test_a_port_of_the_pipeline_and_a_name_of_several_words(client: Client) -> N
     client.create_stamp_session(6, FAR, source_port=862)
     texts = {rule.kind: rule.text for rule in client.rules(kinds=["COLLECTOR"], name="to the core")}
     assert '"to the core"' in texts["COLLECTOR"]
-    endpoints = sorted(rule.text for rule in client.rules(kinds=["ENDPOINT"]))
-    assert len(endpoints) == 2 and all("(interface, u32, WAN)" in each for each in endpoints)
+    found = endpoints(client)
+    assert len(found) == 2 and all("(interface, u32, WAN)" in each for each in found)
     client.apply(made.reflector)  # here, as it may be anywhere
     assert refused(client.create_stamp_session, 7, FAR, name="TO THE CORE")[0] == "H0841"
+
+
+def endpoints(client: Client) -> list[str]:
+    return sorted(rule.text for rule in client.rules(kinds=["ENDPOINT"]))
+
+
+def test_answers_come_by_the_port_that_was_said_last(client: Client) -> None:
+    client.init_stamp()
+    client.create_stamp_session(5, FAR, source_port=5000)
+    assert len(endpoints(client)) == 2 and not any("WAN" in each for each in endpoints(client))
+    client.init_stamp(interface="WAN")
+    assert len(endpoints(client)) == 2 and all("WAN" in each for each in endpoints(client))
+    client.init_stamp(4000, interface="WAN")  # nobody has 862 any more
+    found = endpoints(client)
+    assert len(found) == 2 and "4000" in found[0] + found[1] and "862" not in found[0] + found[1]
+
+
+def test_a_session_that_is_refused_leaves_no_rule(client: Client) -> None:
+    client.apply("create COLLECTOR 1 other [(ssid, 900), (peer4, 192.0.2.9), (clock, NTP)]")
+    for port in (5000, 5001):
+        assert refused(client.create_stamp_session, 30, FAR, name="other", source_port=port)
+    assert endpoints(client) == []
+
+
+def test_names_are_as_long_as_those_of_rules(client: Client) -> None:
+    for name in ("\u754c" * 22, "a" * 64, "  "):
+        assert refused(client.create_stamp_session, 5, FAR, name=name)[0] == "H0842"
+    client.create_stamp_session(5, FAR, name="\u754c" * 21)
 
 
 def test_what_is_not_there_is_said(client: Client) -> None:
@@ -132,6 +160,30 @@ def test_a_session_whose_rule_is_gone_is_not_started(client: Client) -> None:
     assert refused(client.start_stamp_session, 5) == ("H0848", Code.FAILED_PRECONDITION)
     client.destroy_stamp_session(5)
     assert [rule.kind for rule in client.rules()].count("COLLECTOR") == 1  # somebody else's
+
+
+def test_a_rule_of_somebody_else_is_not_taken_over_by_a_restart(here: World) -> None:
+    with here.agent(), here.client() as client:
+        client.load(bundle(), EDGE)
+        client.create_stamp_session(5, FAR, clock="PTP")
+        theirs = f"COLLECTOR 1 session-5 [(ssid, 5), (peer4, {FAR}), (clock, NTP)]"
+        client.apply(f"delete COLLECTOR 1; create {theirs}")
+    with here.agent(), here.client() as client:
+        assert refused(client.start_stamp_session, 5)[0] == "H0848"
+        client.destroy_stamp_session(5)
+        assert [rule.kind for rule in client.rules()].count("COLLECTOR") == 1
+
+
+def test_two_pipelines_do_not_share_answers(lab: Lab, here: World, client: Client) -> None:
+    lab.wire(Namespace(f"{lab.prefix}wan", lab._stack), "eth1", here.edge, "wan1")
+    with Client(here.address, f"{here.name}c") as other:
+        other.load(bundle(), EDGE.replace("wan0", "wan1"))
+        try:
+            client.create_stamp_session(5, FAR)
+            assert refused(other.create_stamp_session, 5, FAR)[0] == "H0841"
+            other.create_stamp_session(5, FAR, source_port=5000)
+        finally:
+            other.unload()
 
 
 def test_a_route_that_goes_is_counted_and_said(here: World, client: Client) -> None:
