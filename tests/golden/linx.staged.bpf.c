@@ -2063,314 +2063,93 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	u32 came;
 	st->scratch->epoch = epoch_now();
 	st->scratch->length = length;
-	if (unlikely(data + 14 > end))
+	if (unlikely(role == ROLE_LAN && data + 34 > end))
 		GOTO(other);
-	if (role == ROLE_LAN && load_be16(data, 12) == 0x800) {
-		if (unlikely(data + 34 > end))
+	if (unlikely(role == ROLE_WAN && data + 58 > end))
+		GOTO(other);
+	if (unlikely(load_be16(data, 12) != 0x800))
+		GOTO(other);
+	/* linx.hp:36: ethernet -> ipv4 as user when type = 0x0800 on lan */
+	if (unlikely(role == ROLE_LAN &&
+			((load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
+			load_be16(data, 16) + 14 > limit ||
+			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
+			(load_be16(data, 20) & 0x1fff) != 0)))
+		GOTO(other);
+	if (role == ROLE_LAN && load8(data, 23) == 6) {
+		if (unlikely(data + 54 > end))
 			GOTO(other);
-		/* linx.hp:36: ethernet -> ipv4 as user when type = 0x0800 on lan */
-		if (unlikely((load8(data, 14) >> 4) != 4 ||
-				(u64)(load8(data, 14) & 0xf) * 4 != 20 ||
-				!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
-				load_be16(data, 16) + 14 > limit ||
-				(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
-				(load_be16(data, 20) & 0x1fff) != 0))
+		/* linx.hp:61: user -> tcp when protocol = 6 */
+		if (unlikely(load_be16(data, 16) < 40 ||
+				(u32)((u64)(load8(data, 46) >> 4) * 4) < 20 || data + 34 +
+				(u32)((u64)(load8(data, 46) >> 4) * 4) > end ||
+				(u32)((u64)(load8(data, 46) >> 4) * 4) + 34 > load_be16(data, 16) +
+				14 || !((load8(data, 46) >> 4) >= 5)))
 			GOTO(other);
-		if (load8(data, 23) == 6) {
-			if (unlikely(data + 54 > end))
-				GOTO(other);
-			/* linx.hp:61: user -> tcp when protocol = 6 */
-			if (unlikely(load_be16(data, 16) < 40 ||
-					(u32)((u64)(load8(data, 46) >> 4) * 4) < 20 || data + 34 +
-					(u32)((u64)(load8(data, 46) >> 4) * 4) > end ||
-					(u32)((u64)(load8(data, 46) >> 4) * 4) +
-					34 > load_be16(data, 16) + 14 ||
-					!((load8(data, 46) >> 4) >= 5)))
-				GOTO(other);
-			st->scratch->chain_extension_ = 0;
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->user_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->tcp_at = 34;
-			st->scratch->l4 = load32(data, 34);
-			GOTO(done);
-		}
-		if (load8(data, 23) == 17) {
-			if (unlikely(data + 42 > end))
-				GOTO(other);
-			/* linx.hp:62: user -> udp when protocol = 17 */
-			if (unlikely(load_be16(data, 16) < 28))
-				GOTO(other);
-			st->scratch->chain_extension_ = 0;
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->user_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->l4 = load32(data, 34);
-			GOTO(done);
-		}
 		st->scratch->chain_extension_ = 0;
-		st->scratch->l4 = 0;
 		st->scratch->pdr6_slot = 0;
 		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
 		st->scratch->link = 14;
 		st->scratch->user_at = 14;
 		st->scratch->chain_fragment_ = 0;
+		st->scratch->tcp_at = 34;
+		st->scratch->l4 = load32(data, 34);
 		GOTO(done);
 	}
-	if (role == ROLE_LAN && load_be16(data, 12) == 0x86dd) {
-		if (unlikely(data + 54 > end))
+	if (role == ROLE_LAN && load8(data, 23) == 17) {
+		if (unlikely(data + 42 > end))
 			GOTO(other);
-		/* linx.hp:39: ethernet -> ipv6 as user6 when type = 0x86dd on lan */
-		if (unlikely((load8(data, 14) >> 4) != 6 || (u64)load_be16(data, 18) + 54 > limit))
+		/* linx.hp:62: user -> udp when protocol = 17 */
+		if (unlikely(load_be16(data, 16) < 28))
 			GOTO(other);
-		if (load8(data, 20) == 6) {
-			if (unlikely(data + 74 > end))
-				GOTO(other);
-			/* linx.hp:61: user -> tcp when protocol = 6 */
-			if (unlikely((u64)load_be16(data, 18) < 20 ||
-					(u32)((u64)(load8(data, 66) >> 4) * 4) < 20 || data + 54 +
-					(u32)((u64)(load8(data, 66) >> 4) * 4) > end ||
-					(u32)((u64)(load8(data, 66) >> 4) * 4) +
-					54 > (u64)load_be16(data, 18) + 54 ||
-					!((load8(data, 66) >> 4) >= 5)))
-				GOTO(other);
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->user6_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->chain_extension_ = load8(data, 20);
-			st->scratch->tcp_at = 54;
-			st->scratch->l4 = load32(data, 54);
-			GOTO(done);
-		}
-		if (load8(data, 20) == 17) {
-			if (unlikely(data + 62 > end))
-				GOTO(other);
-			/* linx.hp:62: user -> udp when protocol = 17 */
-			if (unlikely((u64)load_be16(data, 18) < 8))
-				GOTO(other);
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->user6_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->chain_extension_ = load8(data, 20);
-			st->scratch->l4 = load32(data, 54);
-			GOTO(done);
-		}
-		if (unlikely(load8(data, 20) == 60 || load8(data, 20) == 51 ||
-				load8(data, 20) == 44 || load8(data, 20) == 43 ||
-				load8(data, 20) == 0))
-			GOTO(other);
-		st->scratch->l4 = 0;
+		st->scratch->chain_extension_ = 0;
 		st->scratch->pdr6_slot = 0;
 		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
 		st->scratch->link = 14;
-		st->scratch->user6_at = 14;
+		st->scratch->user_at = 14;
 		st->scratch->chain_fragment_ = 0;
-		st->scratch->chain_extension_ = load8(data, 20);
+		st->scratch->l4 = load32(data, 34);
 		GOTO(done);
 	}
-	if (unlikely(role == ROLE_LAN &&
-			(load_be16(data, 12) == 0x8847 || load_be16(data, 12) == 0x88a8 ||
-			load_be16(data, 12) == 0x8100)))
+	if (unlikely(role == ROLE_WAN &&
+			(load8(data, 23) != 47 || ((load8(data, 20) >> 5) & 1) != 0 ||
+			(load8(data, 14) >> 4) != 4 || (u64)(load8(data, 14) & 0xf) * 4 != 20 ||
+			!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
+			load_be16(data, 16) + 14 > limit ||
+			(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
+			(load_be16(data, 20) & 0x1fff) != 0)))
 		GOTO(other);
-	if (role == ROLE_WAN && load_be16(data, 12) == 0x800) {
-		if (unlikely(data + 38 > end))
+	/* linx.hp:51: outer -> gre when protocol = 47 and more_fragments = 0 */
+	if (unlikely(role == ROLE_WAN &&
+			(load_be16(data, 36) != 0x800 || load_be16(data, 16) < 24 ||
+			!((load8(data, 35) & 7) == 0 && ((load8(data, 34) >> 6) & 1) == 0 &&
+			((load8(data, 34) >> 2) & 3) == 0) || (load8(data, 34) >> 7 ? 4 : 0) + 4 +
+			((load8(data, 34) >> 5) & 1 ? 4 : 0) +
+			((load8(data, 34) >> 4) & 1 ? 4 : 0) != 4)))
+		GOTO(other);
+	/* linx.hp:55: gre -> user when protocol = 0x0800 */
+	if (unlikely(role == ROLE_WAN &&
+			(load_be16(data, 16) < 44 || (load8(data, 38) >> 4) != 4 ||
+			(u64)(load8(data, 38) & 0xf) * 4 != 20 ||
+			!((load8(data, 38) & 0xf) >= 5) || load_be16(data, 40) < 20 ||
+			load_be16(data, 40) + 38 > load_be16(data, 16) + 14 ||
+			(load16(data, 44) & bpf_htons(0x3fff)) != 0 ||
+			(load_be16(data, 44) & 0x1fff) != 0)))
+		GOTO(other);
+	if (role == ROLE_WAN && load8(data, 47) == 6) {
+		if (unlikely(data + 78 > end))
 			GOTO(other);
-		/* linx.hp:45: ethernet -> ipv4 as outer when type = 0x0800 on wan */
-		if (unlikely(load8(data, 23) != 47 || ((load8(data, 20) >> 5) & 1) != 0 ||
-				(load8(data, 14) >> 4) != 4 ||
-				(u64)(load8(data, 14) & 0xf) * 4 != 20 ||
-				!((load8(data, 14) & 0xf) >= 5) || load_be16(data, 16) < 20 ||
-				load_be16(data, 16) + 14 > limit ||
-				(load16(data, 20) & bpf_htons(0x3fff)) != 0 ||
-				(load_be16(data, 20) & 0x1fff) != 0))
-			GOTO(other);
-		/* linx.hp:51: outer -> gre when protocol = 47 and more_fragments = 0 */
-		if (unlikely(load_be16(data, 16) < 24 ||
-				!((load8(data, 35) & 7) == 0 &&
-				((load8(data, 34) >> 6) & 1) == 0 &&
-				((load8(data, 34) >> 2) & 3) == 0) || data + 34 +
-				((load8(data, 34) >> 7 ? 4 : 0) + 4 +
-				((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-				((load8(data, 34) >> 4) & 1 ? 4 : 0)) > end ||
-				(load8(data, 34) >> 7 ? 4 : 0) + 4 +
-				((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-				((load8(data, 34) >> 4) & 1 ? 4 : 0) + 34 > load_be16(data, 16) +
-				14))
-			GOTO(other);
-		if (load_be16(data, 36) == 0x800) {
-			u32 gre_end_at = (load8(data, 34) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 34) >> 4) & 1 ? 4 : 0) + 34;
-			void *gre_end = data + 34 +
-					((load8(data, 34) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 34) >> 4) & 1 ? 4 : 0));
-			if (unlikely(gre_end + 20 > end))
-				GOTO(other);
-			/* linx.hp:55: gre -> user when protocol = 0x0800 */
-			if (unlikely(gre_end_at + 20 > load_be16(data, 16) + 14 ||
-					(load8(gre_end, 0) >> 4) != 4 ||
-					(u64)(load8(gre_end, 0) & 0xf) * 4 != 20 ||
-					!((load8(gre_end, 0) & 0xf) >= 5) ||
-					load_be16(gre_end, 2) < 20 ||
-					load_be16(gre_end, 2) > load_be16(data, 16) +
-					14 - gre_end_at || (load16(gre_end, 6) &
-					bpf_htons(0x3fff)) != 0 ||
-					(load_be16(gre_end, 6) & 0x1fff) != 0))
-				GOTO(other);
-			if (load8(gre_end, 9) == 6) {
-				if (unlikely(gre_end + 40 > end))
-					GOTO(other);
-				/* linx.hp:61: user -> tcp when protocol = 6 */
-				if (unlikely(load_be16(gre_end, 2) < 40 ||
-						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) < 20 ||
-						gre_end + 20 + (u32)((u64)(load8(gre_end,
-						32) >> 4) * 4) > end ||
-						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) +
-						20 > load_be16(gre_end, 2) ||
-						!((load8(gre_end, 32) >> 4) >= 5)))
-					GOTO(other);
-				st->scratch->chain_extension_ = 0;
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 34;
-				st->scratch->user_at = (u16)gre_end_at;
-				st->scratch->tcp_at = (u16)(gre_end_at + 20);
-				st->scratch->l4 = load32(gre_end, 20);
-				GOTO(done);
-			}
-			if (load8(gre_end, 9) == 17) {
-				if (unlikely(gre_end + 28 > end))
-					GOTO(other);
-				/* linx.hp:62: user -> udp when protocol = 17 */
-				if (unlikely(load_be16(gre_end, 2) < 28))
-					GOTO(other);
-				st->scratch->chain_extension_ = 0;
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 34;
-				st->scratch->user_at = (u16)gre_end_at;
-				st->scratch->l4 = load32(gre_end, 20);
-				GOTO(done);
-			}
-			st->scratch->chain_extension_ = 0;
-			st->scratch->l4 = 0;
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->outer_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->gre_at = 34;
-			st->scratch->user_at = (u16)gre_end_at;
-			GOTO(done);
-		}
-		if (load_be16(data, 36) == 0x86dd) {
-			u32 gre_end_at = (load8(data, 34) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 34) >> 4) & 1 ? 4 : 0) + 34;
-			void *gre_end = data + 34 +
-					((load8(data, 34) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 34) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 34) >> 4) & 1 ? 4 : 0));
-			if (unlikely(gre_end + 40 > end))
-				GOTO(other);
-			/* linx.hp:56: gre -> user6 when protocol = 0x86dd */
-			if (unlikely(gre_end_at + 40 > load_be16(data, 16) + 14 ||
-					(load8(gre_end, 0) >> 4) != 6 ||
-					(u64)load_be16(gre_end, 4) + 40 > load_be16(data, 16) +
-					14 - gre_end_at))
-				GOTO(other);
-			if (load8(gre_end, 6) == 6) {
-				if (unlikely(gre_end + 60 > end))
-					GOTO(other);
-				/* linx.hp:61: user -> tcp when protocol = 6 */
-				if (unlikely(gre_end_at +
-						60 > (u32)(gre_end_at +
-						((u64)load_be16(gre_end, 4) + 40)) ||
-						(u32)((u64)(load8(gre_end, 52) >> 4) * 4) < 20 ||
-						gre_end + 40 + (u32)((u64)(load8(gre_end,
-						52) >> 4) * 4) > end || gre_end_at + 40 +
-						(u32)((u64)(load8(gre_end,
-						52) >> 4) * 4) > (u32)(gre_end_at +
-						((u64)load_be16(gre_end, 4) + 40)) ||
-						!((load8(gre_end, 52) >> 4) >= 5)))
-					GOTO(other);
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 34;
-				st->scratch->user6_at = (u16)gre_end_at;
-				st->scratch->chain_extension_ = load8(gre_end, 6);
-				st->scratch->tcp_at = (u16)(gre_end_at + 40);
-				st->scratch->l4 = load32(gre_end, 40);
-				GOTO(done);
-			}
-			if (load8(gre_end, 6) == 17) {
-				if (unlikely(gre_end + 48 > end))
-					GOTO(other);
-				/* linx.hp:62: user -> udp when protocol = 17 */
-				if (unlikely(gre_end_at +
-						48 > (u32)(gre_end_at +
-						((u64)load_be16(gre_end, 4) + 40))))
-					GOTO(other);
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 34;
-				st->scratch->user6_at = (u16)gre_end_at;
-				st->scratch->chain_extension_ = load8(gre_end, 6);
-				st->scratch->l4 = load32(gre_end, 40);
-				GOTO(done);
-			}
-			if (unlikely(load8(gre_end, 6) == 60 || load8(gre_end, 6) == 51 ||
-					load8(gre_end, 6) == 44 || load8(gre_end, 6) == 43 ||
-					load8(gre_end, 6) == 0))
-				GOTO(other);
-			st->scratch->l4 = 0;
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->outer_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->gre_at = 34;
-			st->scratch->user6_at = (u16)gre_end_at;
-			st->scratch->chain_extension_ = load8(gre_end, 6);
-			GOTO(done);
-		}
-		if (unlikely(load_be16(data, 36) == 0x8847))
+		/* linx.hp:61: user -> tcp when protocol = 6 */
+		if (unlikely(load_be16(data, 40) < 40 ||
+				(u32)((u64)(load8(data, 70) >> 4) * 4) < 20 || data + 58 +
+				(u32)((u64)(load8(data, 70) >> 4) * 4) > end ||
+				(u32)((u64)(load8(data, 70) >> 4) * 4) + 58 > load_be16(data, 40) +
+				38 || !((load8(data, 70) >> 4) >= 5)))
 			GOTO(other);
 		st->scratch->chain_extension_ = 0;
-		st->scratch->l4 = 0;
 		st->scratch->pdr6_slot = 0;
 		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
@@ -2378,207 +2157,44 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 		st->scratch->outer_at = 14;
 		st->scratch->chain_fragment_ = 0;
 		st->scratch->gre_at = 34;
+		st->scratch->user_at = 38;
+		st->scratch->tcp_at = 58;
+		st->scratch->l4 = load32(data, 58);
 		GOTO(done);
 	}
-	if (role == ROLE_WAN && load_be16(data, 12) == 0x86dd) {
-		if (unlikely(data + 58 > end))
+	if (role == ROLE_WAN && load8(data, 47) == 17) {
+		if (unlikely(data + 66 > end))
 			GOTO(other);
-		/* linx.hp:48: ethernet -> ipv6 as outer6 when type = 0x86dd on wan */
-		if (unlikely(load8(data, 20) != 47 || (load8(data, 14) >> 4) != 6 ||
-				(u64)load_be16(data, 18) + 54 > limit))
-			GOTO(other);
-		/* linx.hp:51: outer -> gre when protocol = 47 and more_fragments = 0 */
-		if (unlikely((u64)load_be16(data, 18) < 4 ||
-				!((load8(data, 55) & 7) == 0 &&
-				((load8(data, 54) >> 6) & 1) == 0 &&
-				((load8(data, 54) >> 2) & 3) == 0) || data + 54 +
-				((load8(data, 54) >> 7 ? 4 : 0) + 4 +
-				((load8(data, 54) >> 5) & 1 ? 4 : 0) +
-				((load8(data, 54) >> 4) & 1 ? 4 : 0)) > end ||
-				(load8(data, 54) >> 7 ? 4 : 0) + 4 +
-				((load8(data, 54) >> 5) & 1 ? 4 : 0) +
-				((load8(data, 54) >> 4) & 1 ? 4 : 0) +
-				54 > (u64)load_be16(data, 18) + 54))
-			GOTO(other);
-		if (load_be16(data, 56) == 0x800) {
-			u32 gre_end_at = (load8(data, 54) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 54) >> 4) & 1 ? 4 : 0) + 54;
-			void *gre_end = data + 54 +
-					((load8(data, 54) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 54) >> 4) & 1 ? 4 : 0));
-			if (unlikely(gre_end + 20 > end))
-				GOTO(other);
-			/* linx.hp:55: gre -> user when protocol = 0x0800 */
-			if (unlikely(gre_end_at + 20 > (u64)load_be16(data, 18) + 54 ||
-					(load8(gre_end, 0) >> 4) != 4 ||
-					(u64)(load8(gre_end, 0) & 0xf) * 4 != 20 ||
-					!((load8(gre_end, 0) & 0xf) >= 5) ||
-					load_be16(gre_end, 2) < 20 ||
-					load_be16(gre_end, 2) > (u64)load_be16(data, 18) +
-					54 - gre_end_at || (load16(gre_end, 6) &
-					bpf_htons(0x3fff)) != 0 ||
-					(load_be16(gre_end, 6) & 0x1fff) != 0))
-				GOTO(other);
-			if (load8(gre_end, 9) == 6) {
-				if (unlikely(gre_end + 40 > end))
-					GOTO(other);
-				/* linx.hp:61: user -> tcp when protocol = 6 */
-				if (unlikely(load_be16(gre_end, 2) < 40 ||
-						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) < 20 ||
-						gre_end + 20 + (u32)((u64)(load8(gre_end,
-						32) >> 4) * 4) > end ||
-						(u32)((u64)(load8(gre_end, 32) >> 4) * 4) +
-						20 > load_be16(gre_end, 2) ||
-						!((load8(gre_end, 32) >> 4) >= 5)))
-					GOTO(other);
-				st->scratch->chain_extension_ = 0;
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer6_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 54;
-				st->scratch->user_at = (u16)gre_end_at;
-				st->scratch->tcp_at = (u16)(gre_end_at + 20);
-				st->scratch->l4 = load32(gre_end, 20);
-				GOTO(done);
-			}
-			if (load8(gre_end, 9) == 17) {
-				if (unlikely(gre_end + 28 > end))
-					GOTO(other);
-				/* linx.hp:62: user -> udp when protocol = 17 */
-				if (unlikely(load_be16(gre_end, 2) < 28))
-					GOTO(other);
-				st->scratch->chain_extension_ = 0;
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer6_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 54;
-				st->scratch->user_at = (u16)gre_end_at;
-				st->scratch->l4 = load32(gre_end, 20);
-				GOTO(done);
-			}
-			st->scratch->chain_extension_ = 0;
-			st->scratch->l4 = 0;
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->outer6_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->gre_at = 54;
-			st->scratch->user_at = (u16)gre_end_at;
-			GOTO(done);
-		}
-		if (load_be16(data, 56) == 0x86dd) {
-			u32 gre_end_at = (load8(data, 54) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 54) >> 4) & 1 ? 4 : 0) + 54;
-			void *gre_end = data + 54 +
-					((load8(data, 54) >> 7 ? 4 : 0) + 4 +
-					((load8(data, 54) >> 5) & 1 ? 4 : 0) +
-					((load8(data, 54) >> 4) & 1 ? 4 : 0));
-			if (unlikely(gre_end + 40 > end))
-				GOTO(other);
-			/* linx.hp:56: gre -> user6 when protocol = 0x86dd */
-			if (unlikely(gre_end_at + 40 > (u64)load_be16(data, 18) + 54 ||
-					(load8(gre_end, 0) >> 4) != 6 ||
-					(u64)load_be16(gre_end, 4) +
-					40 > (u64)load_be16(data, 18) + 54 - gre_end_at))
-				GOTO(other);
-			if (load8(gre_end, 6) == 6) {
-				if (unlikely(gre_end + 60 > end))
-					GOTO(other);
-				/* linx.hp:61: user -> tcp when protocol = 6 */
-				if (unlikely(gre_end_at +
-						60 > (u32)(gre_end_at +
-						((u64)load_be16(gre_end, 4) + 40)) ||
-						(u32)((u64)(load8(gre_end, 52) >> 4) * 4) < 20 ||
-						gre_end + 40 + (u32)((u64)(load8(gre_end,
-						52) >> 4) * 4) > end || gre_end_at + 40 +
-						(u32)((u64)(load8(gre_end,
-						52) >> 4) * 4) > (u32)(gre_end_at +
-						((u64)load_be16(gre_end, 4) + 40)) ||
-						!((load8(gre_end, 52) >> 4) >= 5)))
-					GOTO(other);
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer6_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 54;
-				st->scratch->user6_at = (u16)gre_end_at;
-				st->scratch->chain_extension_ = load8(gre_end, 6);
-				st->scratch->tcp_at = (u16)(gre_end_at + 40);
-				st->scratch->l4 = load32(gre_end, 40);
-				GOTO(done);
-			}
-			if (load8(gre_end, 6) == 17) {
-				if (unlikely(gre_end + 48 > end))
-					GOTO(other);
-				/* linx.hp:62: user -> udp when protocol = 17 */
-				if (unlikely(gre_end_at +
-						48 > (u32)(gre_end_at +
-						((u64)load_be16(gre_end, 4) + 40))))
-					GOTO(other);
-				st->scratch->pdr6_slot = 0;
-				st->scratch->pdr_slot = 0;
-				forget_places(st->scratch);
-				st->scratch->link = 14;
-				st->scratch->outer6_at = 14;
-				st->scratch->chain_fragment_ = 0;
-				st->scratch->gre_at = 54;
-				st->scratch->user6_at = (u16)gre_end_at;
-				st->scratch->chain_extension_ = load8(gre_end, 6);
-				st->scratch->l4 = load32(gre_end, 40);
-				GOTO(done);
-			}
-			if (unlikely(load8(gre_end, 6) == 60 || load8(gre_end, 6) == 51 ||
-					load8(gre_end, 6) == 44 || load8(gre_end, 6) == 43 ||
-					load8(gre_end, 6) == 0))
-				GOTO(other);
-			st->scratch->l4 = 0;
-			st->scratch->pdr6_slot = 0;
-			st->scratch->pdr_slot = 0;
-			forget_places(st->scratch);
-			st->scratch->link = 14;
-			st->scratch->outer6_at = 14;
-			st->scratch->chain_fragment_ = 0;
-			st->scratch->gre_at = 54;
-			st->scratch->user6_at = (u16)gre_end_at;
-			st->scratch->chain_extension_ = load8(gre_end, 6);
-			GOTO(done);
-		}
-		if (unlikely(load_be16(data, 56) == 0x8847))
+		/* linx.hp:62: user -> udp when protocol = 17 */
+		if (unlikely(load_be16(data, 40) < 28))
 			GOTO(other);
 		st->scratch->chain_extension_ = 0;
-		st->scratch->l4 = 0;
 		st->scratch->pdr6_slot = 0;
 		st->scratch->pdr_slot = 0;
 		forget_places(st->scratch);
 		st->scratch->link = 14;
-		st->scratch->outer6_at = 14;
+		st->scratch->outer_at = 14;
 		st->scratch->chain_fragment_ = 0;
-		st->scratch->gre_at = 54;
+		st->scratch->gre_at = 34;
+		st->scratch->user_at = 38;
+		st->scratch->l4 = load32(data, 58);
 		GOTO(done);
 	}
-	if (unlikely(role == ROLE_WAN &&
-			(load_be16(data, 12) == 0x88a8 || load_be16(data, 12) == 0x8100)))
-		GOTO(other);
-	st->scratch->chain_fragment_ = 0;
 	st->scratch->chain_extension_ = 0;
 	st->scratch->l4 = 0;
 	st->scratch->pdr6_slot = 0;
 	st->scratch->pdr_slot = 0;
 	forget_places(st->scratch);
 	st->scratch->link = 14;
+	if (role == ROLE_LAN)
+		st->scratch->user_at = 14;
+	if (role == ROLE_WAN)
+		st->scratch->outer_at = 14;
+	st->scratch->chain_fragment_ = 0;
+	if (role == ROLE_WAN)
+		st->scratch->gre_at = 34;
+	if (role == ROLE_WAN)
+		st->scratch->user_at = 38;
 	GOTO(done);
 
 other:
