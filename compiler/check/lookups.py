@@ -205,7 +205,7 @@ def _hash(
     program: Program, written: tree.Choose, group: model.RuleKind, state: State, scope: Scope
 ) -> model.Hash | None:
     """What is hashed in place of what the spread says, where the `choose` says it. Headers that the
-    spread hashes, and that were popped or pushed by now, are told of."""
+    spread hashes, and that were popped or pushed by now, are reported."""
     if written.over is None:
         clauses = program.rules.kinds[group.name].clauses
         spread = next(c for c in clauses if isinstance(c, tree.Spread))

@@ -73,14 +73,16 @@ def _change_at(
     if option is not None:  # at an odd byte its words count as 256 times as much (RFC 1071)
         start = option_of(site.graph, target.node, option.name)
         change = w.local(U64, "turned", change << ((start & 1) << 3))
-    tests, behind = dict[str, list[Expr]](), counting(site, target)
-    if index is not None and behind:  # of a routing header, where it is the last destination
+    tests = dict[str, list[Expr]]()
+    if index is not None and (behind := counting(site, target)):
+        # of a routing header, where it is the last destination
         left = field_value(site.node(target.node), header.field("segments_left")).expr
         tests = {node: [not_(index), left] for node in behind}
+    held = site.sums if waits(site, target) else {}
     now = dict[Covering, Name]()
     for each in covering:
-        if each in site.sums and waits(site, target):
-            w.add(site.sums[each], change)
+        if each in held:
+            w.add(held[each], change)
         else:
             now[each] = w.local(U64, "sum", change)
     follow(site, now, tests)

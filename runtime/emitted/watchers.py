@@ -36,7 +36,7 @@ class RaisedEvents:
     """Of all pipelines of an agent: the last that were read, and their watchers."""
 
     def __init__(self, first: Callable[[str, Sequence[Raised]], None] = lambda *_: None) -> None:
-        """`first`: is told of a pipeline's records before watchers are, and keeps up."""
+        """`first`: gets a pipeline's records before watchers do, and keeps up."""
         self._first = first
         self._kept: dict[str, deque[Raised]] = {}
         self._watchers: tuple[RaisedWatcher, ...] = ()

@@ -28,7 +28,7 @@ class Parameters:
     """Of a session. `source`: empty for the one that the route has; `outer`: that of the header
     which carries the segments, likewise. `source_port` and `port`: the sender's and the
     reflector's. `mode`: the reflector's. `sids_back`, `way_back` and `outer_back` (empty: its
-    address) are what the reflector is to be told (`REFLECTOR`). `interval` and `timeout` in
+    address) are for the reflector's rule (`REFLECTOR`). `interval` and `timeout` in
     seconds; `length` of the test packet in bytes, behind UDP's header."""
 
     ssid: int

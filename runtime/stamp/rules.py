@@ -155,7 +155,7 @@ def own_collector(owner: Owner, about: Parameters, known: Rule | None) -> Rule |
 
 
 def collector_of(owner: Owner, about: Parameters) -> Rule | None:
-    """Of the same session, whoever made it."""
+    """The rule for this session, also one that somebody else made."""
     peer = int(ip_address(about.reflector))
     element = f"peer{ip_address(about.reflector).version}"
     with owner.still() as loaded:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +97,7 @@ def test_padding_is_a_tlv_that_the_sender_says_is_unrecognized() -> None:
     assert made(WAYS["padded"])[1][-4:] == bytes([0x80, 1, 0, 0])
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@pytest.mark.usefixtures("tshark")
 def test_tshark_finds_no_fault(tmp_path: Path) -> None:
     """With checksums, and the payload as the test packet of TWAMP, whose begin is the same
     (RFC 8762 section 4.2.1)."""
