@@ -1,13 +1,14 @@
 // For bench/stamp.py: sends two kinds of frames, mixed, and counts what comes back.
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include "live_frames.h"
 
 #define HEAD 128
 #define MILLION 1000000
 
 struct setting {
-	__u32 interface, sent, share, due_share; // `share`: of a million frames, those of the second kind
-	__u64 due, interval, duration, until;    // ns; a frame is sent when it is due
+	struct pace pace;
+	__u32 share, due_share; // `share`: of a million frames, those of the second kind
 	__u8 head[2][HEAD];
 };
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __uint(map_flags, BPF_F_MMAPABLE);
@@ -21,21 +22,16 @@ SEC("xdp") int generate(struct xdp_md *ctx)
 	struct setting *s = bpf_map_lookup_elem(&settings, &zero);
 	if (!s)
 		return XDP_ABORTED;
-	__u64 now = bpf_ktime_get_ns();
-	if (!s->until)
-		s->until = now + s->duration;
-	if (now < s->due || now > s->until)
+	if (!is_due(&s->pace))
 		return XDP_DROP;
-	// After a long delay it does not catch up.
-	s->due = s->due + 1000000 < now ? now + s->interval : s->due + s->interval;
 	s->due_share += s->share;
 	int second = s->due_share >= MILLION;
 	if (second)
 		s->due_share -= MILLION;
 	if (bpf_xdp_store_bytes(ctx, 0, s->head[second], HEAD))
 		return XDP_ABORTED;
-	s->sent++;
-	return bpf_redirect(s->interface, 0);
+	s->pace.sent++;
+	return bpf_redirect(s->pace.interface, 0);
 }
 
 SEC("xdp") int count(struct xdp_md *ctx)

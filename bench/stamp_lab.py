@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import struct
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,12 +19,12 @@ from pathlib import Path
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.source import Source
 from helioc.runtime.edge.config import Config
-from helioc.runtime.kernel.handles import Map, Object
+from helioc.runtime.kernel.handles import Object
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace, command
-from live_frames import Sender
+from live_frames import Sender, on_all_cpus, settled
 from measure import HERE, build
 from scapy.contrib.stamp import STAMPSessionSenderTestUnauthenticated as TestPacket
 from scapy.layers.inet import UDP
@@ -41,8 +39,8 @@ RULES = (
     f"REFLECTOR bench [(ssid, {SSID}), (mode, STATELESS), (clock, NTP), (way_back, ADDRESS)]"
 )
 SIZE = 128  # bytes of each frame
-_SENDS, _ROUTES, _MILLION = 1, 0, 1_000_000
-_SETTING = struct.Struct("<IIIIQQQQ")
+_SENDS, _ROUTES = 1, 0
+_SHARE = struct.Struct("<II")
 
 
 def name() -> str:
@@ -69,8 +67,8 @@ class Router:
         made = owned.enter_context(Object.open(build(HERE / "stamp.bpf.c"), name="stamp_lab"))
         made.load()
         programs, maps = made.programs(), made.maps()
-        self._sender, self._counts = Sender(programs["generate"], _SENDS), maps["counts"]
-        self._setting = maps["settings"].mmap()
+        self._sender = Sender(programs["generate"], maps["settings"], _SENDS)
+        self._counts = maps["counts"]
         path = Path(f"/sys/fs/bpf/{name()}")
         programs["count"].pin(path)
         owned.callback(path.unlink)
@@ -126,39 +124,17 @@ class Router:
         user = ether / IPv6(src=USER, dst=SERVER) / UDP(sport=4000, dport=5004) / bytes(SIZE - 62)
         test = ether / IPv6(src=TESTER, dst=ROUTER) / UDP(sport=40000, dport=STAMP)
         test /= bytes(TestPacket(ssid=SSID)) + bytes(SIZE - 62 - 44)
-        frames = [bytes(user), bytes(test)]
-        before = self._settled()
-        sent, rate = self.far.inside_thread(lambda: self._send(frames, kpps, share, seconds))
-        return rate / 1000, max(0.0, 1 - (self._settled() - before) / max(sent, 1))
-
-    def _send(
-        self, frames: list[bytes], kpps: float, share: float, seconds: float
-    ) -> tuple[int, float]:
-        interface = socket.if_nametoindex("eth0")
-        heads = b"".join(frames)
-        head = _SETTING.pack(interface, 0, round(share * _MILLION), 0, 0,
-                             round(1e6 / kpps), round(seconds * 1e9), 0)  # fmt: skip
-        self._setting[: len(head) + len(heads)] = head + heads
-        self._sender.run(frames[0], seconds)
-        _, sent, _, _, due, interval, duration, until = _SETTING.unpack(
-            self._setting[: _SETTING.size]
+        mixed = _SHARE.pack(round(share * 1e6), 0) + bytes(user) + bytes(test)
+        before = self._came()
+        sent, rate = self.far.inside_thread(
+            lambda: self._sender.send("eth0", bytes(user), kpps, seconds, mixed)
         )
-        return sent, sent * 1e9 / max(due - interval - (until - duration), 1)
+        return rate / 1000, max(0.0, 1 - (self._came() - before) / max(sent, 1))
 
-    def _settled(self) -> int:
-        """What came back, once it stands still."""
-        before = _sum(self._counts)
-        while True:
-            time.sleep(0.03)
-            now = _sum(self._counts)
-            if now == before:
-                return now
-            before = now
-
-
-def _sum(counts: Map) -> int:
-    each = counts.lookup_per_cpu(bytes(4)) or ()
-    return sum(int.from_bytes(value, "little") for value in each)
+    def _came(self) -> int:
+        """How many came back by now."""
+        (count,) = settled(lambda: (on_all_cpus(self._counts),))
+        return count
 
 
 def _polled(room: Namespace, devices: tuple[str, ...], cpu: int) -> None:

@@ -3,15 +3,14 @@
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include "live_frames.h"
 
 #define SERVICES 16
 #define TEID 96 // its byte in the frame: Ethernet, IPv4, UDP, VXLAN, Ethernet, IPv4, UDP, GTP-U's first word
 #define HEAD 128
 
 struct setting {
-	__u32 interface, sent;
-	__u64 due, interval, seconds; // ns; a frame is sent when it is due, until so long after the first
-	__u64 until;
+	struct pace pace;
 	__u8 head[HEAD]; // a frame that was sent back is sent again: its addresses are others
 };
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __uint(map_flags, BPF_F_MMAPABLE);
@@ -33,18 +32,13 @@ SEC("xdp") int generate(struct xdp_md *ctx)
 	struct setting *s = bpf_map_lookup_elem(&settings, &zero);
 	if (!s)
 		return XDP_ABORTED;
-	__u64 now = bpf_ktime_get_ns();
-	if (!s->until)
-		s->until = now + s->seconds;
-	if (now < s->due || now > s->until)
+	if (!is_due(&s->pace))
 		return XDP_DROP;
-	// After a long delay it does not catch up.
-	s->due = s->due + 1000000 < now ? now + s->interval : s->due + s->interval;
 	if (bpf_xdp_store_bytes(ctx, 0, s->head, HEAD))
 		return XDP_ABORTED;
-	__u32 teid = bpf_htonl(s->sent++ % SERVICES);
+	__u32 teid = bpf_htonl(s->pace.sent++ % SERVICES);
 	bpf_xdp_store_bytes(ctx, TEID, &teid, 4);
-	return bpf_redirect(s->interface, 0);
+	return bpf_redirect(s->pace.interface, 0);
 }
 
 SEC("xdp") int sent_on(struct xdp_md *ctx)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
@@ -24,14 +23,14 @@ from helioc.runtime.congestion.decide import PARTS, Verdict
 from helioc.runtime.congestion.watcher import WatchedPipeline, Watcher
 from helioc.runtime.edge.config import Config
 from helioc.runtime.edge.congestion_settings import Congestion, shape_of
-from helioc.runtime.kernel.handles import Map, Object, Program
+from helioc.runtime.kernel.handles import Object, Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.owner.events import Events
 from helioc.runtime.owner.owner import Owner
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace, command
-from live_frames import Sender
+from live_frames import Sender, on_all_cpus, settled
 from measure import HERE, build
 from scapy.contrib.gtp import GTP_U_Header
 from scapy.layers.inet import IP, UDP
@@ -43,7 +42,6 @@ SERVICES, PRIORITY = 16, 8
 SMALLEST = 128
 USER, SERVER = IPv4Address("10.45.0.2"), IPv4Address("198.51.100.9")
 _SECONDS, GENERATOR, _OTHER = 0.2, 0, 1
-_SETTING = struct.Struct("<IIQQQQ")
 _SERVICE = (
     "SERVICE [(tunnel, u16, VXLAN), (tenant, u32, 7), (teid, u32, {}), (src_ip, u32, 10.45.0.2), "
     "(dst_ip, u32, 198.51.100.9), (protocol, u8, UDP), (src_port, u16, 4000), "
@@ -93,9 +91,8 @@ class Range:
         self.host.address("nic0", "10.9.0.1/24")
         made = owned.enter_context(Object.open(build(HERE / "steering.bpf.c"), name="steering"))
         made.load()
-        self._sender = Sender(made.programs()["generate"], GENERATOR)
+        self._sender = Sender(made.programs()["generate"], made.maps()["settings"], GENERATOR)
         self._counts = made.maps()["counts"]
-        self._setting = made.maps()["settings"].mmap()
         self._pinned(owned, made.programs()["sent_on"], self._listen_far)
         self._pinned(owned, made.programs()["accepted"], self._listen_here)
         reader = self.host.inside_thread(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -196,30 +193,12 @@ class Range:
 
     def _send(self, packet: bytes, kpps: int, seconds: float) -> tuple[int, float]:
         """How many were sent, and how many that is a second."""
-        interface = socket.if_nametoindex("eth0")
-        head = _SETTING.pack(interface, 0, 0, 1_000_000 // kpps, int(seconds * 1e9), 0)
-        self._setting[: _SETTING.size + SMALLEST] = head + packet[:SMALLEST]
-        self._sender.run(packet, seconds)
-        _, sent, due, interval, target, until = _SETTING.unpack(self._setting[: _SETTING.size])
-        return sent, sent * 1e9 / max(due - interval - (until - target), 1)
+        return self._sender.send("eth0", packet, kpps, seconds, packet[:SMALLEST])
 
     def _settled(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         """The counts, once they stand still."""
-        before = self._count()
-        while True:
-            time.sleep(0.03)
-            now = self._count()
-            if (now == before).all():
-                return now
-            before = now
-
-    def _count(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        return np.array([_sum(self._counts, i) for i in range(SERVICES + 1)], np.uint64)
-
-
-def _sum(table: Map, index: int) -> int:
-    each = table.lookup_per_cpu(index.to_bytes(4, "little")) or ()
-    return sum(int.from_bytes(value, "little") for value in each)
+        found = settled(lambda: tuple(on_all_cpus(self._counts, i) for i in range(SERVICES + 1)))
+        return np.array(found, np.uint64)
 
 
 def _run(room: Namespace, *words: str) -> None:
