@@ -14,8 +14,7 @@ from . import errors
 from .changes import Changed
 from .flow import Scope, State
 from .header_fields import scalar
-from .said import Misfit
-from .said import said as said_of
+from .said import Misfit, given_by_name
 from .stage_names import StageNames
 from .stage_program import Program
 
@@ -112,27 +111,15 @@ def _values(
 ) -> tuple[model.Said, ...] | None:
     """The value of each field, in order; None if one is missing or wrong."""
     known = {field.name: field for field in event.fields}
-    given: dict[str, model.Said] = {}
-    said: dict[str, tree.Assign] = {}
-    unknown = False
-    for each in written.fields:
-        name = each.target.parts[-1]
-        field = known.get(name.text)
-        if field is None or len(each.target.parts) > 1:
-            program.report(_no_such_field(each.target, event))
-            unknown = True  # what seems missing is likely this one
-            continue
-        if said.setdefault(name.text, each) is not each:
-            first = said[name.text].target.span
-            program.report(errors.declared_twice("the value of", name, first))
-        elif isinstance(value := said_of(each.value, field, event.span, names), Misfit):
-            program.report(_wrong(each.value.span, field, value, event))
-        elif value is not None:
-            given[field.name] = value
-    missing = [name for name in known if name not in said]
-    if missing and not unknown:
+    given = given_by_name(
+        written.fields, known, event.span, names,
+        lambda each: _no_such_field(each.target, event),
+        lambda span, field, found: _wrong(span, field, found, event),
+    )  # fmt: skip
+    missing = [name for name in known if name not in given.names]
+    if missing and not given.unknown:
         program.report(_field_missing(written.event.span, event, missing))
-    return tuple(given[n] for n in known) if len(given) == len(known) else None
+    return given.in_order(known)
 
 
 def _wrong(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeGuard
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from ...lang import tree
-from ...lang.text.diagnostics import listed
+from ...lang.text.diagnostics import Diagnostic, listed
 from ...lang.text.source import Span
 from .. import model
+from . import errors
 from .stage_names import StageNames
 from .values import KINDS, fits
 
@@ -99,3 +101,46 @@ def _names_port(written: tree.Expr, wanted: bool, names: StageNames) -> TypeGuar
 def _is_port(expr: model.Expr) -> bool:
     """Whether it is a port's number."""
     return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
+
+
+class Given(NamedTuple):
+    """What is given by name: each value that fits; all names that are declared; whether one is
+    none, so that what seems missing is likely that one."""
+
+    values: dict[str, model.Said]
+    names: Set[str]
+    unknown: bool
+
+    def in_order(self, declared: Collection[str]) -> tuple[model.Said, ...] | None:
+        """None if one is missing or wrong."""
+        if len(self.values) < len(declared):
+            return None
+        return tuple(self.values[name] for name in declared)
+
+
+def given_by_name(
+    written: Iterable[tree.Assign],
+    declared: Mapping[str, model.Slot] | Mapping[str, model.EventField],
+    where: Span,
+    names: StageNames,
+    strange: Callable[[tree.Assign], Diagnostic],
+    wrong: Callable[[Span, Any, Misfit], Diagnostic],
+) -> Given:
+    """`strange` and `wrong`: what is reported of a name that is none, and of a value that does not
+    fit what is declared."""
+    report, unknown = names.program.report, False
+    values, begun = dict[str, model.Said](), dict[str, tree.Assign]()
+    for each in written:
+        name = each.target.parts[-1]
+        known = declared.get(name.text)
+        if known is None or len(each.target.parts) > 1:
+            report(strange(each))
+            unknown = True
+        elif begun.setdefault(name.text, each) is not each:
+            first = begun[name.text].target.span
+            report(errors.declared_twice("the value of", name, first))
+        elif isinstance(value := said(each.value, known, where, names), Misfit):
+            report(wrong(each.value.span, known, value))
+        elif value is not None:
+            values[name.text] = value
+    return Given(values, begun.keys(), unknown)

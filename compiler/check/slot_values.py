@@ -8,10 +8,8 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.source import Span
 from .. import model
-from . import errors
 from .flow import Scope, State
-from .said import Misfit
-from .said import said as said_of
+from .said import Misfit, given_by_name
 from .stage_names import StageNames
 from .stage_program import Program
 
@@ -38,33 +36,23 @@ def slot_values(
     scope: Scope,
 ) -> tuple[model.Said, ...] | None:
     """The value of each slot, in order; None if one is missing or wrong."""
-    given: dict[str, model.Said] = {}
-    said: dict[str, tree.Assign] = {}
-    unknown = False
     known = {s.name: s for s in slots}
     table = program.states[written.state.text]
-    names = StageNames(program, state, scope)
-    for each in written.given:
-        name = each.target.parts[-1]
-        slot = known.get(name.text)
-        if slot is None and each.target.text in table.counts:
-            program.report(counted(each.target, table, "it begins at 0: leave it out"))
-            continue
-        if slot is None or len(each.target.parts) > 1:
-            program.report(_no_such_slot(each.target, table, list(known)))
-            unknown = True  # misspelt: what seems missing is likely it
-            continue
-        if said.setdefault(name.text, each) is not each:
-            first = said[name.text].target.span
-            program.report(errors.declared_twice("the value of", name, first))
-        elif isinstance(value := said_of(each.value, slot, table.span, names), Misfit):
-            program.report(_wrong(each.value.span, slot, value, table))
-        elif value is not None:
-            given[slot.name] = value
-    missing = [s.name for s in slots if s.name not in said]
-    if missing and not unknown:
+    counts = [
+        g for g in written.given if g.target.text in table.counts and g.target.text not in known
+    ]
+    for each in counts:
+        program.report(counted(each.target, table, "it begins at 0: leave it out"))
+    given = given_by_name(
+        (g for g in written.given if g not in counts), known, table.span,
+        StageNames(program, state, scope),
+        lambda each: _no_such_slot(each.target, table, list(known)),
+        lambda span, slot, found: _wrong(span, slot, found, table),
+    )  # fmt: skip
+    missing = [s.name for s in slots if s.name not in given.names]
+    if missing and not given.unknown:
         program.report(_slot_missing(written.state.span, table, missing))
-    return tuple(given[s.name] for s in slots) if len(given) == len(slots) else None
+    return given.in_order(known)
 
 
 def _wrong(span: Span, slot: model.Slot, found: Misfit, state: model.State) -> Diagnostic:
