@@ -433,25 +433,25 @@ static __always_inline u32 slot_in(void *cells, u32 cell, u64 epoch)
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-/* Which record is that of the rule in a cell: of its two places one. A branch says which, as that is
- * predicted: the record is fetched beside the cell. 0 if no rule is there. */
-static __always_inline u32 record_in(void *cells, u32 cell, u64 epoch)
+/* Which record is that of the rule in a cell: of its two places one, which for an odd slot is `odd` further.
+ * A branch says which, as that is predicted: the record is fetched beside the cell. 0 if no rule is there. */
+static __always_inline u32 record_in(void *cells, u32 cell, u64 epoch, u32 odd)
 {
-	u32 slot = slot_in(cells, cell, epoch), record = 2 * cell;
+	u32 slot = slot_in(cells, cell, epoch), record = cell;
 
 	if (!slot)
 		return 0;
 	if (slot & 1) {
-		record = 2 * cell + 1;
+		record = cell + odd;
 		barrier_var(record);
 	}
 	return record;
 }
 
 /* The cell, in the upper half, and the record of the rule that is there; 0 if none is at this epoch. */
-static __always_inline u64 rule_in(void *cells, u32 cell, u64 epoch)
+static __always_inline u64 rule_in(void *cells, u32 cell, u64 epoch, u32 odd)
 {
-	u32 record = cell ? record_in(cells, cell, epoch) : 0;
+	u32 record = cell ? record_in(cells, cell, epoch, odd) : 0;
 
 	return record ? (u64)cell << 32 | record : 0;
 }
@@ -466,8 +466,7 @@ static __always_inline void fetch(const void *p)
 /* The record of a cell that changed an even number of times. */
 static __always_inline void fetch_record(void *records, u32 cell, u32 size)
 {
-	u32 record = 2 * cell;
-	const void *p = bpf_map_lookup_elem(records, &record);
+	const void *p = bpf_map_lookup_elem(records, &cell);
 
 	if (!p)
 		return;

@@ -349,8 +349,8 @@ def _buckets(keys: int) -> int:
 
 
 def _small_indexes(buckets: int) -> int:
-    """Indexes besides the largest, none smaller than that a key may be in MOST_BUCKETS."""
-    return max(0, (buckets // m.MOST_BUCKETS).bit_length() - 1) // m.INDEX_STEP
+    """Indexes besides the largest, none smaller than twice the buckets that a key may be in."""
+    return max(0, (buckets // m.MOST_BUCKETS).bit_length() - 2) // m.INDEX_STEP
 
 
 def _filter(keys: int) -> int:
@@ -406,6 +406,8 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         spare_buckets=m.MOST_BUCKETS if key else 0,
         fixed=fixed,
         by_cell=True,
+        halves=True,
+        index_step=m.INDEX_STEP,
         cached=key is not None and not fixed,
         filter=_filter(more or keys) if key and not fixed else 0,
         doc=rule.doc,

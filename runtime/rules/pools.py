@@ -11,10 +11,6 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-#: How many numbers are left out at most for the sake of one; among how many one is looked for.
-_AHEAD, _LATELY = 1024, 16
-
-
 class NoRoom(Exception):
     """No free slot of a kind's `what` ("cells", "records"): a grace period may free some."""
 
@@ -28,88 +24,122 @@ class NoPlace(NoRoom):
 
 
 class Pool:
-    """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
+    """Numbers 1..size-1 that are given out, the lowest that is free unless one is asked for: a
+    kind's `what`. `top`: above all that were given out."""
 
-    __slots__ = ("back", "broken", "held", "holds", "kind", "size", "top", "what")
+    __slots__ = (
+        "_free",
+        "_lowest",
+        "_taken",
+        "broken",
+        "held",
+        "holds",
+        "kind",
+        "size",
+        "top",
+        "what",
+    )
 
     def __init__(self, kind: str, what: str, size: int) -> None:
         self.kind, self.what, self.size = kind, what, size
-        self.top = 1
-        self.back: list[int] = []
+        self._taken = bytearray(size)  # zeros, so that what nobody takes needs no memory
+        self._taken[0] = 1
+        self._free, self._lowest, self.top = size - 1, 1, 1
         self.holds = 0  # how many want that none that comes back is given out again
         self.held: list[int] = []  # those that came back since then
         self.broken = False
 
     def all_but(self, used: Array) -> None:
         """Make just these the ones that were given out."""
+        taken = self._flags()
+        taken[:] = 0
+        taken[used] = taken[0] = 1
+        self._free, self._lowest = self.size - int(taken.sum()), 1
         self.top = int(used.max(initial=0)) + 1
-        free = np.ones(self.top, np.bool_)
-        free[used] = free[0] = False
-        self.back = np.flatnonzero(free)[::-1].tolist()
 
     def __len__(self) -> int:
-        return len(self.back) + self.size - self.top
+        return self._free
+
+    def _flags(self) -> Array:
+        return np.frombuffer(self._taken, np.uint8)
 
     def take(self) -> int:
         """A free number. Raises NoRoom."""
-        if not self.back:
-            top = self.top
-            if top < self.size:
-                self.top = top + 1
-                return top
-            self._need(1)
-        return self.back.pop()
+        self._need(1)
+        number = self._lowest = self._taken.index(0, self._lowest)
+        return self._taking(number)
 
     def take_beside(self, _: int) -> int:
         """A free number for what takes the place of another. Raises NoRoom."""
         return self.take()
 
     def take_like(self, number: int) -> int:
-        """This number if it came back lately, or comes next or soon; else any. Raises NoRoom."""
-        lately = self.back[-_LATELY:]
-        if number in lately:
-            del self.back[lately.index(number) - len(lately)]
-            return number
-        if self.top <= number < min(self.size, self.top + _AHEAD):
-            self.back += range(number - 1, self.top - 1, -1)
-            self.top = number + 1
-            return number
+        """This number if it is free, else another. Raises NoRoom."""
+        if number < self.size and not self._taken[number]:
+            return self._taking(number)
         return self.take()
 
-    def take_all_like(self, numbers: Array) -> Array:
-        """These numbers where they rise from the next to come on, else any. Raises NoRoom."""
-        first, last = int(numbers[0]), int(numbers[-1])
-        spread = last - first < 2 * len(numbers) and bool((numbers[1:] > numbers[:-1]).all())
-        if not (spread and self.top <= first < self.top + _AHEAD and last < self.size):
-            return self.take_many(len(numbers))
-        left = np.ones(last + 1 - self.top, np.bool_)
-        left[numbers - self.top] = False
-        self.back += (np.flatnonzero(left)[::-1] + self.top).tolist()
-        self.top = last + 1
-        return numbers.astype(np.uint32)
+    def _taking(self, number: int) -> int:
+        self._taken[number] = 1
+        self._free -= 1
+        self.top = max(self.top, number + 1)
+        return number
 
     def take_many(self, count: int) -> Array:
-        """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""
-        self._need(count)
-        reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
-        fresh = np.arange(self.top, self.top + count - len(reused), dtype=np.uint32)
-        self.top += len(fresh)
-        return np.concatenate([np.array(reused, np.uint32), fresh]) if reused else fresh
+        """The lowest `count` free numbers. Raises NoRoom."""
+        return self.take_all_like(np.zeros(count, np.uint32))
+
+    def take_all_like(self, numbers: Array) -> Array:
+        """Of these numbers those that are free, at their first place, and others elsewhere. Raises
+        NoRoom."""
+        self._need(len(numbers))
+        taken, found = self._flags(), numbers.astype(np.uint32)
+        found[found >= self.size] = 0
+        free, first = taken[found] == 0, np.zeros(len(found), np.bool_)
+        first[np.unique(found, return_index=True)[1]] = True
+        found[~(free & first)] = 0
+        taken[found] = 1
+        rest = found == 0
+        found[rest] = others = self._lowest_free(int(rest.sum()))
+        taken[others] = 1
+        self._free -= len(found)
+        self.top = max(self.top, int(found.max(initial=0)) + 1)
+        return found
+
+    def _lowest_free(self, count: int) -> Array:
+        end = self._lowest + 2 * count
+        while True:
+            free = np.flatnonzero(self._flags()[self._lowest : end] == 0)[:count]
+            if len(free) == count:
+                free += self._lowest
+                self._lowest = int(free[-1]) + 1 if count else self._lowest
+                return free
+            end += end
 
     def give(self, number: int) -> None:
-        (self.held if self.holds else self.back).append(number)
+        self.give_many((number,))
 
     def give_many(self, numbers: Iterable[int]) -> None:
-        (self.held if self.holds else self.back).extend(numbers)
+        if self.holds:
+            self.held.extend(numbers)
+            return
+        for number in numbers:
+            self._taken[number] = 0
+            self._free += 1
+            self._lowest = min(self._lowest, number)
 
     def put_back(self, numbers: Array) -> None:
         """Undo a `take_many`: nobody saw what they stood for."""
-        self.back.extend(numbers.tolist()[::-1])
+        self._flags()[numbers] = 0
+        self._free += len(numbers)
+        self._lowest = min(self._lowest, int(numbers.min(initial=self._lowest)))
 
     def _need(self, count: int) -> None:
-        if count > len(self) and self.held:
-            self.back, self.held, self.broken = self.back + self.held, [], True
-        if count > len(self):
+        if count > self._free and self.held:
+            holds, self.holds, self.broken = self.holds, 0, True
+            self._let_held_go()
+            self.holds = holds
+        if count > self._free:
             raise NoRoom(self.kind, self.what)
 
     def hold(self) -> None:
@@ -121,8 +151,11 @@ class Pool:
         """The end of a `hold`."""
         self.holds -= 1
         if not self.holds:
-            self.back += self.held
-            self.held = []
+            self._let_held_go()
+
+    def _let_held_go(self) -> None:
+        held, self.held = self.held, []
+        self.give_many(held)
 
 
 class Halves:
@@ -153,8 +186,7 @@ class Halves:
     def take_beside(self, slot: int) -> int:
         """One for a rule that has `slot` so far. Raises NoRoom."""
         odd = ~slot & 1
-        pool = self._pools[odd]
-        return 2 * (pool.back.pop() if pool.back else pool.take()) - odd
+        return 2 * self._pools[odd].take() - odd
 
     def take_many(self, count: int) -> Array:
         """For new rules. Raises NoRoom."""
@@ -164,8 +196,7 @@ class Halves:
         return np.concatenate([2 * even.take_many(first), 2 * rest - 1])
 
     def give(self, slot: int) -> None:
-        pool = self._pools[slot & 1]
-        (pool.held if pool.holds else pool.back).append(slot + 1 >> 1)
+        self._pools[slot & 1].give(slot + 1 >> 1)
 
     def give_many(self, slots: Iterable[int]) -> None:
         for slot in slots:

@@ -75,7 +75,7 @@ class Steps:
             step.slot = slot = step.slot or table.free_slots.take()
             seen = table.without(rule, absent) if absent and rule.members else rule
             # `record_at`, without the call
-            at = cell * table.cell_stride + (slot & table.slot_bits) * table.record_stride
+            at = cell * table.cell_stride + (slot & table.slot_bits) * table.slot_stride
             table.codec.record(table.records, at, seen, new_cell_of, next_hop_of)
             matches = table.matches.of(rule)
             at = slot * table.image_stride

@@ -34,7 +34,10 @@ def record_numbers(
 ) -> npt.NDArray[np.int64]:
     """Which of the records are those of the cells' slots."""
     slots = slots.astype(np.int64)
-    return 2 * cells.astype(np.int64) + (slots & 1) if kind.by_cell else slots
+    if not kind.by_cell:
+        return slots
+    own, odd = cells.astype(np.int64), slots & 1
+    return own + odd * kind.cells if kind.halves else 2 * own + odd
 
 
 class Table:
@@ -50,10 +53,13 @@ class Table:
         self.records = maps[f"{prefix}_records"].mmap()
         self.images = maps[f"{prefix}_images"].mmap()
         self.record_stride = maps[f"{prefix}_records"].spec.stride
-        #: Of a cell's records; which bits of the slot say which of them it is.
-        self.cell_stride, self.slot_bits = (
-            (2 * self.record_stride, 1) if kind.by_cell else (0, SLOT)
-        )
+        #: How far records of the next cell and slot are; which bits of the slot say which it is.
+        stride = self.record_stride
+        self.cell_stride, self.slot_stride, self.slot_bits = (
+            (0, stride, SLOT) if not kind.by_cell
+            else (stride, kind.cells * stride, 1) if kind.halves
+            else (2 * stride, stride, 1)
+        )  # fmt: skip
         self.image_stride = maps[f"{prefix}_images"].spec.stride
         self.entries = entries_of(kind, maps)
         self.counters = counters_of(manifest, kind, maps)
@@ -109,7 +115,7 @@ class Table:
 
     def record_at(self, cell: int, slot: int) -> int:
         """The byte of `records` at which the record of a cell's slot starts."""
-        return cell * self.cell_stride + (slot & self.slot_bits) * self.record_stride
+        return cell * self.cell_stride + (slot & self.slot_bits) * self.slot_stride
 
     def settled(self, cell: int) -> bool:
         """The cell did not change since the last grace period."""

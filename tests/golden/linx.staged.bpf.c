@@ -308,7 +308,7 @@ static __always_inline void overlay_count(u32 cell, u64 length)
 
 static __always_inline struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
-	u32 record = record_in(&overlay_cells, cell, epoch);
+	u32 record = record_in(&overlay_cells, cell, epoch, 513);
 
 	return record ? bpf_map_lookup_elem(&overlay_records, &record) : 0;
 }
@@ -341,11 +341,11 @@ __noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 	if (!best.cell)
 		return 0;
 found:
-	found = rule_in(&overlay_cells, best.cell, epoch);
+	found = rule_in(&overlay_cells, best.cell, epoch, 513);
 	if (found)
 		return found;
 search:
-	return keep_key(key, 2) ? rule_in(&overlay_cells, overlay_search(epoch), epoch) : 0;
+	return keep_key(key, 2) ? rule_in(&overlay_cells, overlay_search(epoch), epoch, 513) : 0;
 }
 struct overlay6_record {
 	struct next_hop next_hop;
@@ -368,7 +368,7 @@ static __always_inline void overlay6_count(u32 cell, u64 length)
 
 static __always_inline struct overlay6_record *overlay6_at(u32 cell, u64 epoch)
 {
-	u32 record = record_in(&overlay6_cells, cell, epoch);
+	u32 record = record_in(&overlay6_cells, cell, epoch, 513);
 
 	return record ? bpf_map_lookup_elem(&overlay6_records, &record) : 0;
 }
@@ -409,11 +409,11 @@ __noinline u64 overlay6_find(u64 epoch)
 	if (!best.cell)
 		return 0;
 found:
-	found = rule_in(&overlay6_cells, best.cell, epoch);
+	found = rule_in(&overlay6_cells, best.cell, epoch, 513);
 	if (found)
 		return found;
 search:
-	return rule_in(&overlay6_cells, overlay6_search(epoch), epoch);
+	return rule_in(&overlay6_cells, overlay6_search(epoch), epoch, 513);
 }
 struct pdr_record {
 	u32 mpls_label;
@@ -424,7 +424,7 @@ struct pdr_record {
 };
 
 RULE_MAPS(pdr, 131073, 131329, 120);
-KEY_MAPS(pdr, 4, 6, 262145, 81952, 256, 8, 4);
+KEY_MAPS(pdr, 4, 6, 262145, 98336, 256, 8, 4);
 FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 29));
 
 static __always_inline void pdr_count(u32 cell, u64 length)
@@ -567,14 +567,14 @@ static __always_inline u64 pdr_found(struct scratch *s, u64 epoch, u64 k0, u64 k
 	}
 	if (!cell)
 		return 0;
-	found = rule_in(&pdr_cells, cell, epoch);
+	found = rule_in(&pdr_cells, cell, epoch, 131073);
 	if (likely(found))
 		return found;
 	s->key[0] = k0;
 	s->key[1] = k1;
 	s->key[2] = k2;
 	s->key[3] = k3;
-	return rule_in(&pdr_cells, pdr_search(epoch), epoch);
+	return rule_in(&pdr_cells, pdr_search(epoch), epoch, 131073);
 }
 
 /* Every caller has the scratch record. */
@@ -588,7 +588,7 @@ struct pdr6_record {
 };
 
 RULE_MAPS(pdr6, 131073, 131329, 168);
-KEY_MAPS(pdr6, 7, 9, 262145, 81952, 256, 8, 7);
+KEY_MAPS(pdr6, 7, 9, 262145, 98336, 256, 8, 7);
 FILTER_MAP(pdr6, 8192 + VECTOR_WORDS(1, 54));
 
 static __always_inline void pdr6_count(u32 cell, u64 length)
@@ -760,10 +760,10 @@ static __always_inline u64 pdr6_found(struct scratch *s, u64 epoch)
 	}
 	if (!cell)
 		return 0;
-	found = rule_in(&pdr6_cells, cell, epoch);
+	found = rule_in(&pdr6_cells, cell, epoch, 131073);
 	if (likely(found))
 		return found;
-	return rule_in(&pdr6_cells, pdr6_search(epoch), epoch);
+	return rule_in(&pdr6_cells, pdr6_search(epoch), epoch, 131073);
 }
 
 /* Every caller has the scratch record. */
@@ -784,12 +784,12 @@ static __always_inline void far_count(u32 cell, u64 length)
 
 static __always_inline u32 far_slot_of(u32 cell, u64 epoch)
 {
-	return record_in(&far_cells, cell, epoch);
+	return record_in(&far_cells, cell, epoch, 8193);
 }
 
 static __always_inline struct far_record *far_at(u32 cell, u64 epoch)
 {
-	u32 record = record_in(&far_cells, cell, epoch);
+	u32 record = record_in(&far_cells, cell, epoch, 8193);
 
 	return record ? bpf_map_lookup_elem(&far_records, &record) : 0;
 }
@@ -799,7 +799,7 @@ struct lbr_record {
 };
 
 RULE_MAPS(lbr, 2049, 2305, 168);
-KEY_MAPS(lbr, 1, 2, 2049, 672, 64, 8, 1);
+KEY_MAPS(lbr, 1, 2, 2049, 800, 64, 8, 1);
 FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 6));
 
 KEY_INDEX(lbr, 1, 32);
@@ -908,11 +908,11 @@ static __always_inline u64 lbr_found(struct scratch *s, u64 epoch, u64 k0)
 	}
 	if (!cell)
 		return 0;
-	found = rule_in(&lbr_cells, cell, epoch);
+	found = rule_in(&lbr_cells, cell, epoch, 2049);
 	if (likely(found))
 		return found;
 	s->key[0] = k0;
-	return rule_in(&lbr_cells, lbr_search(epoch), epoch);
+	return rule_in(&lbr_cells, lbr_search(epoch), epoch, 2049);
 }
 
 /* Every caller has the scratch record. */

@@ -22,7 +22,7 @@ from scapy.packet import Raw
 from small_tables import WORLD
 
 #: Keys up to which the smaller index is used.
-FIT = 128
+FIT = 256
 
 
 class Killed(BaseException):
@@ -39,9 +39,13 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 def both(request: pytest.FixtureRequest, kernel: None, way: None) -> Iterator[Both]:
     path = Path(__file__).with_name("prefixes.hp")
     with loaded(check_file(path), WORLD, request.param) as made:
-        assert made.kernel.manifest.rule("HOST").index_logs == (5, 9)
+        assert made.kernel.manifest.rule("HOST").index_logs == (6, 8)
         yield made
         made.kernel.writer.close()
+
+
+def host(n: int) -> str:
+    return f"9.9.{n >> 8}.{n & 255}"
 
 
 def create(first: int, last: int) -> str:
@@ -51,7 +55,7 @@ def create(first: int, last: int) -> str:
         prefix = f"{IPv4Address(n << 20)}/{12 + n % 20}"
         made += [
             f"create ROUTE {n} [(dst, u32, {prefix})]",
-            f"create HOST {n} [(dst, u32, 9.9.0.{n})]",
+            f"create HOST {n} [(dst, u32, {host(n)})]",
         ]
     return "; ".join(made)
 
@@ -63,7 +67,7 @@ def agree(both: Both, book: RuleBook, random: Random, last: int, count: int) -> 
         both.agree(
             book, bytes(Ether() / IP(dst=str(IPv4Address(n << 20)), proto=9) / Raw(b"x" * 20)), 1
         )
-        both.agree(book, bytes(Ether() / IP(dst=f"9.9.0.{n % 256}", proto=1) / Raw(b"x" * 20)), 1)
+        both.agree(book, bytes(Ether() / IP(dst=host(n), proto=1) / Raw(b"x" * 20)), 1)
 
 
 def logs(both: Both) -> set[int]:
@@ -73,17 +77,17 @@ def logs(both: Both) -> set[int]:
 
 def test_they_agree(both: Both) -> None:
     random, book = Random(1), both.book(create(1, FIT - 4))
-    assert logs(both) == {5}
+    assert logs(both) == {6}
     agree(both, book, random, FIT, 12)
     for n in range(FIT - 4, FIT + 4):
         both.tell(book, create(n, n + 1))
         agree(both, book, random, FIT, 4)
-    assert logs(both) == {9}
+    assert logs(both) == {8}
     both.reopen()
-    both.tell(book, create(FIT + 4, 240))
-    agree(both, book, random, 240, 12)
-    both.tell(book, "; ".join(f"delete HOST {n}; delete ROUTE {n}" for n in range(1, 200)))
-    agree(both, book, random, 240, 12)
+    both.tell(book, create(FIT + 4, 290))
+    agree(both, book, random, 290, 12)
+    both.tell(book, "; ".join(f"delete HOST {n}; delete ROUTE {n}" for n in range(1, 250)))
+    agree(both, book, random, 290, 12)
 
 
 def test_a_writer_that_dies(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,5 +106,5 @@ def test_a_writer_that_dies(both: Both, monkeypatch: pytest.MonkeyPatch) -> None
     both.reopen()
     agree(both, book, random, FIT, 12)
     both.tell(book, create(FIT, FIT + 2))
-    assert logs(both) == {9}
+    assert logs(both) == {8}
     agree(both, book, random, FIT, 12)

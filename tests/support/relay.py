@@ -56,7 +56,16 @@ def built(text: str) -> Bundle:
 
 def layout1() -> Bundle:
     """The relay as the compiler of 2863c61e built it: counters lie in a map of each kind."""
-    with tarfile.open(Path(__file__).with_name("relay-layout1.tar.xz")) as recorded:
+    return _recorded(1)
+
+
+def layout3() -> Bundle:
+    """As that of 10795649 built it: a rule's two records lie side by side."""
+    return _recorded(3)
+
+
+def _recorded(layout: int) -> Bundle:
+    with tarfile.open(Path(__file__).with_name(f"relay-layout{layout}.tar.xz")) as recorded:
         manifest, object_ = (
             cast("IO[bytes]", recorded.extractfile(name)).read()
             for name in ("manifest.json", "relay.bpf.o")

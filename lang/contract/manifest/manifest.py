@@ -16,7 +16,7 @@ from .parse_graph import ParseGraph
 
 FORMAT = 1
 #: How rules lie in the maps, as this release writes it, and all that it reads: see `RuleKind`.
-LAYOUT, LAYOUTS = 3, (1, 2, 3)
+LAYOUT, LAYOUTS = 4, (1, 2, 3, 4)
 
 #: Bytes of `struct next_hop` in a record: see `helio.bpf.h`.
 NEXT_HOP_SIZE = 24
@@ -55,7 +55,7 @@ ICMP_RATE, ICMP_BURST = 1000, 50
 HASH_FACTOR = 0x9E3779B97F4A7C15
 MOST_BUCKETS = 32
 #: log2 of how many times as many buckets the next larger index of a kind has.
-INDEX_STEP = 4
+INDEX_STEP = 2
 #: Bytes of a bucket, and keys that it holds.
 BUCKET_SIZE, BUCKET_KEYS = 32, 6
 
@@ -183,8 +183,8 @@ class RuleKind(Frozen):
     """A rule kind and its maps: for NAME in lower case, map names are
 
     NAME_cells     ARRAY mmapable, u64 a cell; cell 0 is the directory's, rules have 1..cells-1
-    NAME_records   ARRAY mmapable, record_size: by 2 * cell + the slot's lowest bit if `by_cell`,
-                   else by slot; neither uses 0
+    NAME_records   ARRAY mmapable, record_size: with the slot's lowest bit b by cell + b * cells if
+                   `by_cell` and `halves`, by 2 * cell + b if only `by_cell`, else by slot
     NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by slot; not 0
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 begins with a u64, the
                    last epoch at which keys were added or removed (only of a `cached` kind)
@@ -222,8 +222,8 @@ class RuleKind(Frozen):
     s = w0 F + w1 F^2 + …; then its hash is (s ^ s >> 32) F. Every key has its bit set in the
     filter: the bit's number is the upper log2(`filter`) bits of the hash.
 
-    A kind with `small_indexes` has so many indexes besides, each with a sixteenth of the buckets of
-    the next larger one. Keys are in one of them: of 2^n buckets, of which the first is 2^m, where
+    A kind with `small_indexes` has so many indexes besides; the next larger one has 2^`index_step`
+    times as many buckets. Keys are in one of them: of 2^n buckets, of which the first is 2^m, where
     64 - n is bits 49 to 54 of cell 0 and m bits 55 to 60; these are 0 until a key comes. It is
     filled, then cell 0 leads to it; none is used again that was left.
 
@@ -271,10 +271,12 @@ class RuleKind(Frozen):
     offload: Offload | None = None
     counts_at: int | None = None
     by_cell: bool = False
+    halves: bool = False
     buckets: int = 0
     cached: bool = False
     vectors: int = 0
     small_indexes: int = 0
+    index_step: int = 4
     spare_buckets: int = 0
     meters: tuple[str, ...] = ()
     meters_at: int | None = None
@@ -302,7 +304,7 @@ class RuleKind(Frozen):
     def index_logs(self) -> tuple[int, ...]:
         """log2 of the buckets of each index, the smallest first."""
         largest = self.buckets.bit_length() - 1
-        return tuple(largest - INDEX_STEP * i for i in range(self.small_indexes, -1, -1))
+        return tuple(largest - self.index_step * i for i in range(self.small_indexes, -1, -1))
 
     @property
     def index_size(self) -> int:
@@ -314,7 +316,9 @@ class RuleKind(Frozen):
         """log2 of the first bucket's number of an index of 2^log buckets; 0 where it is 0."""
         if not self.small_indexes:
             return 0
-        return log - INDEX_STEP + 2 if 1 << log == self.buckets else log
+        if self.index_step == INDEX_STEP:
+            return log - 1
+        return log - 2 if 1 << log == self.buckets else log
 
     @property
     def asked_bytes(self) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ from .manifest import (
     EVENT_HEAD,
     EVENT_MOST,
     IDENTITY,
-    INDEX_STEP,
     MOST_BUCKETS,
     NEXT_HOP_SIZE,
     SOURCES,
@@ -213,9 +212,14 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield f"`spare_buckets` is {rule.spare_buckets}, not 0 or {MOST_BUCKETS}"
     # Each lies behind the next smaller one and its spare buckets.
     least = (
-        rule.buckets >> INDEX_STEP * min(rule.small_indexes, 32) if rule.small_indexes > 0 else 0
+        rule.buckets >> rule.index_step * min(rule.small_indexes, 32)
+        if rule.small_indexes > 0
+        else 0
     )
-    if rule.small_indexes and not (rule.spare_buckets and least >= MOST_BUCKETS):
+    smallest = MOST_BUCKETS if rule.index_step == 4 else 2 * MOST_BUCKETS
+    if rule.index_step not in (2, 4):
+        yield f"`index_step` is {rule.index_step}, not 2 or 4"
+    elif rule.small_indexes and not (rule.spare_buckets and least >= smallest):
         yield f"`small_indexes` is {rule.small_indexes}, too many for {rule.buckets} buckets"
     if rule.vectors and (rule.vectors % VECTOR_KEYS or not (rule.filter and rule.buckets)):
         yield f"`vectors` is {rule.vectors}, not a multiple of {VECTOR_KEYS}, or has no filter"

@@ -22,7 +22,7 @@ from helioc.runtime.loading.schema_change import Answers
 from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
 from helioc.runtime.states.storage import SEED
 from numbered import flow
-from relay import CONFIG, World, built, layout1, marked, request
+from relay import CONFIG, World, built, layout1, layout3, marked, request
 
 pytestmark = pytest.mark.usefixtures("kernel")
 _Result = TypeVar("_Result")
@@ -133,7 +133,7 @@ def test_what_the_flow_cache_asks_for_comes_back(world: World, name: str) -> Non
         within(lambda loaded: loaded.apply(request(lengths)))
         before = within(directory)
         assert before[4] and any(before[-8:])
-        for bundle, cached in (layout1(), 0), (ONE, 1):
+        for bundle, cached in (layout1(), 0), (layout3(), 1), (ONE, 1):
             within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
             assert within(directory)[4] == cached
         assert within(directory) == before
@@ -142,7 +142,7 @@ def test_what_the_flow_cache_asks_for_comes_back(world: World, name: str) -> Non
 def test_counters_stay_where_they_lie_elsewhere(
     world: World, name: str, sender: Path, pins: Path
 ) -> None:
-    """Behind those of another kind, in maps of the layout before, and back: no counter is lower.
+    """Behind those of another kind, in maps of older layouts, and back: no counter is lower.
     Between builds of one layout the rules' own maps are kept."""
     element = ("  rule ROUTE", "  ie tos = 4, u8\n\n  rule ROUTE")
     kind = (
@@ -157,7 +157,7 @@ def test_counters_stay_where_they_lie_elsewhere(
             ONE.manifest.layout,
             within(lambda loaded: loaded.maps["route_cells"].id),
         )
-        for bundle in (moved, ONE, before, before, moved, ONE):
+        for bundle in (moved, ONE, before, before, layout3(), moved, ONE):
             sent += send(world, sender, pins)
             within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
             assert counts(name) == {1: (sent, 64 * sent), 2: (0, 0)}
@@ -177,7 +177,7 @@ def test_counters_stay_where_they_lie_elsewhere(
 def test_packets_that_were_not_counted_by_size_are_in_no_size(
     world: World, name: str, sender: Path, pins: Path
 ) -> None:
-    """Through builds that count by size and that do not, of both layouts."""
+    """Through builds that count by size and that do not, of other layouts."""
     by_size = built(marked(4, BY_SIZE))
 
     def sizes() -> tuple[int | None, int]:

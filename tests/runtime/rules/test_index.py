@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helioc.lang.contract.manifest.manifest import BUCKET_SIZE, MOST_BUCKETS, RuleKind
+from helioc.compiler.tables.layout import _small_indexes
+from helioc.lang.contract.manifest.manifest import (
+    BUCKET_SIZE,
+    INDEX_STEP,
+    MOST_BUCKETS,
+    RuleKind,
+)
 from helioc.runtime.rules.index import Index
 from helioc.runtime.rules.key_hash import KeyHash, hashes_of
 from helioc.runtime.rules.pools import NoRoom
@@ -21,7 +27,12 @@ from linx_manifest import FAR, PDR
 
 EXACT = replace(FAR, key_size=12, cells=25, entries=25, buckets=4, match=PDR.match[:1])
 RANGES = replace(PDR, cells=25, entries=45, buckets=8)
-#: With indexes of 32 and 512 buckets besides, and of 32.
+#: With indexes of 64 and 256 buckets besides.
+STEPS = replace(
+    EXACT, cells=2200, entries=2200, buckets=1024, small_indexes=2, index_step=2,
+    spare_buckets=MOST_BUCKETS,
+)  # fmt: skip
+#: Of layout 3, with indexes of 32 and 512 buckets besides, and of 32.
 GROWING = replace(
     EXACT, cells=2200, entries=2200, buckets=8192, small_indexes=2, spare_buckets=MOST_BUCKETS
 )
@@ -95,8 +106,8 @@ def key_of(rule: RuleKind, number: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "rule", [EXACT, RANGES, GROWING, GROWING_RANGES],
-    ids=["exact", "ranges", "growing", "growing ranges"],
+    "rule", [EXACT, RANGES, GROWING, STEPS, GROWING_RANGES],
+    ids=["exact", "ranges", "growing", "step by step", "growing ranges"],
 )  # fmt: skip
 @pytest.mark.parametrize("seed", range(30))
 def test_it_agrees_with_a_dictionary(rule: RuleKind, seed: int) -> None:
@@ -198,6 +209,30 @@ def test_the_smallest_index_that_takes_all() -> None:
         check(memory, wanted, set())
     found, _ = memory.open().read_all()
     assert {key.tobytes() for key in found} == wanted.keys()
+
+
+def test_it_grows_step_by_step() -> None:
+    memory = Memory(STEPS)
+    index, wanted = filled(memory, 255)
+    assert log(index) == 6
+    for expected, more in (8, range(256, 258)), (8, range(258, 1025)), (10, range(1025, 2100)):
+        add_many(index, wanted, [key_of(STEPS, n) for n in more], [*more], Random(1))
+        assert log(index) == expected
+        check(memory, wanted, set())
+    agrees(memory.open(), wanted, [])
+
+
+@pytest.mark.parametrize("bits", range(1, 25))
+def test_indexes_do_not_overlap(bits: int) -> None:
+    """As the compiler chooses them, and as those of layout 3 were."""
+    for step, small in (INDEX_STEP, _small_indexes(1 << bits)), (4, max(0, bits - 5) // 4):
+        rule = replace(STEPS, buckets=1 << bits, small_indexes=small, index_step=step)
+        end = 0
+        for each in rule.index_logs:
+            first = 1 << rule.index_at(each) & ~1
+            assert first >= end
+            end = first + (1 << each) + rule.spare_buckets
+        assert end == rule.index_size
 
 
 def at_the_end(rule: RuleKind, many: int) -> list[bytes]:

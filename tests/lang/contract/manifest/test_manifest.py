@@ -131,7 +131,7 @@ def test_one_damaged_value(place: Place, value: object, delete: bool) -> None:
         (("roles",), [], "there is no role"),
         (("rules",), None, "`rules` is null, where a list is expected"),
         (("scratch",), 7, "`scratch` is 7, where an object is expected"),
-        (("layout",), 4, "the layout 4 is not 1 or 2 or 3, which this release reads"),
+        (("layout",), 5, "the layout 5 is not 1 or 2 or 3 or 4, which this release reads"),
         (("counts",), 256, "`counts` is 256, not "),
         (("rules", 1, "counts_at"), 1, "`counts_at` is 1, which is not its own"),
     ],
