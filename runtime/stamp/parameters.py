@@ -185,10 +185,14 @@ def _address(what: str, text: str, found: list[Diagnostic]) -> str:
 
 
 def _segments(asked: Parameters, found: list[Diagnostic]) -> None:
-    for sids, way, list_ in (
-        (asked.sids, asked.way, "sids"), (asked.sids_back, asked.way_back, "sids_back"),
-    ):  # fmt: skip
-        of = "way" if list_ == "sids" else "way_back"
+    for sids, way, outer, back in (
+        (asked.sids, asked.way, asked.outer, ""),
+        (asked.sids_back, asked.way_back, asked.outer_back, "_back"),
+    ):
+        list_, of = f"sids{back}", f"way{back}"
+        if outer and way not in WAYS[1:3]:
+            found.append(bad(f"`outer_source{back}` has no effect: there is no outer header",
+                             f"`{of}` H_ENCAPS or H_ENCAPS_RED makes one"))  # fmt: skip
         if bool(sids) != (way != "ADDRESS"):
             help_ = f"`{of}` says how: {', '.join(WAYS[1:])}; without segments it is ADDRESS"
             found.append(bad(f"`{list_}` and `{of}` do not go together", help_))

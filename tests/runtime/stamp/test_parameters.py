@@ -60,6 +60,8 @@ def test_a_session_gets_a_name_and_addresses_in_their_usual_form() -> None:
         ({"sids": ("fc00::1",) * 9, "way": "H_ENCAPS"}, "9 segments"),
         ({"sids": ("fc00::1",)}, "`sids` and `way` do not go together"),
         ({"way": "H_ENCAPS"}, "do not go together"),
+        ({"outer": "fc00::9"}, "`outer_source` has no effect"),
+        ({"outer_back": "fc00::9"}, "`outer_source_back` has no effect"),
         ({"sids_back": ("fc00::1",)}, "`sids_back` and `way_back`"),
         ({"sids": ("fc00::1",), "way": "OWN_SRH"}, "IPv4 has no segment routing header"),
         ({"sids_back": ("fc00::1",), "way_back": "H_ENCAPS"}, "segments from nowhere"),

@@ -84,9 +84,9 @@ def test_an_agent_that_stood_still_loses_nothing(ends: Ends) -> None:
     ):  # fmt: skip
         ends.load()
         ends.relay.fate = lambda *_: [0.05]
-        ends.measured(5, interval=0.01, timeout=0.3)
+        ends.measured(5, interval=0.01, timeout=1.0)
         ends.client.start_stamp_session(5)
-        for seconds in (0.3, 0.6, 0.9, 2.0):
+        for seconds in (0.7, 1.2, 2.5):
             until(partial(answers, ends, session(ends).answered + 10), "answers come")
             os.kill(held.pid, signal.SIGSTOP)
             time.sleep(seconds)
