@@ -9,14 +9,12 @@ from contextlib import closing, suppress
 from functools import partial
 from threading import RLock
 
-from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.exit_status import diagnosed
 from ..base.errors import loaded_again, not_repairable, refused, repaired
 from ..base.paths import this_namespace
 from ..base.published import publish_agent
 from ..congestion.watcher import Watcher
-from ..edge.overlay_health import Quality
 from ..emitted.reader import EventReader
 from ..emitted.watchers import RaisedEvents
 from ..intents.manager import IntentManager
@@ -32,7 +30,7 @@ from ..loading.integrity import about_defect
 from ..loading.loader import released_on_failure, unload
 from ..loading.pinned_maps import PinGone
 from ..loading.releases import loaded_names, pick
-from ..owner.events import Event, Events, OverlayChanged
+from ..owner.events import Events
 from ..owner.journal_flusher import JournalFlusher
 from ..owner.net_watcher import NetWatcher
 from ..owner.owner import Owner
@@ -53,7 +51,7 @@ class Owners:
         self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
-        self.prober = Prober(self.owners, self._told)
+        self.prober = Prober(self.owners, self.events)
         self.inspector = Inspector(self._bundle)
         self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.watcher = Watcher(self.owners)
@@ -198,9 +196,6 @@ class Owners:
     def _unknown(self, owner: Owner) -> list[Diagnostic]:
         known = self.store is None or owner.journal is not None
         return [] if known else [store_faults.not_kept(owner.name)]
-
-    def _told(self, name: str, revision: int, overlay: Rule, quality: Quality) -> None:
-        self.events.tell(Event(name, revision, OverlayChanged(overlay, quality)))
 
     @property
     def losses(self) -> list[Loss]:

@@ -24,6 +24,7 @@ class ReportingOwners(Owners):
                 overlays=(probed := tuple(self.prober.overlays(name))),
                 unprobed=unprobed(owner, {rule.id for rule, _ in probed}),
                 congestion=self.watcher.status(owner),
+                steered=self.prober.steered(name),
             )
             for name, owner in owners.items()
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +17,7 @@ from ..edge.overlay_health import Quality
 from ..edge.push_settings import PUSH, Push
 from ..owner.owner import Owner
 from ..ports.ports import Port, all_configured
+from ..steering.status import SteeredSpread
 
 #: Seconds that a status waits for somebody's transaction; and overlays that it names though nobody
 #: probes them.
@@ -50,6 +51,7 @@ class PipelineStatus:
     release: int = 0
     congestion: Congestion | None = None
     reports: Push | None = None
+    steered: Sequence[SteeredSpread] = ()
 
 
 def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:

@@ -3,15 +3,16 @@ arguments."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Literal
 
 from .liveness_settings import Liveness
+from .path_quality import PathQuality
 
 State = Literal["unknown", "alive", "dead"]
-#: The loss is a part of this number of probes, the last ones.
-MEMORY = 100
+#: Probes that were not answered in time, and whose answers may still come.
+_LATE = 100
 _G, _H = 1 / 8, 1 / 4  # RFC 6298 section 2
 
 
@@ -45,8 +46,9 @@ class Health:
         self.sent = self.answered = 0
         self.state: State = "unknown" if alive else "dead"
         self.delay = self.jitter = 0.0
+        self.path = PathQuality()
         self._waiting: OrderedDict[int, float] = OrderedDict()
-        self._history: deque[bool] = deque(maxlen=MEMORY)  # whether lost
+        self._late: OrderedDict[int, float] = OrderedDict()
         self._answered_last = self._lost_last = 0
         self._good_since: float | None = None
 
@@ -58,12 +60,16 @@ class Health:
 
     def answer(self, number: int, delay: float, now: float) -> None:
         """A probe was answered, `delay` seconds after it was sent. A late answer shows that there
-        is a way, but its probe stays lost."""
-        if not 0 < number <= self.sent:
-            return
-        if self._waiting.pop(number, None) is not None:
-            self._history.append(False)
+        is a way, but its probe stays lost. One to nothing that was asked, or a second one, shows
+        nothing."""
+        sent = self._waiting.pop(number, None)
+        if sent is not None:
+            self.path.over(lost=False)
             self.answered += 1
+        elif (sent := self._late.pop(number, None)) is None:
+            return
+        delay = min(delay, max(0.0, now - sent))  # whatever the answer says
+        self.path.answer(number, delay)
         self._smooth(delay)
         self._answered_last = max(self._answered_last, number)
         if self._good_since is None:
@@ -81,8 +87,10 @@ class Health:
             number, sent = next(iter(self._waiting.items()))
             if now - sent < self._patience:
                 break
-            del self._waiting[number]
-            self._history.append(True)
+            self._late[number] = self._waiting.pop(number)
+            if len(self._late) > _LATE:
+                self._late.popitem(last=False)
+            self.path.over(lost=True)
             self._lost_last = number
         missed = self._lost_last - self._answered_last
         if missed > 0:
@@ -107,7 +115,8 @@ class Health:
 
     @property
     def loss(self) -> float:
-        return sum(self._history) / len(self._history) if self._history else 0.0
+        lost = self.path.lost
+        return sum(lost) / len(lost) if lost else 0.0
 
     def _smooth(self, delay: float) -> None:
         if not self.delay:

@@ -11,10 +11,9 @@ import os
 import select
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
 
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
@@ -25,8 +24,14 @@ from ..edge.overlay_health import Health, Quality
 from ..edge.overlay_status import EVERY, OverlayStatus, remove_overlay_status, write_overlay_status
 from ..loading.excluded_members import overlays_of
 from ..loading.loader import Loaded
+from ..owner.events import Event, Events, OverlayChanged, SpreadSteered, What
 from ..owner.owner import Owner
+from ..steering.decide import Path as PathOf
+from ..steering.reasons import in_words
+from ..steering.status import SteeredSpread, remove_steering, write_steering
+from ..steering.steering import Steering
 from .echo import Echoes, Path
+from .paths import path_of
 
 #: Seconds after which rules that changed are looked at; without pipelines whose overlays are
 #: probed, and at the most.
@@ -51,22 +56,31 @@ class _Probed:
 @dataclass
 class _Pipeline:
     owner: Owner
+    settings: Liveness
     loaded: Loaded | None = None
     revision: int = -1
     overlays: dict[Reference, _Probed] = field(default_factory=dict)
     late: bool = True  # what is dead may not be what its records leave out
     news: list[_Probed] = field(default_factory=list)  # changes not reported so far
+    steering: Steering = field(default_factory=Steering)
+    steered: Sequence[SteeredSpread] = ()  # as it was when it was last looked at
+
+    def path(self, to: Reference) -> PathOf | None:
+        """What is known of an overlay; None of one that is not probed."""
+        probed = self.overlays.get(to)
+        if probed is None:
+            return None
+        return PathOf(probed.health.alive, probed.health.path.measured())
 
 
 class Prober:
     """Runs from `start` to `stop`."""
 
     def __init__(
-        self, owners: Callable[[], Iterable[Owner]],
-        on_change: Callable[[str, int, Rule, Quality], None] = lambda *_: None,
+        self, owners: Callable[[], Iterable[Owner]], events: Events | None = None
     ) -> None:  # fmt: skip
-        """`on_change` of each overlay that came into another state: pipeline, revision, rule."""
-        self._owners, self._on_change = owners, on_change
+        """`events`: who is told of overlays that came into another state, and of spreads."""
+        self._owners, self._events = owners, events or Events()
         self._pipelines: dict[str, _Pipeline] = {}
         self._by_number: dict[int, Health] = {}
         self._next, self._changed_owners = 0, True
@@ -102,6 +116,11 @@ class Prober:
         each = list(found.overlays.values()) if found is not None else []
         return sorted(((p.rule, quality_of(p)) for p in each), key=lambda pair: pair[0].id)
 
+    def steered(self, name: str) -> Sequence[SteeredSpread]:
+        """The spreads of a pipeline that ask for something. From any thread."""
+        found = self._pipelines.get(name)
+        return found.steered if found is not None else ()
+
     def findings(self, name: str) -> tuple[Diagnostic, ...]:
         """What keeps a pipeline's overlays from being probed."""
         return (self._fault,) if self._fault is not None and name in self._pipelines else ()
@@ -127,7 +146,7 @@ class Prober:
                     os.eventfd_read(self._woken)
         finally:
             for name in self._pipelines:
-                remove_overlay_status(name)
+                _forget(name)
             if echoes is not None:
                 echoes.close()
 
@@ -149,14 +168,14 @@ class Prober:
         self._changed_owners = False
         owners = {owner.name: owner for owner in self._owners()}
         for name in [n for n, p in self._pipelines.items() if owners.get(n) is not p.owner]:
-            remove_overlay_status(name)
+            _forget(name)
             for probed in self._pipelines.pop(name).overlays.values():
                 self._by_number.pop(probed.number, None)
         for name, owner in owners.items():
             loaded = owner.loaded
             settings, shape = LIVENESS.of(loaded.about), shape_of(loaded.manifest)
             if settings is not None and shape is not None and isinstance(loaded, Loaded):
-                pipeline = self._pipelines.setdefault(name, _Pipeline(owner))
+                pipeline = self._pipelines.setdefault(name, _Pipeline(owner, settings))
                 with suppress(Refused):
                     self._enter(pipeline, settings, shape)
         self._look_at = time.monotonic() + (_AGAIN if self._pipelines else _IDLE)
@@ -174,8 +193,9 @@ class Prober:
                 for rule in loaded.book.rules(shape.kind)
                 if settings.targets.get(rule.name) != ""
             }
-            dead = overlays_of(loaded.book, shape.kind, loaded.writer.absent)
-            paths = {to: _path(loaded, rule, settings, shape) for to, rule in rules.items()}
+            dead = overlays_of(loaded.book, shape.kind, loaded.writer.left_out.dead)
+            paths = {to: path_of(loaded, rule, settings, shape) for to, rule in rules.items()}
+            pipeline.steering.follow(loaded, shape.kind)
         now, overlays = time.monotonic(), dict[Reference, _Probed]()
         for at, (to, rule) in enumerate(rules.items()):
             known = pipeline.overlays.get(to)
@@ -195,7 +215,7 @@ class Prober:
         pipeline.overlays = overlays
         self._by_number.update({p.number: p.health for p in overlays.values()})
         pipeline.loaded, pipeline.revision = loaded, revision
-        pipeline.late = pipeline.late or bool(loaded.writer.absent) or any(
+        pipeline.late = pipeline.late or bool(loaded.writer.left_out) or any(
             not p.health.alive for p in overlays.values())  # fmt: skip
 
     def _read_answers(self, echoes: Echoes) -> None:
@@ -224,6 +244,9 @@ class Prober:
                     # Of a machine that stood still no probes are made up for.
                     probed.due = max(probed.due + probed.health.settings.interval, now)
                 next_ = min(next_, probed.due)
+            settings = pipeline.settings
+            if pipeline.steering.decide(pipeline.path, settings.hold_down, settings.interval):
+                pipeline.late = True
             if pipeline.late:
                 self._leave_out(pipeline)
         return next_
@@ -240,6 +263,8 @@ class Prober:
                 write_overlay_status(
                     name, [OverlayStatus(p.rule.kind, p.rule.name, quality_of(p)) for p in each]
                 )
+                pipeline.steered = pipeline.steering.spreads()
+                write_steering(name, pipeline.steered)
 
     def _changed(self, pipeline: _Pipeline, probed: _Probed) -> None:
         probed.since = time.monotonic()
@@ -252,7 +277,7 @@ class Prober:
         dead = {to for to, p in pipeline.overlays.items() if not p.health.alive}
         pipeline.late = False
         try:
-            changed, revision = pipeline.owner.exclude_members(dead)
+            changed, revision = pipeline.owner.exclude_members(dead, pipeline.steering.left_out())
         except Refused as error:
             pipeline.revision = -1  # then it is tried again at the next look
             if pipeline.owner.ended:
@@ -264,7 +289,19 @@ class Prober:
             _log.info("%s: %d spreads changed", pipeline.owner.name, changed)
         news, pipeline.news = pipeline.news, []
         for probed in news:
-            self._on_change(pipeline.owner.name, revision, probed.rule, quality_of(probed))
+            self._tell(pipeline, revision, OverlayChanged(probed.rule, quality_of(probed)))
+        for spread in pipeline.steering.news():
+            _log.warning("%s: %s", pipeline.owner.name, in_words(spread))
+            self._tell(pipeline, revision, SpreadSteered(spread))
+
+    def _tell(self, pipeline: _Pipeline, revision: int, what: What) -> None:
+        self._events.tell(Event(pipeline.owner.name, revision, what))
+
+
+def _forget(pipeline: str) -> None:
+    """Nobody looks after it any more."""
+    remove_overlay_status(pipeline)
+    remove_steering(pipeline)
 
 
 def quality_of(probed: _Probed) -> Quality:
@@ -272,22 +309,6 @@ def quality_of(probed: _Probed) -> Quality:
     return Quality(
         health.state, health.loss, health.delay, health.jitter, health.sent, health.answered,
         wall_time(probed.since),
-    )  # fmt: skip
-
-
-def _path(loaded: Loaded, rule: Rule, settings: Liveness, shape: Shape) -> Path | None:
-    """None where its port is not there."""
-    values: Mapping[str, int] = {**dict(rule.values), **{e: m.value for e, m in rule.match}}
-    to = dict(rule.references).get(shape.port)
-    port = next((p for p in loaded.ports if to is not None and p.number == to.id), None)
-    target = settings.targets.get(rule.name)
-    if port is None or not {shape.local, shape.remote} <= values.keys():
-        return None
-    local, remote = (IPv4Address(values[end]).packed for end in (shape.local, shape.remote))
-    return Path(
-        port.neighbours_of, local, remote, values.get(shape.key),
-        IPv4Address(settings.source).packed if settings.source else local,
-        IPv4Address(target).packed if target else remote,
     )  # fmt: skip
 
 

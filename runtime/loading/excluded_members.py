@@ -1,14 +1,17 @@
-"""Excludes members of spreads that lead to a dead overlay."""
+"""Excludes members of spreads from what packets find: those that lead to a dead overlay, and those
+that a spread is steered away from."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import prepare, spread_slots
+from ..edge.steering_policy import policy_reader
+from ..rules.left_out import LeftOut
 from ..rules.plans import Changes
 from ..rules.tables import Table
 
@@ -16,29 +19,31 @@ if TYPE_CHECKING:
     from .loader import Loaded
 
 
-def exclude_members(loaded: Loaded, dead: Collection[Reference]) -> int:
-    """Have spreads exclude exactly the members that lead to a dead rule, in one transaction of the
-    spreads that change. Returns how many. Raises `Refused`."""
-    writer, before = loaded.writer, loaded.writer.absent
-    absent = _leading(loaded.book, dead) if dead else frozenset()
-    other = absent ^ before
-    if not other:
+def exclude_members(
+    loaded: Loaded, dead: Collection[Reference], steered: Mapping[int, frozenset[int]] | None = None
+) -> int:
+    """Have spreads exclude exactly the members that lead to a dead rule, and by the sequence of a
+    spread these, in one transaction of the spreads that change. Returns how many. Raises
+    `Refused`."""
+    writer, before = loaded.writer, loaded.writer.left_out
+    wanted = LeftOut(_leading(loaded.book, dead) if dead else frozenset(), steered or {})
+    if wanted == before:
         return 0
     concerned = [
         (rule, rule)
         for kind, rule in _spreads(loaded.book)
-        if any((kind, member.id) in other for member in rule.members)
+        if before.present(kind, rule) != wanted.present(kind, rule)
     ]
     prepare(
-        tuple(sorted(writer.tables[rule.kind].without(rule, absent).members))
+        tuple(sorted(writer.tables[rule.kind].present(rule, wanted).members))
         for rule, _ in concerned
     )
-    writer.absent = absent
+    writer.left_out = wanted
     try:
         if concerned:
             writer.try_apply(Changes(changed=concerned))
     except BaseException:
-        writer.absent = before
+        writer.left_out = before
         raise
     return len(concerned)
 
@@ -88,17 +93,23 @@ def _spreads(book: RuleBook) -> Iterator[tuple[str, Rule]]:
 # ---- in the records -------------------------------------------------------------------------
 
 
-def excluded_members(loaded: Loaded) -> frozenset[Reference]:
-    """The members that the records in the maps exclude."""
-    found = set[Reference]()
+def excluded_members(loaded: Loaded) -> LeftOut:
+    """The members that the records in the maps exclude. A spread that asks for bounds or has a
+    preference is steered away from its own; those of others lead to dead overlays."""
+    dead, steered = set[Reference](), dict[int, frozenset[int]]()
+    policy_of = policy_reader(loaded.manifest)
     for kind, rule in _spreads(loaded.book):
         cells = loaded.writer.tables[kind].ids
         here = _slots(loaded.writer.tables[rule.kind], rule)
         gone = [m for m in rule.members if cells.get(m.id) not in here]
         if gone:  # but one of little weight may have no slot anyway
             due = set(spread_slots(rule.members))
-            found |= {Reference(kind, m.id) for m in gone if m.id in due}
-    return frozenset(found)
+            left_out = frozenset(m.id for m in gone if m.id in due)
+            if policy_of(rule) is None:
+                dead |= {Reference(kind, id_) for id_ in left_out}
+            elif left_out:
+                steered[rule.sequence] = left_out
+    return LeftOut(frozenset(dead), steered)
 
 
 def _slots(table: Table, rule: Rule) -> set[int]:

@@ -221,7 +221,7 @@ class Loaded(Pinned):
         if LIVENESS.of(self.about) is not None:
             from .excluded_members import excluded_members
 
-            self.writer.absent = excluded_members(self)
+            self.writer.left_out = excluded_members(self)
 
     # ---- rules ------------------------------------------------------------------------------
 

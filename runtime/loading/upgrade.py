@@ -188,7 +188,7 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
         upgraded = Loaded.opened(running.name, about, owned, lock, netlink, running.grace, prepare)
         upgraded.write_host_state()
         if plan.rules:
-            upgraded.writer.absent = running.writer.absent
+            upgraded.writer.left_out = running.writer.left_out
             upgraded.writer.try_apply(Changes(created=plan.rules))
             upgraded.writer.settle()
         upgraded.read_book()

@@ -125,6 +125,7 @@ class Metrics(Collector):
             found.gauge("state_capacity", "Entries that there is room for.", labels, state.capacity)
         _ports(found, now, of)
         _overlays(found, now, of)
+        _steered(found, now, of)
         _sessions(found, now, of)
         for outcome in OUTCOMES if now.reports is not None else ():
             help_ = "Reports of intents that the agent pushed, dropped, or failed to push once."
@@ -269,6 +270,17 @@ def _overlays(found: _Families, now: Sample, of: dict[str, str]) -> None:
             found.gauge("overlay_jitter_seconds", "Its mean deviation.", labels, jitter)
         found.counter("overlay_probes", "Probes sent.", labels, quality.sent)
         found.counter("overlay_answers", "Probes answered in time.", labels, quality.answered)
+
+
+def _steered(found: _Families, now: Sample, of: dict[str, str]) -> None:
+    for spread in now.steered:
+        labels = {**of, "kind": spread.kind, "rule": spread.text}
+        help_ = "How often other members of a spread took flows, by what its paths measure."
+        found.counter("steering_changes", help_, labels, spread.changes)
+        for member in spread.members:
+            which = {**labels, "member": f"{member.kind} {member.id}", "overlay": member.overlay}
+            help_ = "The weight that packets find: the rule's own, or 0."
+            found.gauge("steering_weight", help_, which, member.in_force)
 
 
 def _sessions(found: _Families, now: Sample, of: dict[str, str]) -> None:

@@ -21,6 +21,7 @@ from ..intents.push_status import PushStatus, read_push_status
 from ..kernel.netlink import Link, Netlink
 from ..loading.reader import Reader
 from ..stamp.status import SessionStatus, read_session_status
+from ..steering.status import SteeredSpread, read_steering
 from .port_sample import PortSample, port_samples
 
 Array = npt.NDArray[Any]
@@ -45,7 +46,8 @@ class Sample:
     """`time` by the monotonic clock, in seconds; `build`: the digest of what is loaded; `states`:
     entries of each state table; `ports`: none of a pipeline of another network namespace;
     `overlays`: those that an agent probes; `tally`: of requests, where an agent owns it; `reports`:
-    what became of those that it pushes; `sessions`: of STAMP."""
+    what became of those that it pushes; `sessions`: of STAMP;
+    `steered`: spreads that ask for something of their paths."""
 
     time: float
     name: str
@@ -59,6 +61,7 @@ class Sample:
     tally: LatencyReport | None = None
     reports: PushStatus | None = None
     sessions: list[SessionStatus] = field(default_factory=list)
+    steered: list[SteeredSpread] = field(default_factory=list)
 
 
 def sample(reader: Reader, netlink: Netlink) -> Sample:
@@ -78,6 +81,7 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
         read_latency(reader.name),
         read_push_status(reader.name),
         read_session_status(reader.name),
+        read_steering(reader.name),
     )
 
 

@@ -15,6 +15,7 @@ from ..edge.overlay_health import Quality
 from ..intents.push_status import PushStatus, read_push_status
 from ..rules.report import NOT_MEASURED
 from ..states.entry import StateCount
+from ..steering.status import SteeredSpread
 from .port_sample import PortSample
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class PipelineView:
     reports: PushState | None = None
     holder: int = 0
     events: Sequence[EventState] = ()
+    steered: Sequence[SteeredSpread] = ()
 
 
 @dataclass(frozen=True)

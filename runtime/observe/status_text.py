@@ -11,6 +11,7 @@ from typing import Any
 from ..congestion.status import Status as Congestion
 from ..intents.push_status import OUTCOMES
 from ..rules.report import quality_cells, quality_json, table
+from ..steering.status import STEERED, SteeredSpread, steered_rows
 from .port_sample import PortSample
 from .status import IntentState, Overlay, PipelineView, PushState, StatusView, health
 
@@ -70,6 +71,7 @@ def _about_pipeline(view: PipelineView, now: float, alone: bool) -> Iterator[str
     rules = [(r.kind, f"{r.rules:,}", f"{r.capacity:,}") for r in view.rules]
     yield from _table(_PORTS, [_port(port) for port in view.ports], range(4, 10))
     yield from _table(_OVERLAYS, rows, range(3, 6))
+    yield from _table(STEERED, steered_rows(view.steered), range(2, 6))
     if alone and not view.holder and any(each.quality is None for each in view.overlays):
         yield "  not measured: the agent (`heliod`) probes overlays, and none runs here"
     yield from _table(("kind", "rules", "of"), rules, range(1, 3))
@@ -190,6 +192,7 @@ def _pipeline(view: PipelineView) -> dict[str, Any]:
             {"kind": o.kind, "id": o.id, "name": o.name, "health": quality_json(o.quality)}
             for o in view.overlays
         ],
+        "steered": [_steered_json(each) for each in view.steered],
         "intents": intents,
         "reports": _reports_json(view.reports),
         "congestion": _congestion_json(view.congestion),
@@ -203,6 +206,15 @@ def _port_json(port: PortSample) -> dict[str, Any]:
         counts = {name: getattr(port.counts, name) for name in (*_COUNTS, *_ERRORS)}
     return {"name": port.name, "role": port.role, "interface": port.interface,
             "state": port.state, "counts": counts}  # fmt: skip
+
+
+def _steered_json(found: SteeredSpread) -> dict[str, Any]:
+    members = [
+        {**{name: value for name, value in m._asdict().items() if name != "seen"},
+         **m.seen._asdict()}
+        for m in found.members
+    ]  # fmt: skip
+    return {**found._asdict(), "members": members}
 
 
 def _reports_json(found: PushState | None) -> dict[str, Any] | None:

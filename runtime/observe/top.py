@@ -18,6 +18,7 @@ from ..kernel.netlink import Counts, Netlink
 from ..loading.card_reader import reader_of
 from ..loading.reader import Reader
 from ..rules.report import QUALITY, quality_cells, table
+from ..steering.status import STEERED, steered_rows
 from .metrics import busiest, gained
 from .port_sample import PortSample
 from .sampling import KindSample, Sample, sample
@@ -77,6 +78,9 @@ class TopView:
             dead = [False, *(each.quality.state == "dead" for each in now.overlays)]
             hued = zip(lines, dead, strict=True)
             out += [Line(""), *(x._replace(hue=ERROR) if bad else x for x, bad in hued)]
+        if now.steered:
+            lines = _table(STEERED, steered_rows(now.steered), range(2, 6))
+            out += [Line(""), *lines]
         kinds = _kind_rows(now.kinds, before.kinds, seconds)
         out += [Line(""), *_table(_KINDS, kinds, range(1, 5))]
         if now.states:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...lang.contract.rules.rules import Rule
     from ..edge.overlay_health import Quality
     from ..ports.ports import Port
+    from ..steering.status import SteeredSpread
 
 #: Events that wait for one watcher, at most.
 DEPTH = 4096
@@ -51,6 +52,13 @@ class OverlayChanged:
 
 
 @dataclass(frozen=True)
+class SpreadSteered:
+    """Other members of a spread take flows, by what is measured of their paths."""
+
+    spread: SteeredSpread
+
+
+@dataclass(frozen=True)
 class PipelineChanged:
     change: Literal["loaded", "upgraded", "unloaded"]
 
@@ -62,7 +70,7 @@ class Missed:
     count: int
 
 
-What = RulesChanged | PortChanged | OverlayChanged | PipelineChanged | Missed
+What = RulesChanged | PortChanged | OverlayChanged | SpreadSteered | PipelineChanged | Missed
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock
@@ -228,11 +228,14 @@ class Owner(UpgradablePipeline):
             self.events.tell(Event(self.name, revision, PortChanged(port, roles[port.role])))
         return done, revision
 
-    def exclude_members(self, dead: Collection[Reference]) -> tuple[int, int]:
-        """Let spreads leave out the members that lead to one of these rules, and no others."""
+    def exclude_members(
+        self, dead: Collection[Reference], steered: Mapping[int, frozenset[int]]
+    ) -> tuple[int, int]:
+        """Let spreads leave out the members that lead to one of these rules, and, by sequence,
+        these; no others."""
 
         def work(loaded: AnyLoaded) -> int:
-            return exclude_members(loaded, dead) if isinstance(loaded, Loaded) else 0
+            return exclude_members(loaded, dead, steered) if isinstance(loaded, Loaded) else 0
 
         return self.change(work)
 

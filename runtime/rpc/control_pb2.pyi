@@ -294,7 +294,7 @@ class EmittedFilter(_message.Message):
     def __init__(self, events: _Optional[_Iterable[str]] = ..., kept: _Optional[bool] = ..., only_kept: _Optional[bool] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed", "overlay", "emitted")
+    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed", "overlay", "emitted", "steered")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
@@ -303,6 +303,7 @@ class Event(_message.Message):
     MISSED_FIELD_NUMBER: _ClassVar[int]
     OVERLAY_FIELD_NUMBER: _ClassVar[int]
     EMITTED_FIELD_NUMBER: _ClassVar[int]
+    STEERED_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     revision: int
     rules: RulesChanged
@@ -311,7 +312,8 @@ class Event(_message.Message):
     missed: int
     overlay: Overlay
     emitted: EmittedEvent
-    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ..., overlay: _Optional[_Union[Overlay, _Mapping]] = ..., emitted: _Optional[_Union[EmittedEvent, _Mapping]] = ...) -> None: ...
+    steered: SteeredSpread
+    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ..., overlay: _Optional[_Union[Overlay, _Mapping]] = ..., emitted: _Optional[_Union[EmittedEvent, _Mapping]] = ..., steered: _Optional[_Union[SteeredSpread, _Mapping]] = ...) -> None: ...
 
 class EmittedEvent(_message.Message):
     __slots__ = ("event", "time", "fields")
@@ -568,7 +570,7 @@ class Certificate(_message.Message):
     def __init__(self, name: _Optional[str] = ..., subject: _Optional[str] = ..., ends: _Optional[float] = ...) -> None: ...
 
 class PipelineStatus(_message.Message):
-    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays", "unprobed", "release", "congestion", "states", "reports", "events")
+    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays", "unprobed", "release", "congestion", "states", "reports", "events", "steered")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -583,6 +585,7 @@ class PipelineStatus(_message.Message):
     STATES_FIELD_NUMBER: _ClassVar[int]
     REPORTS_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
+    STEERED_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     program: str
     digest: str
@@ -597,7 +600,42 @@ class PipelineStatus(_message.Message):
     states: _containers.RepeatedCompositeFieldContainer[StateCount]
     reports: PushedReports
     events: _containers.RepeatedCompositeFieldContainer[EventState]
-    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., unprobed: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., release: _Optional[int] = ..., congestion: _Optional[_Union[Congestion, _Mapping]] = ..., states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ..., reports: _Optional[_Union[PushedReports, _Mapping]] = ..., events: _Optional[_Iterable[_Union[EventState, _Mapping]]] = ...) -> None: ...
+    steered: _containers.RepeatedCompositeFieldContainer[SteeredSpread]
+    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., unprobed: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., release: _Optional[int] = ..., congestion: _Optional[_Union[Congestion, _Mapping]] = ..., states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ..., reports: _Optional[_Union[PushedReports, _Mapping]] = ..., events: _Optional[_Iterable[_Union[EventState, _Mapping]]] = ..., steered: _Optional[_Iterable[_Union[SteeredSpread, _Mapping]]] = ...) -> None: ...
+
+class SteeredSpread(_message.Message):
+    __slots__ = ("rule", "text", "members", "changes")
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    rule: Reference
+    text: str
+    members: _containers.RepeatedCompositeFieldContainer[SteeredMember]
+    changes: int
+    def __init__(self, rule: _Optional[_Union[Reference, _Mapping]] = ..., text: _Optional[str] = ..., members: _Optional[_Iterable[_Union[SteeredMember, _Mapping]]] = ..., changes: _Optional[int] = ...) -> None: ...
+
+class SteeredMember(_message.Message):
+    __slots__ = ("rule", "overlay", "weight", "in_force", "why", "since", "delay", "jitter", "loss")
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    OVERLAY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    IN_FORCE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    JITTER_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    rule: Reference
+    overlay: str
+    weight: int
+    in_force: int
+    why: str
+    since: float
+    delay: float
+    jitter: float
+    loss: float
+    def __init__(self, rule: _Optional[_Union[Reference, _Mapping]] = ..., overlay: _Optional[str] = ..., weight: _Optional[int] = ..., in_force: _Optional[int] = ..., why: _Optional[str] = ..., since: _Optional[float] = ..., delay: _Optional[float] = ..., jitter: _Optional[float] = ..., loss: _Optional[float] = ...) -> None: ...
 
 class EventState(_message.Message):
     __slots__ = ("event", "emitted", "suppressed", "unwritten")

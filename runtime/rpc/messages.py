@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..edge.push_settings import Push
     from ..kernel.netlink import Link
     from ..ports.ports import Port
+    from ..steering.status import SteeredSpread
 
 _STATES = {
     "unknown": pb.Overlay.UNKNOWN, "alive": pb.Overlay.ALIVE, "dead": pb.Overlay.DEAD,
@@ -60,6 +61,19 @@ def overlay(rule: Rule, quality: Quality) -> pb.Overlay:
     )  # fmt: skip
 
 
+def steered(found: SteeredSpread) -> pb.SteeredSpread:
+    return pb.SteeredSpread(
+        rule=pb.Reference(kind=found.kind, id=found.id), text=found.text, changes=found.changes,
+        members=[
+            pb.SteeredMember(
+                rule=pb.Reference(kind=m.kind, id=m.id), overlay=m.overlay, weight=m.weight,
+                in_force=m.in_force, why=m.why, since=m.since, **m.seen._asdict(),
+            )
+            for m in found.members
+        ],
+    )  # fmt: skip
+
+
 def status(found: PipelineStatus, links: Iterable[Link] = ()) -> pb.PipelineStatus:
     """With `links`, interfaces, also how its ports are."""
     manifest = found.manifest
@@ -77,7 +91,7 @@ def status(found: PipelineStatus, links: Iterable[Link] = ()) -> pb.PipelineStat
         overlays=[overlay(rule, quality) for rule, quality in found.overlays],
         unprobed=[pb.Overlay(kind=r.kind, id=r.id, name=r.name) for r in found.unprobed],
         release=found.release, congestion=_congestion(found.congestion),
-        reports=_reports(found.name, found.reports),
+        reports=_reports(found.name, found.reports), steered=map(steered, found.steered),
     )  # fmt: skip
 
 
@@ -123,6 +137,8 @@ def event(change: events.Event) -> pb.Event:
         made.port.port.CopyFrom(port(what.port, what.role))
     elif isinstance(what, events.OverlayChanged):
         made.overlay.CopyFrom(overlay(what.overlay, what.quality))
+    elif isinstance(what, events.SpreadSteered):
+        made.steered.CopyFrom(steered(what.spread))
     elif isinstance(what, events.PipelineChanged):
         made.changed.change = _CHANGES[what.change]
     else:

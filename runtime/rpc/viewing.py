@@ -8,6 +8,7 @@ from typing import cast, get_args
 from ..base.identity import CertificateExpiry
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality, State
+from ..edge.path_quality import Measured
 from ..intents.push_status import PushStatus
 from ..kernel.netlink import Counts
 from ..observe.port_sample import PortSample, PortState
@@ -22,6 +23,7 @@ from ..observe.status import (
     RuleCount,
     StatusView,
 )
+from ..steering.status import SteeredMember, SteeredSpread
 from . import control_pb2 as pb
 from .failures import diagnostic_of
 from .replies import state_count
@@ -68,6 +70,7 @@ def _pipeline(found: pb.PipelineStatus, intents: Iterable[pb.Intent]) -> Pipelin
         overlays_of(found), states, congestion,
         [diagnostic_of(each) for each in found.findings],
         list(map(state_count, found.states)), _reports(found),
+        steered=list(map(_steered, found.steered)),
         events=[EventState(e.event, e.emitted, e.suppressed, e.unwritten) for e in found.events],
     )  # fmt: skip
 
@@ -77,6 +80,17 @@ def _reports(found: pb.PipelineStatus) -> PushState | None:
         return None
     r = found.reports
     return PushState(r.otlp, PushStatus(r.sent, r.dropped, r.failed, r.tried, r.why))
+
+
+def _steered(found: pb.SteeredSpread) -> SteeredSpread:
+    members = [
+        SteeredMember(
+            m.rule.kind, m.rule.id, m.overlay, m.weight, m.in_force, m.why, m.since,
+            Measured(*(getattr(m, x) if m.HasField(x) else None for x in Measured._fields)),
+        )
+        for m in found.members
+    ]  # fmt: skip
+    return SteeredSpread(found.rule.kind, found.rule.id, found.text, found.changes, members)
 
 
 def overlays_of(found: pb.PipelineStatus) -> list[Overlay]:

@@ -8,14 +8,15 @@ the moment in which nobody else is let in takes no longer than that of packed ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ...lang.contract.rules.column_dict import patch
 from ...lang.contract.rules.interleaving import YieldPoint, paced
-from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.contract.rules.rules import Rule
 from .codec import CellOf, NextHopOf
+from .left_out import LeftOut
 from .plans import Changes, Tables
 from .stored import EPOCHS, SLOT
 from .tables import Table
@@ -48,9 +49,9 @@ class Steps:
 
     def stage(
         self, work: Changes, tables: Tables, cell_of: CellOf, next_hop_of: NextHopOf,
-        absent: Collection[Reference], pause: YieldPoint,
+        left_out: LeftOut, pause: YieldPoint,
     ) -> None:  # fmt: skip
-        """Records, images, keys. `absent`: rules that spreads leave out. Raises NoRoom,
+        """Records, images, keys. `left_out`: of spreads. Raises NoRoom,
         DirectoryFull, BpfError; then `undo`."""
         steps, ids = self.steps, dict[tuple[str, int], int]()
         for rule in paced(work.created, pause) if work.created else ():
@@ -73,7 +74,7 @@ class Steps:
         for step in paced(steps, pause):  # by now all ids lead to cells
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = step.slot or table.free_slots.take()
-            seen = table.without(rule, absent) if absent and rule.members else rule
+            seen = table.present(rule, left_out) if left_out and rule.members else rule
             # `record_at`, without the call
             at = cell * table.cell_stride + (slot & table.slot_bits) * table.slot_stride
             table.codec.record(table.records, at, seen, new_cell_of, next_hop_of)

@@ -6,7 +6,7 @@ grace period or commits; transaction.py does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.contract.rules.column_dict import pairs_of
-from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.contract.rules.rules import Rule
 from ..kernel.maps import Map
 from .bloom import Filter
 from .codec import KindCodec, NextHopOf
@@ -22,6 +22,7 @@ from .counters import counters_of
 from .directory import Directory
 from .entries import entries_of
 from .images import ImageCodec
+from .left_out import LeftOut
 from .matches import MatchCodec, Matches
 from .meters import meters_of
 from .pools import Halves, Pool
@@ -149,12 +150,10 @@ class Table:
         if self.ids.get(id_) == cell:
             del self.ids[id_]
 
-    def without(self, rule: Rule, absent: Collection[Reference]) -> Rule:
-        """A spread without those of its members; as it is if it has no others."""
+    def present(self, rule: Rule, left_out: LeftOut) -> Rule:
+        """A spread as packets find it."""
         assert self.kind.spread is not None
-        kind = self.kind.spread.kind
-        present = tuple(member for member in rule.members if (kind, member.id) not in absent)
-        return rule._replace(members=present) if present else rule
+        return left_out.present(self.kind.spread.kind, rule)
 
     def keys_change(self, epoch: int) -> None:
         """Keys are added or removed at this epoch, which is not committed yet."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.interleaving import NONE, YieldPoint, paced
-from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.contract.rules.rules import Rule
 from ..base import errors as faults
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map
@@ -23,6 +23,7 @@ from .bulk import Staging
 from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .errors import of_tables
 from .images import TooLong
+from .left_out import LeftOut
 from .plans import Changes, Plan, work_of
 from .pools import NoRoom
 from .steps import Step, Steps
@@ -84,8 +85,7 @@ class Writer:
         self.control = maps["control"].mmap().cast("Q")
         self._directories = [(t, t.directory) for t in self.tables.values() if t.directory]
         self.next_hops = next_hops
-        #: Rules that spreads leave out in their records, though they are members.
-        self.absent: frozenset[Reference] = frozenset()
+        self.left_out = LeftOut()
         self._grace = grace
         self._owed = _Owed()
         #: Rules that are gone for every packet, and whose keys are still there.
@@ -181,7 +181,7 @@ class Writer:
         epoch = -1  # not this transaction's
         try:
             next_hop_of = self.next_hops.next_hop
-            steps.stage(work, self.tables, self._cell_of, next_hop_of, self.absent, pause)
+            steps.stage(work, self.tables, self._cell_of, next_hop_of, self.left_out, pause)
             for block in work.blocks:
                 staging = Staging(self.tables[block.kind.name])
                 parts.append(staging)

@@ -108,9 +108,9 @@ def _target(
 
 
 def rest_of(group: Sequence[Rule]) -> Rule | None:
-    """The entry of a group that stands for a rule beside the others: it matches every packet, and
-    has one member."""
-    general = [entry for entry in group if not entry.match and len(entry.members) == 1]
+    """The entry of a group that stands for a rule beside the others: it matches every packet, has
+    one member, and says nothing else."""
+    general = [e for e in group if not e.match and not e.values and len(e.members) == 1]
     return general[0] if general and len(group) > 1 else None
 
 

@@ -1,0 +1,92 @@
+"""What spreads are steered to, as the agent publishes it once a second for metrics and `top`, which
+ignore an old file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ..base.published import publish, published, remove_published
+from ..edge.overlay_status import AGE
+from ..edge.path_quality import Measured
+
+
+class SteeredMember(NamedTuple):
+    """`overlay`: that it leads to, empty without one. `weight` as the rule says it, and `in_force`:
+    that, or 0. `why` it takes no flows. `since`: when that was last decided otherwise, seconds of
+    the Unix epoch, 0: never."""
+
+    kind: str
+    id: int
+    overlay: str
+    weight: int
+    in_force: int
+    why: str
+    since: float
+    seen: Measured
+
+
+class SteeredSpread(NamedTuple):
+    """`text`: the rule with what it matches. `changes`: decisions since the agent began."""
+
+    kind: str
+    id: int
+    text: str
+    changes: int
+    members: Sequence[SteeredMember]
+
+
+STEERED = ("spread", "member", "weight", "delay", "jitter", "loss", "overlay", "why")
+
+
+def steered_rows(spreads: Iterable[SteeredSpread]) -> list[Sequence[str]]:
+    """A table's, under `STEERED`."""
+    return [
+        (spread.text if at == 0 else "", f"{m.kind} {m.id}", _weight(m), *_cells(m.seen),
+         m.overlay or "-", m.why)
+        for spread in spreads for at, m in enumerate(spread.members)
+    ]  # fmt: skip
+
+
+def _weight(member: SteeredMember) -> str:
+    """With what the rule says where that is not in force."""
+    said = f"{member.weight:,}"
+    return said if member.in_force else f"0 of {said}"
+
+
+def _cells(seen: Measured) -> Iterator[str]:
+    return (shown(name, value) for name, value in seen._asdict().items())
+
+
+def shown(name: str, value: float | None) -> str:
+    """A delay or jitter, of seconds, or a loss, of a part."""
+    if value is None:
+        return "-"
+    return f"{value * 100:.3g} %" if name == "loss" else f"{value * 1000:.3g} ms"
+
+
+def write_steering(pipeline: str, spreads: Iterable[SteeredSpread]) -> None:
+    """Raises OSError."""
+    found = list(spreads)
+    if found:
+        publish(f"{pipeline}.steering", found)
+    else:
+        remove_steering(pipeline)
+
+
+def read_steering(pipeline: str) -> list[SteeredSpread]:
+    """Empty where nobody steers."""
+    found, at = published(f"{pipeline}.steering")
+    if not 0 <= time.time() - at < AGE:
+        return []
+    return [
+        SteeredSpread(kind, id_, text, changes,
+                      [SteeredMember._make([*each[:-1], Measured(*each[-1])]) for each in members])
+        for kind, id_, text, changes, members in found
+    ]  # fmt: skip
+
+
+def remove_steering(pipeline: str) -> None:
+    """May be called again."""
+    remove_published(f"{pipeline}.steering")
