@@ -290,7 +290,9 @@ class Prober:
         news, pipeline.news = pipeline.news, []
         for probed in news:
             self._tell(pipeline, revision, OverlayChanged(probed.rule, quality_of(probed)))
-        for spread in pipeline.steering.news():
+        if steered := pipeline.steering.news():
+            pipeline.steered = pipeline.steering.spreads()
+        for spread in steered:
             _log.warning("%s: %s", pipeline.owner.name, in_words(spread))
             self._tell(pipeline, revision, SpreadSteered(spread))
 

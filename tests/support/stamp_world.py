@@ -6,11 +6,8 @@ and a relay that delays, drops, repeats and reorders test packets as a test says
 
 from __future__ import annotations
 
-import heapq
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -26,7 +23,8 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
-from lab import Lab, Namespace, Wire, until
+from lab import Lab, Namespace, until
+from path_relay import Relay
 from traffic import ping
 
 HP = Path(__file__).parents[2] / "pipelines" / "stamp.hp"
@@ -34,7 +32,6 @@ EDGE = "mode: native\nports: {WAN: {role: wan, interface: wan0}}\n"
 ENDPOINT = "create ENDPOINT 1 [(udp_port, u16, 862)]"
 SENDER4, SENDER6, REFLECTOR4, REFLECTOR6 = "192.0.2.2", "fc00:a::2", "198.51.100.2", "fc00:b::2"
 END = "fc00:c::e"
-THERE, BACK = "there", "back"
 _numbers = count(1)
 
 
@@ -42,68 +39,6 @@ _numbers = count(1)
 def bundle() -> Bundle:
     made = bundles.compile_pipeline(check_file(HP))
     return Bundle(made.manifest, made.object)
-
-
-#: What becomes of a frame that goes `THERE` or `BACK`: after how many seconds each copy leaves.
-Fate = Callable[[str, bytes], list[float]]
-
-
-def at_once(way: str, frame: bytes) -> list[float]:
-    return [0.0]
-
-
-class Relay:
-    """Passes frames on between two devices; what is no UDP at once. `fate` of the others may be
-    changed at any time; `passed` are those that it decided about, oldest first."""
-
-    def __init__(self, near: Wire, far: Wire) -> None:
-        self._wires = {THERE: (near, far), BACK: (far, near)}
-        self.fate: Fate = at_once
-        self.passed: list[tuple[str, bytes]] = []
-        self._due: list[tuple[float, int, Wire, bytes]] = []
-        self._some, self._order, self._ended = threading.Condition(), count(), False
-        self._threads = [threading.Thread(target=self._take, args=(way,)) for way in self._wires]
-        self._threads.append(threading.Thread(target=self._send))
-
-    def __enter__(self) -> Relay:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._some:
-            self._ended = True
-            self._some.notify()
-        for thread in self._threads:
-            thread.join()
-
-    def _take(self, way: str) -> None:
-        source, target = self._wires[way]
-        while not self._ended:
-            frame = source.receive(0.1)
-            if frame is None:
-                continue
-            delays = [0.0]
-            with self._some:
-                if is_test(frame):
-                    delays = self.fate(way, frame)
-                    self.passed.append((way, frame))
-                for delay in delays:
-                    due = time.monotonic() + delay
-                    heapq.heappush(self._due, (due, next(self._order), target, frame))
-                self._some.notify()
-
-    def _send(self) -> None:
-        while True:
-            with self._some:
-                if self._ended:
-                    return
-                now = time.monotonic()
-                if not self._due or self._due[0][0] > now:
-                    self._some.wait(self._due[0][0] - now if self._due else None)
-                    continue
-                _, _, target, frame = heapq.heappop(self._due)
-            target.send(frame)
 
 
 def is_test(frame: bytes) -> bool:
@@ -145,7 +80,7 @@ def stamp_ends(lab: Lab, directory: Path) -> Iterator[Ends]:
         lab.wire(relay, "far", reflector, "wan0")
         _addresses(sender, router, reflector)
         hear_answers([(router, "a0"), (relay, "far")])
-        passing = owned.enter_context(Relay(relay.wire("near"), relay.wire("far")))
+        passing = owned.enter_context(Relay(relay.wire("near"), relay.wire("far"), is_test))
         for address in (SENDER4, SENDER6, REFLECTOR4, REFLECTOR6):
             until(partial(_reached, router, address), f"{address} answers")
         worlds = list[World]()

@@ -15,16 +15,15 @@ from typing import Any
 import pytest
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, until
+from path_relay import BACK, THERE
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 from set_clock import HOUR, clock
 from stamp_world import (
-    BACK,
     END,
     REFLECTOR4,
     REFLECTOR6,
     SENDER6,
-    THERE,
     Ends,
     agents,
     stamp_ends,
@@ -91,7 +90,7 @@ def test_every_way_there_and_back(ends: Ends, tmp_path: Path) -> None:
         assert {each.ttl for each in results} == {254 if ssid < 5 else results[0].ttl}
     assert session(ends, 2).lost_forward == 0
     assert not ends.client.stamp_sessions().foreign
-    _dissected([frame for _, frame in ends.relay.passed], tmp_path)
+    _dissected([frame for _, frame, *_ in ends.relay.passed], tmp_path)
 
 
 def _dissected(frames: list[bytes], directory: Path) -> None:
@@ -134,7 +133,7 @@ def test_losses_are_those_of_the_relay_to_the_packet(ends: Ends) -> None:
     found = over(ends, 5)
     assert (found.sent, found.answered, found.lost) == (40, 31, 9)
     assert found.lost_forward == 3  # of 39 no later answer tells
-    dropped = [way for way, frame in ends.relay.passed if number_of(frame) in gone[way]]
+    dropped = [way for way, frame, *_ in ends.relay.passed if number_of(frame) in gone[way]]
     assert (dropped.count(THERE), dropped.count(BACK)) == (4, 5)
     numbers = [each.sequence for each in ends.client.stamp_results(5)]
     assert numbers == sorted(set(range(40)) - gone[THERE] - gone[BACK])
@@ -197,9 +196,9 @@ def test_an_agent_that_is_killed_goes_on_where_it_was(lab: Lab, tmp_path: Path) 
                 until(lambda: session(ends, 5).sent > killed.sent + 50, "it goes on again")
                 ends.client.stop_stamp_session(5)
                 found = over(ends, 5)
-                sent = {number_of(f) for way, f in ends.relay.passed if way == THERE}
+                sent = {number_of(f) for way, f, *_ in ends.relay.passed if way == THERE}
                 assert not session(ends, 6).running and not session(ends, 6).sent
-    there = [number_of(frame) for way, frame in ends.relay.passed if way == THERE]
+    there = [number_of(frame) for way, frame, *_ in ends.relay.passed if way == THERE]
     assert len(there) == len(sent) == found.sent and sent == set(range(found.sent))
     assert found.answered + found.lost == found.sent and found.lost <= 4
     assert not (found.duplicates or found.strange or found.reordered)

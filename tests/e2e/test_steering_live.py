@@ -1,0 +1,168 @@
+"""Overlays that are steered by what is measured of them, with flows over a relay."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helioc.runtime.loading.releases import remove_pinned
+from lab import Lab, until
+from path_relay import BACK, Impairment
+from set_clock import HOUR, clock
+from steering_world import WEIGHTS, Paths, steered_paths
+
+pytestmark = pytest.mark.usefixtures("kernel")
+DELAY = "(max_delay, u32, 60000)"
+QUICK = "liveness: {interval: 100 ms, multiplier: 100, hold_down: 1 s}\n"
+SLOW = Impairment(delay=0.12)
+
+
+@pytest.fixture
+def paths(lab: Lab, bundle: Path, tmp_path: Path) -> Iterator[Paths]:
+    with steered_paths(lab, bundle, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def running(paths: Paths) -> Iterator[Paths]:
+    with paths.agent.agent(), paths.agent.client() as paths.client:
+        yield paths
+
+
+def all_measured(paths: Paths) -> None:
+    paths.measured(lambda m: all(x.HasField("jitter") for x in m.values()), "all are measured")
+
+
+def test_a_path_that_degrades_loses_new_flows_within_three_probes(running: Paths) -> None:
+    running.load(DELAY)
+    all_measured(running)
+    before = running.takes(WEIGHTS)
+    text, revision = running.client.rule("LBR", 9).text, running.spread().changes
+    with running.client.watch() as watch:
+        since = time.monotonic()
+        running.fates.fates[1] = SLOW
+        event = next(event for event in watch if event.HasField("steered"))
+        seen = time.monotonic()
+    assert running.probes(1, since, seen) <= 3
+    out = next(m for m in event.steered.members if m.rule.id == 1)
+    assert (out.overlay, out.weight, out.in_force) == ("GRE-1", 3, 0) and "at most 60 ms" in out.why
+    assert [m.in_force for m in event.steered.members if m.rule.id != 1] == [1, 2, 2]
+    after = running.takes({2, 3, 4})
+    assert all(after[flow] == key for flow, key in before.items() if key != 1)
+    assert running.client.rule("LBR", 9).text == text  # nobody's wishes changed
+    assert running.spread().changes == revision + 1
+    running.fates.fates.clear()
+    running.takes_like(before)
+
+
+def test_top_shows_it(running: Paths) -> None:
+    running.load(DELAY, "(prefer, u8, DELAY)")
+    running.fates.fates[2] = SLOW
+    running.takes({1, 3, 4})
+    said = until(lambda: s if "GRE-2" in (s := running.agent.ctl("status")) and "0 of 1" in s
+                 else "", "the status says so")  # fmt: skip
+    assert "at most 60 ms" in said
+
+
+def test_noise_of_a_tenth_moves_nobody(running: Paths) -> None:
+    """Below a bound and above it."""
+    running.load("(max_delay, u32, 100000)", liveness=QUICK)
+    running.fates.fates |= {1: Impairment(delay=0.08, jitter=0.008),
+                            2: Impairment(delay=0.13, jitter=0.013)}  # fmt: skip
+    running.takes({1, 3, 4})
+    changes, since = running.spread().changes, time.monotonic()
+    until(lambda: running.probes(1, since) > 40 and running.probes(2, since) > 40, "probes")
+    assert running.spread().changes == changes and {*running.flows().values()} == {1, 3, 4}
+
+
+def test_jitter_and_loss(running: Paths) -> None:
+    running.load("(max_jitter, u32, 10000)", "(max_loss, u16, 30)", liveness=QUICK)
+    all_measured(running)
+    running.fates.fates |= {2: lambda *_: [], 4: Impairment(delay=0.045, jitter=0.045)}
+    running.takes({1, 3})
+    why = {key: member.why for key, member in running.members().items()}
+    assert "loss" in why[2] and "at most 3 %" in why[2] and "at most 10 ms" in why[4]
+    # Reordering and duplicates alone are no harm.
+    running.fates.fates |= {1: Impairment(delay=0.004, reorder=0.3, repeat=0.5)}
+    changes, since = running.spread().changes, time.monotonic()
+    until(lambda: running.probes(1, since) > 20, "probes")
+    assert running.spread().changes == changes
+
+
+def test_where_all_are_bad_the_nearest_take_flows(running: Paths) -> None:
+    running.load("(max_delay, u32, 30000)")
+    running.fates.fates |= {key: Impairment(delay=0.05 if key < 3 else 0.15) for key in WEIGHTS}
+    running.takes({1, 2})
+    assert running.members()[1].why.endswith("no member is within its bounds")
+
+
+def test_the_controller_wins(running: Paths) -> None:
+    """What it asks for meanwhile is made, and then steered by what it asks for now."""
+    running.load(DELAY)
+    before = running.takes(WEIGHTS)
+    running.fates.fates |= {1: SLOW, 2: SLOW}
+    running.takes({3, 4})
+    running.client.apply("update LBR 9 [FAR 4 [(weight, u16, 60)]]")
+    assert {*running.flows().values()} <= {3, 4}  # still out of its bounds
+    running.client.apply("update LBR 9 [FAR 4 [(weight, u16, 2)]]; update LBR 9 [(max_delay, u32, "
+                         "500000)]")  # fmt: skip
+    running.takes_like(before)
+    running.client.apply("update LBR 9 [(prefer, u8, DELAY)]")
+    running.takes({3, 4})
+    running.client.apply("delete LBR 9 [FAR 3]")
+    assert {*running.flows().values()} == {4}
+    assert not any(found.code for found in running.client.status().pipelines[0].findings)
+
+
+@pytest.mark.parametrize("end", ["killed", "rebooted"])
+def test_a_dead_agent(paths: Paths, end: str) -> None:
+    """Packets go on as they were; whoever comes next begins from there."""
+    with paths.agent.agent(), paths.agent.client() as paths.client:
+        paths.load(DELAY)
+        paths.takes(WEIGHTS)
+        paths.fates.fates[1] = SLOW
+        after = paths.takes({2, 3, 4})
+        os.kill(paths.client.status().pid, signal.SIGKILL)
+    assert paths.flows() == after
+    if end == "rebooted":
+        remove_pinned(paths.agent.name)
+    with paths.agent.agent(), paths.agent.client() as paths.client:
+        if end == "killed":
+            assert paths.flows() == after
+        assert paths.takes({2, 3, 4}) == after
+        until(lambda: paths.members()[1].HasField("delay"), "it is measured")
+        assert paths.takes({2, 3, 4}) == after
+
+
+def test_clocks_that_are_set_and_answers_that_lie(lab: Lab, bundle: Path, tmp_path: Path) -> None:
+    made = clock(tmp_path)
+    with (
+        steered_paths(lab, bundle, tmp_path) as paths, paths.agent.agent(by=made.by),
+        paths.agent.client() as paths.client,
+    ):  # fmt: skip
+        paths.load(DELAY, "(prefer, u8, DELAY)", liveness=QUICK)
+        paths.fates.fates |= {key: Impairment(delay=0.02) for key in WEIGHTS}
+        all_measured(paths)
+        changes = paths.spread().changes
+        for seconds in (0, HOUR, -2 * HOUR, HOUR):
+            made.jump(seconds)
+            _lie(paths)
+            since = time.monotonic()
+            until(lambda: paths.probes(1, since) > 5, "probes")  # noqa: B023
+            for member in paths.members().values():
+                assert 0.02 <= member.delay < 0.05 and member.loss == 0 and member.in_force
+        assert paths.spread().changes == changes
+
+
+def _lie(paths: Paths) -> None:
+    """Old answers again, cut ones, and ones of a token of their own."""
+    answers = [p.frame for p in paths.relay.passed if p.way == BACK and p.frame[23] == 1][-40:]
+    assert answers
+    wire = paths.relay.wires[BACK][1]
+    for frame in answers:
+        for bad in (frame, frame[:50], frame[:34], frame[:42] + os.urandom(len(frame) - 42)):
+            wire.send(bad)
