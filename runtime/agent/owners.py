@@ -51,12 +51,12 @@ class Owners:
         self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
-        self.prober = Prober(self.owners, self.events)
-        self.inspector = Inspector(self._bundle)
-        self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.watcher = Watcher(self.owners)
         self.intents = IntentManager(self.owner, intents := IntentStore(store))
         self.stamp = StampManager(self.owner, SessionStore(intents.ledger), kept_counts())
+        self.prober = Prober(self.owners, self.events, self.stamp.quality)
+        self.inspector = Inspector(self._bundle)
+        self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.raised = RaisedEvents(self.stamp.take)
         self.event_reader = EventReader(self.owners, self.raised)
         self._changing = RLock()

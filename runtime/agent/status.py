@@ -15,9 +15,9 @@ from ..congestion.status import Status as Congestion
 from ..edge.liveness_settings import shape_of
 from ..edge.overlay_health import Quality
 from ..edge.push_settings import PUSH, Push
+from ..edge.steering_status import SteeredSpread
 from ..owner.owner import Owner
 from ..ports.ports import Port, all_configured
-from ..steering.status import SteeredSpread
 
 #: Seconds that a status waits for somebody's transaction; and overlays that it names though nobody
 #: probes them.

@@ -17,20 +17,21 @@ if TYPE_CHECKING:  # `helioctl` starts without YAML
     from ...lang.text.yaml_reader import Entry
     from .yaml_nodes import Nodes
 
-_KEYS = ("interval", "multiplier", "hold_down", "from", "to")
+_KEYS = ("interval", "multiplier", "hold_down", "from", "to", "stamp")
 
 
 @dataclass(frozen=True)
 class Liveness:
     """Seconds; `multiplier`: probes in a row. `source`: inside the tunnel, empty: the
     overlay's own end. `targets`: likewise, by the overlay's name; empty: it is not probed; without
-    an entry: its far end."""
+    an entry: its far end. `stamp`: by the overlay's name, the session that measures its path."""
 
     interval: float = 1.0
     multiplier: int = 3
     hold_down: float = 10.0
     source: str = ""
     targets: Mapping[str, str] = field(default_factory=dict)
+    stamp: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,18 @@ def _read(around: Around, entry: Entry) -> Liveness | None:
             where = nodes.span(given["from"].value)
             nodes.found.add(_no_such_source(where, source, have))
     targets = _targets(nodes, given["to"], overlays) if "to" in given else {}
-    return Liveness(interval, multiplier, hold_down, source, targets)
+    sessions = _sessions(nodes, given["stamp"], overlays) if "stamp" in given else {}
+    return Liveness(interval, multiplier, hold_down, source, targets, sessions)
+
+
+def _sessions(nodes: Nodes, entry: Entry, overlays: Mapping[str, Entry]) -> dict[str, str]:
+    found = {}
+    for name, each in nodes.mapping(entry.value, "`stamp`", None).items():
+        if name not in overlays:
+            nodes.found.add(_overlay_elsewhere(nodes.span(each.key), name, overlays))
+        if (session := nodes.text(each.value)) is not None:
+            found[name] = session
+    return found
 
 
 def _targets(nodes: Nodes, entry: Entry, overlays: Mapping[str, Entry]) -> dict[str, str]:

@@ -107,8 +107,9 @@ class Echoes:
         for level, kind, value in about:
             if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
                 seconds, nanoseconds = _TIMESPEC.unpack_from(value)
-                # how long it was here, unless the clock was set in between
-                came -= max(0, time.time_ns() - seconds * 1_000_000_000 - nanoseconds)
+                here = time.time_ns() - seconds * 1_000_000_000 - nanoseconds
+                if 0 <= here <= came - sent:  # else the clock was set in between
+                    came -= here
         return Answer(which, number, max(0, came - sent) / 1e9)
 
 

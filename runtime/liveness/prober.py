@@ -13,25 +13,25 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import partial
 
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.logs import text as log_text
-from ..base.wall_clock import wall_time
 from ..edge.liveness_settings import LIVENESS, Liveness, Shape, shape_of
 from ..edge.overlay_health import Health, Quality
 from ..edge.overlay_status import EVERY, OverlayStatus, remove_overlay_status, write_overlay_status
+from ..edge.path_quality import Measured
+from ..edge.steering_status import SteeredSpread, remove_steering, write_steering
 from ..loading.excluded_members import overlays_of
 from ..loading.loader import Loaded
 from ..owner.events import Event, Events, OverlayChanged, SpreadSteered, What
 from ..owner.owner import Owner
 from ..steering.decide import Path as PathOf
 from ..steering.reasons import in_words
-from ..steering.status import SteeredSpread, remove_steering, write_steering
-from ..steering.steering import Steering
-from .echo import Echoes, Path
+from .echo import Echoes
 from .paths import path_of
+from .probed import Probed, ProbedPipeline, quality_of
 
 #: Seconds after which rules that changed are looked at; without pipelines whose overlays are
 #: probed, and at the most.
@@ -41,47 +41,17 @@ _TURN = 0.02
 _log = logging.getLogger("heliod.liveness")
 
 
-@dataclass
-class _Probed:
-    """An overlay. `number`: identifies its answers."""
-
-    number: int
-    rule: Rule
-    health: Health
-    path: Path | None  # None while its port is missing: dead, without waiting for probes
-    due: float
-    since: float = field(default_factory=time.monotonic)
-
-
-@dataclass
-class _Pipeline:
-    owner: Owner
-    settings: Liveness
-    loaded: Loaded | None = None
-    revision: int = -1
-    overlays: dict[Reference, _Probed] = field(default_factory=dict)
-    late: bool = True  # what is dead may not be what its records leave out
-    news: list[_Probed] = field(default_factory=list)  # changes not reported so far
-    steering: Steering = field(default_factory=Steering)
-    steered: Sequence[SteeredSpread] = ()  # as it was when it was last looked at
-
-    def path(self, to: Reference) -> PathOf | None:
-        """What is known of an overlay; None of one that is not probed."""
-        probed = self.overlays.get(to)
-        if probed is None:
-            return None
-        return PathOf(probed.health.alive, probed.health.path.measured())
-
-
 class Prober:
     """Runs from `start` to `stop`."""
 
     def __init__(
-        self, owners: Callable[[], Iterable[Owner]], events: Events | None = None
+        self, owners: Callable[[], Iterable[Owner]], events: Events | None = None,
+        quality: Callable[[str], Measured | None] = lambda _: None,
     ) -> None:  # fmt: skip
-        """`events`: who is told of overlays that came into another state, and of spreads."""
-        self._owners, self._events = owners, events or Events()
-        self._pipelines: dict[str, _Pipeline] = {}
+        """`events`: who is told of overlays that came into another state, and of spreads.
+        `quality`: what a session of STAMP of that name measures."""
+        self._owners, self._events, self._quality = owners, events or Events(), quality
+        self._pipelines: dict[str, ProbedPipeline] = {}
         self._by_number: dict[int, Health] = {}
         self._next, self._changed_owners = 0, True
         self._look_at = self._post_at = 0.0
@@ -175,12 +145,12 @@ class Prober:
             loaded = owner.loaded
             settings, shape = LIVENESS.of(loaded.about), shape_of(loaded.manifest)
             if settings is not None and shape is not None and isinstance(loaded, Loaded):
-                pipeline = self._pipelines.setdefault(name, _Pipeline(owner, settings))
+                pipeline = self._pipelines.setdefault(name, ProbedPipeline(owner, settings))
                 with suppress(Refused):
                     self._enter(pipeline, settings, shape)
         self._look_at = time.monotonic() + (_AGAIN if self._pipelines else _IDLE)
 
-    def _enter(self, pipeline: _Pipeline, settings: Liveness, shape: Shape) -> None:
+    def _enter(self, pipeline: ProbedPipeline, settings: Liveness, shape: Shape) -> None:
         """Bring what is probed up to date with the rules."""
         owner = pipeline.owner
         with owner.still(time.monotonic() + _TURN) as loaded:
@@ -188,15 +158,14 @@ class Prober:
             revision = owner.revision
             if (pipeline.loaded, pipeline.revision) == (loaded, revision):
                 return
-            rules = {
-                Reference(rule.kind, rule.id): rule
-                for rule in loaded.book.rules(shape.kind)
-                if settings.targets.get(rule.name) != ""
-            }
+            every = {Reference(r.kind, r.id): r for r in loaded.book.rules(shape.kind)}
+            rules = {to: r for to, r in every.items() if settings.targets.get(r.name) != ""}
+            pipeline.sessions = {to: settings.stamp[r.name] for to, r in every.items()
+                                 if r.name in settings.stamp}  # fmt: skip
             dead = overlays_of(loaded.book, shape.kind, loaded.writer.left_out.dead)
             paths = {to: path_of(loaded, rule, settings, shape) for to, rule in rules.items()}
             pipeline.steering.follow(loaded, shape.kind)
-        now, overlays = time.monotonic(), dict[Reference, _Probed]()
+        now, overlays = time.monotonic(), dict[Reference, Probed]()
         for at, (to, rule) in enumerate(rules.items()):
             known = pipeline.overlays.get(to)
             if known is None or known.rule.sequence != rule.sequence:
@@ -204,7 +173,7 @@ class Prober:
                 health = Health(settings, to not in dead)
                 # Not all at once, and the first soon.
                 due = now + settings.interval * at / len(rules)
-                known = _Probed(self._next, rule, health, None, due)
+                known = Probed(self._next, rule, health, None, due)
             known.rule, known.path = rule, paths[to]
             overlays[to] = known
             if known.path is None and known.health.cut():
@@ -215,8 +184,9 @@ class Prober:
         pipeline.overlays = overlays
         self._by_number.update({p.number: p.health for p in overlays.values()})
         pipeline.loaded, pipeline.revision = loaded, revision
-        pipeline.late = pipeline.late or bool(loaded.writer.left_out) or any(
-            not p.health.alive for p in overlays.values())  # fmt: skip
+        pipeline.late = (pipeline.late or bool(loaded.writer.left_out)
+                         or bool(pipeline.steering.left_out())
+                         or any(not p.health.alive for p in overlays.values()))  # fmt: skip
 
     def _read_answers(self, echoes: Echoes) -> None:
         for answer in echoes.answers():
@@ -244,12 +214,19 @@ class Prober:
                     # Of a machine that stood still no probes are made up for.
                     probed.due = max(probed.due + probed.health.settings.interval, now)
                 next_ = min(next_, probed.due)
-            settings = pipeline.settings
-            if pipeline.steering.decide(pipeline.path, settings.hold_down, settings.interval):
+            if pipeline.steering.decide(partial(self._path, pipeline), pipeline.settings):
                 pipeline.late = True
             if pipeline.late:
                 self._leave_out(pipeline)
         return next_
+
+    def _path(self, pipeline: ProbedPipeline, to: Reference) -> PathOf:
+        """What is known of an overlay's path; one that is not probed counts as alive."""
+        probed = pipeline.overlays.get(to)
+        alive = probed.health.alive if probed is not None else True
+        if (session := pipeline.sessions.get(to)) is not None:
+            return PathOf(alive, self._quality(session))
+        return PathOf(alive, probed.health.path.measured() if probed is not None else None)
 
     def _post(self) -> None:
         """Publish the state of the overlays."""
@@ -266,14 +243,14 @@ class Prober:
                 pipeline.steered = pipeline.steering.spreads()
                 write_steering(name, pipeline.steered)
 
-    def _changed(self, pipeline: _Pipeline, probed: _Probed) -> None:
+    def _changed(self, pipeline: ProbedPipeline, probed: Probed) -> None:
         probed.since = time.monotonic()
         pipeline.late = True
         pipeline.news.append(probed)
         _log.warning("%s: the overlay %s is %s", pipeline.owner.name, probed.rule.name,
                      probed.health.state)  # fmt: skip
 
-    def _leave_out(self, pipeline: _Pipeline) -> None:
+    def _leave_out(self, pipeline: ProbedPipeline) -> None:
         dead = {to for to, p in pipeline.overlays.items() if not p.health.alive}
         pipeline.late = False
         try:
@@ -296,7 +273,7 @@ class Prober:
             _log.warning("%s: %s", pipeline.owner.name, in_words(spread))
             self._tell(pipeline, revision, SpreadSteered(spread))
 
-    def _tell(self, pipeline: _Pipeline, revision: int, what: What) -> None:
+    def _tell(self, pipeline: ProbedPipeline, revision: int, what: What) -> None:
         self._events.tell(Event(pipeline.owner.name, revision, what))
 
 
@@ -304,14 +281,6 @@ def _forget(pipeline: str) -> None:
     """Nobody looks after it any more."""
     remove_overlay_status(pipeline)
     remove_steering(pipeline)
-
-
-def quality_of(probed: _Probed) -> Quality:
-    health = probed.health
-    return Quality(
-        health.state, health.loss, health.delay, health.jitter, health.sent, health.answered,
-        wall_time(probed.since),
-    )  # fmt: skip
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from ...lang.contract.manifest.manifest import Counter, RuleKind, State
 from ..base.latency_stats import LatencyReport, read_latency
 from ..edge.overlay_status import OverlayStatus, read_overlay_status
+from ..edge.steering_status import SteeredSpread, read_steering
 from ..intents.push_status import PushStatus, read_push_status
 from ..kernel.netlink import Link, Netlink
 from ..loading.reader import Reader
 from ..stamp.status import SessionStatus, read_session_status
-from ..steering.status import SteeredSpread, read_steering
 from .port_sample import PortSample, port_samples
 
 Array = npt.NDArray[Any]

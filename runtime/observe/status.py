@@ -12,10 +12,10 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.identity import CertificateExpiry, read_expiries
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality
+from ..edge.steering_status import SteeredSpread
 from ..intents.push_status import PushStatus, read_push_status
 from ..rules.report import NOT_MEASURED
 from ..states.entry import StateCount
-from ..steering.status import SteeredSpread
 from .port_sample import PortSample
 
 if TYPE_CHECKING:

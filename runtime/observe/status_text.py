@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..congestion.status import Status as Congestion
+from ..edge.steering_status import STEERED, SteeredSpread, steered_rows
 from ..intents.push_status import OUTCOMES
 from ..rules.report import quality_cells, quality_json, table
-from ..steering.status import STEERED, SteeredSpread, steered_rows
 from .port_sample import PortSample
 from .status import IntentState, Overlay, PipelineView, PushState, StatusView, health
 

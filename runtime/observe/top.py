@@ -13,12 +13,12 @@ from ...lang.contract.rules.rule_text import format_rule
 from ...lang.text.diagnostics import Refused
 from ...lang.text.render import BOLD, ERROR, paint
 from ..base import errors
+from ..edge.steering_status import STEERED, steered_rows
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Counts, Netlink
 from ..loading.card_reader import reader_of
 from ..loading.reader import Reader
 from ..rules.report import QUALITY, quality_cells, table
-from ..steering.status import STEERED, steered_rows
 from .metrics import busiest, gained
 from .port_sample import PortSample
 from .sampling import KindSample, Sample, sample

@@ -14,8 +14,8 @@ from ..base.watcher_queue import WatcherQueue
 if TYPE_CHECKING:
     from ...lang.contract.rules.rules import Rule
     from ..edge.overlay_health import Quality
+    from ..edge.steering_status import SteeredSpread
     from ..ports.ports import Port
-    from ..steering.status import SteeredSpread
 
 #: Events that wait for one watcher, at most.
 DEPTH = 4096

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ..congestion.status import Status as Congestion
     from ..edge.overlay_health import Quality
     from ..edge.push_settings import Push
+    from ..edge.steering_status import SteeredSpread
     from ..kernel.netlink import Link
     from ..ports.ports import Port
-    from ..steering.status import SteeredSpread
 
 _STATES = {
     "unknown": pb.Overlay.UNKNOWN, "alive": pb.Overlay.ALIVE, "dead": pb.Overlay.DEAD,

@@ -9,6 +9,7 @@ from ..base.identity import CertificateExpiry
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality, State
 from ..edge.path_quality import Measured
+from ..edge.steering_status import SteeredMember, SteeredSpread
 from ..intents.push_status import PushStatus
 from ..kernel.netlink import Counts
 from ..observe.port_sample import PortSample, PortState
@@ -23,7 +24,6 @@ from ..observe.status import (
     RuleCount,
     StatusView,
 )
-from ..steering.status import SteeredMember, SteeredSpread
 from . import control_pb2 as pb
 from .failures import diagnostic_of
 from .replies import state_count

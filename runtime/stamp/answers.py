@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...lang.contract.rules.rules import Rule
 from ..base.errors import refused
 from ..base.watcher_queue import CountedQueue
+from ..edge.path_quality import Measured as Quality
 from ..emitted.source import Raised
 from ..owner.owner import Owner
 from . import errors, rules
@@ -100,6 +101,17 @@ class AnsweredSessions:
         known = {rule.sequence for rule in there.values()}
         return {e.kept.about.ssid for e in sessions
                 if e.rule is None or e.rule.sequence not in known}  # fmt: skip
+
+    def quality(self, name: str) -> Quality | None:
+        """What the path of a session is like now. None where no session, or more than one, of that
+        name sends."""
+        found = [e for e in list(self._entries.values()) if e.kept.about.name == name and e.running]
+        if len(found) != 1:
+            return None
+        session = found[0].session
+        with session.lock:
+            session.expire(self.decided())
+            return session.path.measured()
 
     def decided(self) -> float:
         """The moment up to which losses are certain."""

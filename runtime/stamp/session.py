@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
+from ..edge.path_quality import MEMORY, PathQuality
 from .kept import Slot, in_memory
 from .moments import Delays, Moments
 from .packets import TestPacket
@@ -112,10 +113,12 @@ class Session:
         self.delays = {name: Delays() for name in DIRECTIONS}
         self.counts = Counts()
         self.results: deque[bytes] = deque()
+        self.path = PathQuality()  # since the agent runs
         self.why = ""  # what keeps it from sending
         kept = slot.read()
         if kept is not None and len(kept) == _KEPT:  # else another release wrote it
             self._take(kept)
+        self._lost = self.window.lost
 
     # ---- sending ----------------------------------------------------------------------------
 
@@ -152,9 +155,11 @@ class Session:
         duplicate."""
         with self.lock:
             found, number = self.window.answer(answer.sequence, at)
+            self._note_losses()
             result = None
             if found in (Found.FIRST, Found.LATE):
                 invalid = not self._measure(answer, number, found is Found.FIRST)
+                self._note(answer, number, found is Found.FIRST, invalid)
                 result = Result(*answer, found is Found.LATE, invalid)
                 if len(self.results) == MOST_RESULTS:
                     self.results.popleft()
@@ -180,6 +185,19 @@ class Session:
             self.delays[name].add(number, delay)
         return True
 
+    def _note(self, answer: Answer, number: int, in_time: bool, invalid: bool) -> None:
+        """What the path is like now, by the round trip; of a one-way session by the way there."""
+        if in_time:
+            self.path.over(lost=False)
+        found = delays_of(self.about, answer) if not invalid else {}
+        if (delay := found.get("round_trip", found.get("forward"))) is not None:
+            self.path.answer(number, delay / SECOND)
+
+    def _note_losses(self) -> None:
+        more, self._lost = self.window.lost - self._lost, self.window.lost
+        for _ in range(min(more, MEMORY)):
+            self.path.over(lost=True)
+
     def _follow(self, number: int, reflected: int) -> None:
         """The reflector's own numbers say how many packets came to it."""
         counts = self.counts
@@ -202,6 +220,7 @@ class Session:
     def expire(self, now: float) -> None:
         """What is not answered by now is lost. Called with the lock held."""
         self.window.expire(now)
+        self._note_losses()
         self._keep()
 
     @property

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..edge.steering_policy import Policy
+from ..edge.steering_status import SteeredSpread, shown
 from .decide import Path, State
-from .status import SteeredSpread, shown
 
 
 def reason(policy: Policy, state: State, member: int, path: Path) -> str:

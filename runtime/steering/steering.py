@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ...lang.contract.manifest.manifest import Manifest
@@ -11,13 +11,14 @@ from ...lang.contract.rules.rule_text import format_rule
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rules import Reference, Rule
 from ..base.wall_clock import wall_time
+from ..edge.liveness_settings import Liveness
 from ..edge.path_quality import Measured
 from ..edge.steering_policy import Policy, policy_reader, steers
+from ..edge.steering_status import SteeredMember, SteeredSpread
 from ..loading.excluded_members import overlays_of
 from ..loading.loader import Loaded
 from .decide import Path, State, step
 from .reasons import reason
-from .status import SteeredMember, SteeredSpread
 
 #: The part of the time that deciding may take.
 _SHARE = 0.1
@@ -26,19 +27,19 @@ _NO_PATH = Path(True)
 
 @dataclass
 class _Spread:
-    """`ways`: by a member's id, the overlays that it leads to. `since`: when it was last decided
-    otherwise of each member; `changes`: how often that was."""
+    """`told`: the members that take flows as far as others were told, `changes` times. `ways`: by a
+    member's id, the overlay that it leads to. `since`: when it was last decided otherwise of it."""
 
     rule: Rule
-    member_kind: str
-    policy: Policy
-    text: str
-    ways: Mapping[int, Collection[Reference]]
-    names: Mapping[int, str]
     state: State
+    told: frozenset[int]
+    member_kind: str = ""
+    policy: Policy = field(default_factory=lambda: Policy({}))
+    text: str = ""
+    ways: Mapping[int, Reference | None] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     changes: int = 0
-    told: frozenset[int] | None = None
 
 
 class Steering:
@@ -53,63 +54,58 @@ class Steering:
         """The rules may be others. `overlays`: their kind. Of a spread that asks for something new,
         or has other weights or members, what is known of its members counts on. Called in a turn of
         the owner's."""
-        read, book = policy_reader(loaded.manifest), loaded.book
+        read = policy_reader(loaded.manifest)
         found: dict[int, _Spread] = {}
         for kind in loaded.manifest.rules:
-            for rule in book.rules(kind.name) if steers(kind) else ():
-                policy = read(rule)
-                if policy is None or kind.spread is None:
-                    continue
-                left_out = loaded.writer.left_out.steered.get(rule.sequence, frozenset())
-                ids = frozenset(member.id for member in rule.members)
-                to = kind.spread.kind
-                ways = {id_: overlays_of(book, overlays, [Reference(to, id_)]) for id_ in ids}
-                names = {id_: ", ".join(sorted(_name(book, each) for each in way))
-                         for id_, way in ways.items()}  # fmt: skip
-                text = _text(rule, loaded.manifest)
-                known = self._spreads.get(rule.sequence)
-                if known is None:
-                    state = State(ids - left_out, ids - left_out)
-                    known = _Spread(rule, to, policy, text, ways, names, state)
-                    known.told = known.state.chosen
-                else:
-                    fresh = ids - {member.id for member in known.rule.members}
-                    known.state = _with(known.state, ids, fresh)
-                known.rule, known.policy, known.text = rule, policy, text
-                known.ways, known.names = ways, names
-                found[rule.sequence] = known
+            for rule in loaded.book.rules(kind.name) if steers(kind) else ():
+                if kind.spread is not None and (policy := read(rule)) is not None:
+                    spread = self._followed(loaded, rule)
+                    spread.rule, spread.policy = rule, policy
+                    spread.text = _text(rule, loaded.manifest)
+                    members = {m.id: Reference(kind.spread.kind, m.id) for m in rule.members}
+                    spread.ways = {i: _way(loaded.book, overlays, m) for i, m in members.items()}
+                    spread.names = {i: _name(loaded.book, to) for i, to in spread.ways.items()}
+                    spread.member_kind = kind.spread.kind
+                    found[rule.sequence] = spread
         self._spreads = found
         self._due = 0.0
 
-    def decide(
-        self, look: Callable[[Reference], Path | None], hold_down: float, interval: float
-    ) -> bool:
+    def _followed(self, loaded: Loaded, rule: Rule) -> _Spread:
+        """What is known of a spread. Members that are new take flows, until something is known of
+        them; of one that nobody has looked after those that packets find."""
+        ids = frozenset(member.id for member in rule.members)
+        known = self._spreads.get(rule.sequence)
+        if known is None:
+            here = ids - loaded.writer.left_out.steered.get(rule.sequence, frozenset())
+            return _Spread(rule, State(here, here), told=here)
+        fresh, state = ids - known.ways.keys(), known.state
+        known.state = State((state.within | fresh) & ids, ((state.chosen | fresh) & ids) or ids,
+                            state.good, state.near)  # fmt: skip
+        known.told = (known.told | fresh) & ids
+        return known
+
+    def decide(self, look: Callable[[Reference], Path], settings: Liveness) -> bool:
         """Whether members are left out that were not, or no more. `look`: what is known of an
-        overlay; seldom enough that it takes `_SHARE` of the time, and four times an interval."""
+        overlay. Does nothing most times: it looks four times an interval, or as often as takes
+        `_SHARE` of the time."""
         begun = time.monotonic()
         if not self._spreads or begun < self._due:
             return False
-        self._paths = {}
-        changed = False
+        ways = {to for spread in self._spreads.values() for to in spread.ways.values() if to}
+        self._paths, changed = {to: look(to) for to in ways}, False
         for spread in self._spreads.values():
-            paths = {id_: self._path(way, look) for id_, way in spread.ways.items()}
-            now = step(spread.state, paths, spread.policy, hold_down, begun)
+            paths = {id_: self._path(to) for id_, to in spread.ways.items()}
+            now = step(spread.state, paths, spread.policy, settings.hold_down, begun)
             for id_ in now.chosen ^ spread.state.chosen:
                 spread.since[id_] = begun
             changed = changed or now.chosen != spread.state.chosen
             spread.state = now
         took = time.monotonic() - begun
-        self._due = begun + max(interval / 4, took / _SHARE)
+        self._due = begun + max(settings.interval / 4, took / _SHARE)
         return changed
 
-    def _path(self, way: Collection[Reference], look: Callable[[Reference], Path | None]) -> Path:
-        """That of a member which leads to one overlay; to several, none is measured."""
-        if len(way) != 1:
-            return _NO_PATH
-        (to,) = way
-        if to not in self._paths:
-            self._paths[to] = look(to) or _NO_PATH
-        return self._paths[to]
+    def _path(self, to: Reference | None) -> Path:
+        return self._paths.get(to, _NO_PATH) if to is not None else _NO_PATH
 
     def left_out(self) -> dict[int, frozenset[int]]:
         """By sequence the members that take no flows."""
@@ -136,7 +132,7 @@ class Steering:
         )  # fmt: skip
 
     def _member(self, spread: _Spread, id_: int, weight: int) -> SteeredMember:
-        path = self._path(spread.ways.get(id_, ()), self._paths.get)
+        path = self._path(spread.ways.get(id_))
         at = spread.since.get(id_)
         return SteeredMember(
             spread.member_kind, id_, spread.names.get(id_, ""), weight,
@@ -146,17 +142,17 @@ class Steering:
         )  # fmt: skip
 
 
-def _name(book: RuleBook, to: Reference) -> str:
-    rule = book.get(*to)
-    return (rule.name if rule is not None else "") or f"{to.kind} {to.id}"
+def _way(book: RuleBook, overlays: str, member: Reference) -> Reference | None:
+    """None of a member that leads to no overlay, or to several: nothing is measured of it."""
+    found = overlays_of(book, overlays, [member])
+    return found.pop() if len(found) == 1 else None
+
+
+def _name(book: RuleBook, to: Reference | None) -> str:
+    rule = book.get(*to) if to is not None else None
+    return "" if rule is None else rule.name or f"{rule.kind} {rule.id}"
 
 
 def _text(rule: Rule, manifest: Manifest) -> str:
     """A spread by what it matches: others may have its id."""
     return format_rule(rule._replace(values=(), members=()), manifest).removesuffix(" []")
-
-
-def _with(state: State, ids: frozenset[int], fresh: frozenset[int]) -> State:
-    """Members that are new take flows, until something is known of them."""
-    within = (state.within | fresh) & ids
-    return State(within, ((state.chosen | fresh) & ids) or ids, state.good, state.near)

@@ -6,14 +6,20 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from edges import Edge, compile_pipeline, hear_answers
+from helioc.runtime.client import Client
 from helioc.runtime.loading.releases import remove_pinned
-from lab import Lab, until
-from path_relay import BACK, Impairment
+from lab import Lab, Namespace, until
+from path_relay import BACK, Impairment, Relay, at_once
 from set_clock import HOUR, clock
-from steering_world import WEIGHTS, Paths, steered_paths
+from stamp_world import EDGE, ENDPOINT, is_test
+from stamp_world import bundle as stamp_bundle
+from steering_world import INTERVAL, LIVENESS, WEIGHTS, Paths, steered_paths, unload_if_there
+from traffic import ping
 
 pytestmark = pytest.mark.usefixtures("kernel")
 DELAY = "(max_delay, u32, 60000)"
@@ -156,6 +162,54 @@ def test_clocks_that_are_set_and_answers_that_lie(lab: Lab, bundle: Path, tmp_pa
             for member in paths.members().values():
                 assert 0.02 <= member.delay < 0.05 and member.loss == 0 and member.in_force
         assert paths.spread().changes == changes
+
+
+def test_a_session_of_stamp_measures_an_overlay(lab: Lab, bundle: Path, tmp_path: Path) -> None:
+    """By a port of its own beside the overlays', where their provider measures."""
+    with ExitStack() as owned:
+        paths = owned.enter_context(steered_paths(lab, bundle, tmp_path))
+        edge, between, site = paths.agent.edge, paths.between, paths.site
+        lab.wire(edge, "meas0", between, "near-m")
+        lab.wire(between, "far-m", site, "meas0")
+        edge.address("meas0", "198.51.100.1/30")
+        site.address("meas0", "198.51.100.2/30")
+        hear_answers([(between, "near-m"), (between, "far-m")])
+        relay = owned.enter_context(Relay(between.wire("near-m"), between.wire("far-m"), is_test))
+        until(lambda: ping(edge, "198.51.100.2", 1).lost == 0, "the far end answers")
+        there = owned.enter_context(reflecting(site, tmp_path))
+        owned.callback(unload_if_there, f"{paths.agent.name}-m")
+        owned.enter_context(paths.agent.agent())
+        paths.client = owned.enter_context(paths.agent.client())
+        meter = owned.enter_context(Client(paths.agent.address, f"{paths.agent.name}-m"))
+        paths.load(DELAY, liveness=LIVENESS.replace("}", ", stamp: {GRE-3: session-7}}"))
+        meter.load(stamp_bundle(), EDGE.replace("wan0", "meas0"))
+        made = meter.create_stamp_session(7, "198.51.100.2", interval=INTERVAL, timeout=0.5)
+        there.control("create", made.reflector.removeprefix("create "))
+        paths.takes(WEIGHTS)
+        meter.start_stamp_session(7)
+        relay.fate = SLOW
+        paths.takes({1, 2, 4})
+        assert paths.members()[3].delay > 0.1
+        relay.fate = at_once
+        paths.takes(WEIGHTS)
+        meter.stop_stamp_session(7)
+        until(lambda: not paths.members()[3].HasField("delay"), "nothing measures it")
+        assert paths.members()[3].in_force
+
+
+@contextmanager
+def reflecting(site: Namespace, directory: Path) -> Iterator[Edge]:
+    """The far end's reflector, without an agent."""
+    made = Edge(site)
+    made.name += "-m"
+    compile_pipeline(directory / "stamp", "stamp")
+    (directory / "reflector.yaml").write_text(EDGE.replace("wan0", "meas0"))
+    made.load(directory / "stamp", directory / "reflector.yaml")
+    try:
+        made.control("create", ENDPOINT.removeprefix("create "))
+        yield made
+    finally:
+        made.forget()
 
 
 def _lie(paths: Paths) -> None:

@@ -68,6 +68,7 @@ class ByOverlay:
 class Paths:
     agent: World
     host: Namespace
+    between: Namespace
     site: Namespace
     relay: Relay
     fates: ByOverlay = field(default_factory=ByOverlay)
@@ -150,8 +151,8 @@ def steered_paths(lab: Lab, bundle: Path, directory: Path) -> Iterator[Paths]:
         owned.callback(other.forget)
         other.load(bundle, directory / "site.yaml")
         agent = World(edge, f"ht{os.getpid()}-s{next(_numbers)}", directory)
-        owned.callback(_forget, agent.name)
-        made = Paths(agent, host, site, relay)
+        owned.callback(unload_if_there, agent.name)
+        made = Paths(agent, host, between, site, relay)
         relay.fate = made.fates
         yield made
 
@@ -160,6 +161,6 @@ def _reached(room: Namespace, address: str) -> bool:
     return ping(room, address, 1).lost == 0
 
 
-def _forget(name: str) -> None:
+def unload_if_there(name: str) -> None:
     if (ROOT / name).exists():
         unload(name)

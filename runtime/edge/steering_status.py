@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..base.published import publish, published, remove_published
-from ..edge.overlay_status import AGE
-from ..edge.path_quality import Measured
+from .overlay_status import AGE
+from .path_quality import Measured
 
 
 class SteeredMember(NamedTuple):
