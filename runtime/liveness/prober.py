@@ -29,6 +29,7 @@ from ..owner.events import Event, Events, OverlayChanged, SpreadSteered, What
 from ..owner.owner import Owner
 from ..steering.decide import Path as PathOf
 from ..steering.reasons import in_words
+from ..steering.steering import asking
 from .echo import Echoes
 from .paths import path_of
 from .probed import Probed, ProbedPipeline, quality_of
@@ -56,6 +57,7 @@ class Prober:
         self._next, self._changed_owners = 0, True
         self._look_at = self._post_at = 0.0
         self._fault: Diagnostic | None = None
+        self._in_vain: dict[str, tuple[int, list[str]]] = {}  # by pipeline: revision, spreads
         self._ended = threading.Event()
         self._woken = -1
         self._thread = threading.Thread(target=self._run, name="prober", daemon=True)
@@ -92,8 +94,11 @@ class Prober:
         return found.steered if found is not None else ()
 
     def findings(self, name: str) -> tuple[Diagnostic, ...]:
-        """What keeps a pipeline's overlays from being probed."""
-        return (self._fault,) if self._fault is not None and name in self._pipelines else ()
+        """What keeps a pipeline's overlays from being probed, or its spreads from being steered."""
+        if name in self._pipelines:
+            return (self._fault,) if self._fault is not None else ()
+        _, spreads = self._in_vain.get(name, (0, []))
+        return (_not_measured(spreads),) if spreads else ()
 
     # ---- the thread -------------------------------------------------------------------------
 
@@ -148,6 +153,10 @@ class Prober:
                 pipeline = self._pipelines.setdefault(name, ProbedPipeline(owner, settings))
                 with suppress(Refused):
                     self._enter(pipeline, settings, shape)
+            elif isinstance(loaded, Loaded) and self._in_vain.get(name, (-1,))[0] != owner.revision:
+                with suppress(Refused), owner.still(time.monotonic() + _TURN):
+                    self._in_vain[name] = owner.revision, asking(loaded)
+        self._in_vain = {name: v for name, v in self._in_vain.items() if name in owners}
         self._look_at = time.monotonic() + (_AGAIN if self._pipelines else _IDLE)
 
     def _enter(self, pipeline: ProbedPipeline, settings: Liveness, shape: Shape) -> None:
@@ -284,6 +293,12 @@ def _forget(pipeline: str) -> None:
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_measured(asking: Sequence[str]) -> Diagnostic:
+    said = asking[0] + (f" and {len(asking) - 1} more" if len(asking) > 1 else "")
+    return Diagnostic("H0881", f"{said} asks for paths that nobody measures", (),
+                      "probe the overlays: `liveness: {}` in the edge's YAML")  # fmt: skip
 
 
 def _not_probed(why: str) -> Diagnostic:

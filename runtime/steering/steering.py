@@ -142,6 +142,16 @@ class Steering:
         )  # fmt: skip
 
 
+def asking(loaded: Loaded) -> list[str]:
+    """The spreads that ask for something."""
+    read = policy_reader(loaded.manifest)
+    return [
+        _text(rule, loaded.manifest)
+        for kind in loaded.manifest.rules if steers(kind)
+        for rule in loaded.book.rules(kind.name) if read(rule) is not None
+    ]  # fmt: skip
+
+
 def _way(book: RuleBook, overlays: str, member: Reference) -> Reference | None:
     """None of a member that leads to no overlay, or to several: nothing is measured of it."""
     found = overlays_of(book, overlays, [member])
