@@ -7,9 +7,13 @@ from dataclasses import replace
 
 from ...lang.text.diagnostics import Diagnostic
 from ..base.wall_clock import wall_time
+from ..edge.steering_status import SteeredSpread
 from ..journal import errors as store_faults
 from .owners import Owners
 from .status import PipelineStatus, status_of, unprobed
+
+#: Spreads that a status has, of which members are left out first.
+_MOST_STEERED = 100
 
 
 class ReportingOwners(Owners):
@@ -24,7 +28,7 @@ class ReportingOwners(Owners):
                 overlays=(probed := tuple(self.prober.overlays(name))),
                 unprobed=unprobed(owner, {rule.id for rule, _ in probed}),
                 congestion=self.watcher.status(owner),
-                steered=self.prober.steered(name),
+                steered=sorted(self.prober.steered(name), key=_takes_all)[:_MOST_STEERED],
             )
             for name, owner in owners.items()
         ]
@@ -89,3 +93,8 @@ class ReportingOwners(Owners):
         now = (*unknown, *unwritten, *objects, *self.net_watcher.findings(name),
                *self.prober.findings(name))  # fmt: skip
         return [*findings.get(name, ()), *self._of_journal(name), *now]
+
+
+def _takes_all(spread: SteeredSpread) -> bool:
+    """Whether all its members take flows."""
+    return all(member.in_force == member.weight for member in spread.members)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 
-from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.rules.rule_text import format_rule
+from ...lang.contract.request.request import item_text
+from ...lang.contract.rules.rule_text import rule_item
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rules import Reference, Rule
 from ..base.wall_clock import wall_time
@@ -37,7 +38,6 @@ class _Spread:
     policy: Policy = field(default_factory=lambda: Policy({}))
     text: str = ""
     ways: Mapping[int, Reference | None] = field(default_factory=dict)
-    names: Mapping[int, str] = field(default_factory=dict)
     since: dict[int, float] = field(default_factory=dict)
     changes: int = 0
 
@@ -48,27 +48,25 @@ class Steering:
     def __init__(self) -> None:
         self._spreads: dict[int, _Spread] = {}  # by sequence
         self._paths: dict[Reference, Path] = {}
+        self._names: dict[Reference, str] = {}
         self._due = 0.0
 
     def follow(self, loaded: Loaded, overlays: str) -> None:
         """The rules may be others. `overlays`: their kind. Of a spread that asks for something new,
         or has other weights or members, what is known of its members counts on. Called in a turn of
         the owner's."""
-        read = policy_reader(loaded.manifest)
         found: dict[int, _Spread] = {}
-        for kind in loaded.manifest.rules:
-            for rule in loaded.book.rules(kind.name) if steers(kind) else ():
-                if kind.spread is not None and (policy := read(rule)) is not None:
-                    spread = self._followed(loaded, rule)
-                    spread.rule, spread.policy = rule, policy
-                    spread.text = _text(rule, loaded.manifest)
-                    members = {m.id: Reference(kind.spread.kind, m.id) for m in rule.members}
-                    spread.ways = {i: _way(loaded.book, overlays, m) for i, m in members.items()}
-                    spread.names = {i: _name(loaded.book, to) for i, to in spread.ways.items()}
-                    spread.member_kind = kind.spread.kind
-                    found[rule.sequence] = spread
-        self._spreads = found
-        self._due = 0.0
+        way_of = cache(partial(_way, loaded.book, overlays))
+        for kind, rule, policy in _asking(loaded):
+            spread = self._followed(loaded, rule)
+            if spread.rule.match != rule.match or not spread.text:
+                spread.text = _text(rule, loaded.book)
+            spread.rule, spread.policy, spread.member_kind = rule, policy, kind
+            spread.ways = {m.id: way_of(kind, m.id) for m in rule.members}
+            found[rule.sequence] = spread
+        self._spreads, self._due = found, 0.0
+        ways = {to for spread in found.values() for to in spread.ways.values() if to is not None}
+        self._names = {to: _name(loaded.book, to) for to in ways}
 
     def _followed(self, loaded: Loaded, rule: Rule) -> _Spread:
         """What is known of a spread. Members that are new take flows, until something is known of
@@ -91,8 +89,7 @@ class Steering:
         begun = time.monotonic()
         if not self._spreads or begun < self._due:
             return False
-        ways = {to for spread in self._spreads.values() for to in spread.ways.values() if to}
-        self._paths, changed = {to: look(to) for to in ways}, False
+        self._paths, changed = {to: look(to) for to in self._names}, False
         for spread in self._spreads.values():
             paths = {id_: self._path(to) for id_, to in spread.ways.items()}
             now = step(spread.state, paths, spread.policy, settings.hold_down, begun)
@@ -132,10 +129,10 @@ class Steering:
         )  # fmt: skip
 
     def _member(self, spread: _Spread, id_: int, weight: int) -> SteeredMember:
-        path = self._path(spread.ways.get(id_))
-        at = spread.since.get(id_)
+        to, at = spread.ways.get(id_), spread.since.get(id_)
+        path = self._path(to)
         return SteeredMember(
-            spread.member_kind, id_, spread.names.get(id_, ""), weight,
+            spread.member_kind, id_, self._names[to] if to is not None else "", weight,
             weight if id_ in spread.state.chosen else 0,
             reason(spread.policy, spread.state, id_, path),
             wall_time(at) if at is not None else 0.0, path.seen or Measured(),
@@ -144,25 +141,30 @@ class Steering:
 
 def asking(loaded: Loaded) -> list[str]:
     """The spreads that ask for something."""
+    return [_text(rule, loaded.book) for _, rule, _ in _asking(loaded)]
+
+
+def _asking(loaded: Loaded) -> Iterator[tuple[str, Rule, Policy]]:
+    """With the kind of their members."""
     read = policy_reader(loaded.manifest)
-    return [
-        _text(rule, loaded.manifest)
-        for kind in loaded.manifest.rules if steers(kind)
-        for rule in loaded.book.rules(kind.name) if read(rule) is not None
-    ]  # fmt: skip
+    for kind in loaded.manifest.rules:
+        for rule in loaded.book.rules(kind.name) if steers(kind) else ():
+            if kind.spread is not None and (policy := read(rule)) is not None:
+                yield kind.spread.kind, rule, policy
 
 
-def _way(book: RuleBook, overlays: str, member: Reference) -> Reference | None:
+def _way(book: RuleBook, overlays: str, kind: str, member: int) -> Reference | None:
     """None of a member that leads to no overlay, or to several: nothing is measured of it."""
-    found = overlays_of(book, overlays, [member])
+    found = overlays_of(book, overlays, [Reference(kind, member)])
     return found.pop() if len(found) == 1 else None
 
 
-def _name(book: RuleBook, to: Reference | None) -> str:
-    rule = book.get(*to) if to is not None else None
-    return "" if rule is None else rule.name or f"{rule.kind} {rule.id}"
+def _name(book: RuleBook, to: Reference) -> str:
+    rule = book.get(*to)
+    return (rule.name if rule is not None else "") or f"{to.kind} {to.id}"
 
 
-def _text(rule: Rule, manifest: Manifest) -> str:
+def _text(rule: Rule, book: RuleBook) -> str:
     """A spread by what it matches: others may have its id."""
-    return format_rule(rule._replace(values=(), members=()), manifest).removesuffix(" []")
+    item = rule_item(rule._replace(values=(), members=()), book.kinds)
+    return item_text(item).removesuffix(" []")
