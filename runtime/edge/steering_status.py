@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from ..base.published import publish, published, remove_published
 from .overlay_status import AGE
@@ -78,13 +79,15 @@ def write_steering(pipeline: str, spreads: Iterable[SteeredSpread]) -> None:
 def read_steering(pipeline: str) -> list[SteeredSpread]:
     """Empty where nobody steers."""
     found, at = published(f"{pipeline}.steering")
-    if not 0 <= time.time() - at < AGE:
+    if not abs(time.time() - at) < AGE:  # in the future: the clock was set back since
         return []
-    return [
-        SteeredSpread(kind, id_, text, changes,
-                      [SteeredMember._make([*each[:-1], Measured(*each[-1])]) for each in members])
-        for kind, id_, text, changes, members in found
-    ]  # fmt: skip
+    with suppress(ValueError, TypeError, LookupError):
+        return [SteeredSpread._make([*s[:-1], list(map(_member, s[-1]))]) for s in found or ()]
+    return []
+
+
+def _member(values: Sequence[Any]) -> SteeredMember:
+    return SteeredMember._make([*values[:-1], Measured(*values[-1])])
 
 
 def remove_steering(pipeline: str) -> None:

@@ -115,6 +115,7 @@ class Prober:
                 due = self._look_at
                 if echoes is not None:
                     due = min(due, self._probe(echoes))
+                self._steer()
                 self._post()
                 poll.poll(max(0.0, due - time.monotonic()) * 1000)
                 with suppress(BlockingIOError):
@@ -207,7 +208,7 @@ class Prober:
         """Read answers, judge, and send what is due. Returns when the next probe is due."""
         self._read_answers(echoes)
         next_ = time.monotonic() + _IDLE
-        for pipeline in list(self._pipelines.values()):
+        for pipeline in self._pipelines.values():
             for probed in pipeline.overlays.values():
                 now = time.monotonic()
                 if now >= probed.due:
@@ -223,11 +224,15 @@ class Prober:
                     # Of a machine that stood still no probes are made up for.
                     probed.due = max(probed.due + probed.health.settings.interval, now)
                 next_ = min(next_, probed.due)
+        return next_
+
+    def _steer(self) -> None:
+        """Have spreads leave out what is dead, or not as they ask."""
+        for pipeline in self._pipelines.values():
             if pipeline.steering.decide(partial(self._path, pipeline), pipeline.settings):
                 pipeline.late = True
             if pipeline.late:
                 self._leave_out(pipeline)
-        return next_
 
     def _path(self, pipeline: ProbedPipeline, to: Reference) -> PathOf:
         """What is known of an overlay's path; one that is not probed counts as alive."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -66,13 +67,22 @@ def test_a_path_that_degrades_loses_new_flows_within_three_probes(running: Paths
     running.takes_like(before)
 
 
-def test_top_shows_it(running: Paths) -> None:
+def test_top_status_and_metrics_show_it(running: Paths) -> None:
     running.load(DELAY)
     running.fates.fates[2] = SLOW
     running.takes({1, 3, 4})
     said = until(lambda: s if "GRE-2" in (s := running.agent.ctl("status")) and "0 of 1" in s
                  else "", "the status says so")  # fmt: skip
     assert "at most 60 ms" in said
+    said = running.agent.ctl("top", "--once", "--interval", "0.1")
+    assert "0 of 1" in said and "at most 60 ms" in said
+    said = running.agent.ctl("metrics")
+    assert (
+        f'helio_steering_weight{{pipeline="{running.agent.name}",kind="LBR",rule="LBR 9",' in said
+    )
+    assert 'member="FAR 2",overlay="GRE-2"} 0' in said
+    (found,) = json.loads(running.agent.ctl("status", "--json"))["pipelines"]
+    assert [m["in_force"] for m in found["steered"][0]["members"]] == [3, 0, 2, 2]
 
 
 def test_noise_of_a_tenth_moves_nobody(running: Paths) -> None:

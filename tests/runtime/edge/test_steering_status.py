@@ -1,0 +1,58 @@
+"""What spreads are steered to, for who reads without the agent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from helioc.runtime.base import published
+from helioc.runtime.edge.overlay_status import AGE
+from helioc.runtime.edge.path_quality import Measured
+from helioc.runtime.edge.steering_status import (
+    SteeredMember,
+    SteeredSpread,
+    read_steering,
+    remove_steering,
+    steered_rows,
+    write_steering,
+)
+
+SEEN = Measured(0.0812, 0.0004, 0.0)
+OUT = SteeredMember("FAR", 1, "GRE-1", 3, 0, "delay 81.2 ms, at most 50 ms", 1.5, SEEN)
+IN = SteeredMember("FAR", 2, "", 1, 1, "", 0.0, Measured())
+HERE = [SteeredSpread("LBR", 9, "LBR 9", 1, [OUT, IN])]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(published, "RUN", tmp_path)
+    return tmp_path
+
+
+def test_it_is_read_as_it_was_written(folder: Path) -> None:
+    assert read_steering("p") == []
+    write_steering("p", HERE)
+    assert read_steering("p") == HERE and read_steering("q") == []
+    write_steering("p", [])
+    remove_steering("p")
+    assert read_steering("p") == [] and not list(folder.iterdir())
+
+
+def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
+    write_steering("p", HERE)
+    path = folder / "p.steering"
+    for moved in (-2 * AGE, 2 * AGE):
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime + moved))
+        assert read_steering("p") == []
+        os.utime(path)
+    for text in ("", "{", "null", "7", "[1]", "[[]]", "[[1, 2, 3, 4, [[1]]]]", '{"a": 1}', '"ab"'):
+        path.write_text(text)
+        assert read_steering("p") == []
+
+
+def test_a_table_says_what_is_asked_and_what_is_in_force() -> None:
+    assert steered_rows(HERE) == [
+        ("LBR 9", "FAR 1", "0 of 3", "81.2 ms", "0.4 ms", "0 %", "GRE-1", OUT.why),
+        ("", "FAR 2", "1", "-", "-", "-", "-", ""),
+    ]
