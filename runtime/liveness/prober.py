@@ -254,8 +254,12 @@ class Prober:
                 write_overlay_status(
                     name, [OverlayStatus(p.rule.kind, p.rule.name, quality_of(p)) for p in each]
                 )
-                pipeline.steered = pipeline.steering.spreads()
-                write_steering(name, pipeline.steered)
+            self._post_steering(pipeline)
+
+    def _post_steering(self, pipeline: ProbedPipeline) -> None:
+        pipeline.steered = pipeline.steering.spreads()
+        with suppress(OSError):
+            write_steering(pipeline.owner.name, pipeline.steered)
 
     def _changed(self, pipeline: ProbedPipeline, probed: Probed) -> None:
         probed.since = time.monotonic()
@@ -282,7 +286,7 @@ class Prober:
         for probed in news:
             self._tell(pipeline, revision, OverlayChanged(probed.rule, quality_of(probed)))
         if steered := pipeline.steering.news():
-            pipeline.steered = pipeline.steering.spreads()
+            self._post_steering(pipeline)
         for spread in steered:
             _log.warning("%s: %s", pipeline.owner.name, in_words(spread))
             self._tell(pipeline, revision, SpreadSteered(spread))

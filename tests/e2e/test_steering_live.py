@@ -77,12 +77,19 @@ def test_top_status_and_metrics_show_it(running: Paths) -> None:
     said = running.agent.ctl("top", "--once", "--interval", "0.1")
     assert "0 of 1" in said and "at most 60 ms" in said
     said = running.agent.ctl("metrics")
-    assert (
-        f'helio_steering_weight{{pipeline="{running.agent.name}",kind="LBR",rule="LBR 9",' in said
-    )
-    assert 'member="FAR 2",overlay="GRE-2"} 0' in said
+    labels = f'member="FAR 2",overlay="GRE-2",pipeline="{running.agent.name}",rule="LBR 9"'
+    assert f'helio_steering_weight{{kind="LBR",{labels}}} 0' in said
     (found,) = json.loads(running.agent.ctl("status", "--json"))["pipelines"]
     assert [m["in_force"] for m in found["steered"][0]["members"]] == [3, 0, 2, 2]
+
+
+def test_nobody_measures(running: Paths) -> None:
+    running.load(DELAY, liveness="")
+    until(lambda: [f.code for f in running.client.status().pipelines[0].findings] == ["H0881"],
+          "the status says so")  # fmt: skip
+    running.client.apply("update LBR 9 [(max_delay, u32, 1)]")
+    running.client.apply("delete PDR 1; delete LBR 9")
+    until(lambda: not running.client.status().pipelines[0].findings, "no more")
 
 
 def test_noise_of_a_tenth_moves_nobody(running: Paths) -> None:
@@ -194,7 +201,9 @@ def test_a_session_of_stamp_measures_an_overlay(lab: Lab, bundle: Path, tmp_path
         owned.enter_context(paths.agent.agent())
         paths.client = owned.enter_context(paths.agent.client())
         meter = owned.enter_context(Client(paths.agent.address, f"{paths.agent.name}-m"))
-        paths.load(DELAY, liveness=LIVENESS.replace("}", ", stamp: {GRE-3: session-7}}"))
+        none = ", ".join(f"GRE-{key}: none" for key in WEIGHTS)
+        told = f", to: {{{none}}}, stamp: {{GRE-3: session-7}}}}"
+        paths.load(DELAY, liveness=LIVENESS.replace("}", told))
         meter.load(stamp_bundle(), EDGE.replace("wan0", "meas0"))
         made = meter.create_stamp_session(7, "198.51.100.2", interval=INTERVAL, timeout=0.5)
         there.control("create", made.reflector.removeprefix("create "))

@@ -45,7 +45,8 @@ default: drop
 control: {interface: eth0, address: 192.0.2.10}
 icmp: {rate: 100}
 liveness:
-  {interval: 500 ms, multiplier: 5, hold_down: 2 min, from: 192.0.2.10, to: {GRE-WAN1: none}}
+  {interval: 500 ms, multiplier: 5, hold_down: 2 min, from: 192.0.2.10, to: {GRE-WAN1: none},
+   stamp: {GRE-WAN1: session-1}}
 mode: generic
 """
 MISTAKES = cases(Path(__file__).parent / "cases" / "mistakes.txt")
@@ -71,7 +72,10 @@ def test_all_that_can_be_said() -> None:
         ("eth0", "192.0.2.10"),
     )
     assert ICMP.of(config.settings) == Limit(100, 50)
-    assert LIVENESS.of(config.settings) == Liveness(0.5, 5, 120, "192.0.2.10", {"GRE-WAN1": ""})
+    by_session = {"GRE-WAN1": "session-1"}
+    assert LIVENESS.of(config.settings) == Liveness(
+        0.5, 5, 120, "192.0.2.10", {"GRE-WAN1": ""}, by_session
+    )
     overlay, rules = config.requests
     (item,) = overlay.changes[0].items
     assert item.kind == "OVERLAY" and item.name == "GRE-WAN1"  # type: ignore[union-attr]
