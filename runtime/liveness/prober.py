@@ -217,12 +217,15 @@ class Prober:
                     )  # all that came in time, however long ago the last look was
                     if probed.health.judge(now):
                         self._changed(pipeline, probed)
-                    number = probed.health.probed(now)
+                    # As if it left when it was due, or the next turn would come just too early to
+                    # find it unanswered for an interval.
+                    interval = probed.health.settings.interval
+                    number = probed.health.probed(max(probed.due, now - interval / 10))
                     if probed.path is not None:
                         with suppress(OSError):  # no route: it is lost, then
                             echoes.send(probed.path, probed.number, number)
                     # Of a machine that stood still no probes are made up for.
-                    probed.due = max(probed.due + probed.health.settings.interval, now)
+                    probed.due = max(probed.due + interval, now)
                 next_ = min(next_, probed.due)
         return next_
 

@@ -16,7 +16,7 @@ from edges import Edge, compile_pipeline, hear_answers
 from helioc.runtime.client import Client
 from helioc.runtime.loading.releases import remove_pinned
 from lab import Lab, Namespace, until
-from path_relay import BACK, Impairment, Relay, at_once
+from path_relay import BACK, Fate, Impairment, Relay, at_once
 from set_clock import HOUR, clock
 from stamp_world import EDGE, ENDPOINT, is_test
 from stamp_world import bundle as stamp_bundle
@@ -26,7 +26,7 @@ from traffic import ping
 pytestmark = pytest.mark.usefixtures("kernel")
 DELAY = "(max_delay, u32, 60000)"
 QUICK = "liveness: {interval: 100 ms, multiplier: 100, hold_down: 1 s}\n"
-SLOW = Impairment(delay=0.12)
+SLOW, GONE = Impairment(delay=0.12), Impairment(loss=1.0)
 
 
 @pytest.fixture
@@ -45,19 +45,22 @@ def all_measured(paths: Paths) -> None:
     paths.measured(lambda m: all(x.HasField("jitter") for x in m.values()), "all are measured")
 
 
-def test_a_path_that_degrades_loses_new_flows_within_three_probes(running: Paths) -> None:
-    running.load(DELAY)
+@pytest.mark.parametrize(("fate", "why"), [(SLOW, "at most 60 ms"), (GONE, "at most 20 %")])
+def test_a_path_that_degrades_loses_new_flows_within_three_probes(
+    running: Paths, fate: Fate, why: str
+) -> None:
+    running.load(DELAY, "(max_loss, u16, 200)")
     all_measured(running)
     before = running.takes(WEIGHTS)
     text, revision = running.client.rule("LBR", 9).text, running.spread().changes
     with running.client.watch() as watch:
         since = time.monotonic()
-        running.fates.fates[1] = SLOW
+        running.fates.fates[1] = fate
         event = next(event for event in watch if event.HasField("steered"))
         seen = time.monotonic()
     assert running.probes(1, since, seen) <= 3
     out = next(m for m in event.steered.members if m.rule.id == 1)
-    assert (out.overlay, out.weight, out.in_force) == ("GRE-1", 3, 0) and "at most 60 ms" in out.why
+    assert (out.overlay, out.weight, out.in_force) == ("GRE-1", 3, 0) and why in out.why
     assert [m.in_force for m in event.steered.members if m.rule.id != 1] == [1, 2, 2]
     after = running.takes({2, 3, 4})
     assert all(after[flow] == key for flow, key in before.items() if key != 1)
@@ -107,7 +110,7 @@ def test_jitter_and_loss(running: Paths) -> None:
     running.load("(max_jitter, u32, 60000)", "(max_loss, u16, 30)")
     all_measured(running)
     turns = cycle((0.0, 0.12))
-    running.fates.fates |= {2: lambda *_: [], 4: lambda *_: [next(turns)]}
+    running.fates.fates |= {2: GONE, 4: lambda *_: [next(turns)]}
     running.takes({1, 3})
     why = {key: member.why for key, member in running.members().items()}
     assert "loss" in why[2] and "at most 3 %" in why[2] and "at most 60 ms" in why[4]
