@@ -97,7 +97,13 @@ policies = st.sampled_from(
         Policy({"delay": 0.05}, "jitter"),
     ]
 )
-levels = st.lists(st.floats(0.035, 0.08) | st.floats(0.0005, 0.5), min_size=1, max_size=5)
+#: About the bound, anywhere, and not far from each other.
+levels = st.lists(
+    st.floats(0.035, 0.08) | st.floats(0.0005, 0.5), min_size=1, max_size=5
+) | st.builds(
+    lambda least, times: [least, *(least * each for each in times)],
+    st.floats(0.02, 0.2), st.lists(st.floats(1, 2), min_size=1, max_size=3),
+)  # fmt: skip
 
 
 @given(levels, policies, st.integers(0, 1 << 32), st.floats(0.1, 1.0))
