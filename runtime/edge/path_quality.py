@@ -28,14 +28,13 @@ class PathQuality:
         self.lost: deque[bool] = deque(maxlen=MEMORY)
         self._delays: deque[float] = deque(maxlen=DELAYS)
         self._steps: deque[float] = deque(maxlen=STEPS)
-        self._last = (-1, 0.0)
+        self._last: tuple[int, float] | None = None
 
     def answer(self, number: int, delay: float) -> None:
         """A probe was answered, after so many seconds, in time or not."""
         self._delays.append(delay)
-        before, last = self._last
-        if number == before + 1:
-            self._steps.append(abs(delay - last))
+        if self._last is not None and number == self._last[0] + 1:
+            self._steps.append(abs(delay - self._last[1]))
         self._last = number, delay
 
     def over(self, lost: bool) -> None:

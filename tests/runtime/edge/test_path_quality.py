@@ -41,6 +41,7 @@ def test_jitter_counts_neighbours_alone() -> None:
     """RFC 5481 section 4.1: of what was lost in between nothing is known."""
     assert path(0.01, None, 0.05, None, 0.01, None, 0.05).measured().jitter is None
     assert path(0.01, 0.05, 0.01, 0.05).measured().jitter == 0.04
+    assert path(0.3, 0.3, 0.3, 0.3).measured().jitter == 0
     chance = random.Random(1)
     calm = [0.01] * 30
     wild = [chance.uniform(0.0, 0.08) for _ in range(3)]

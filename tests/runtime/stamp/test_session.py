@@ -77,6 +77,26 @@ def test_one_way_measures_the_way_there_alone() -> None:
     }  # fmt: skip
 
 
+def test_what_the_path_is_like_now() -> None:
+    """By the round trip of answers, late ones too; what has none, or is lost, counts as such."""
+    made = session(6)
+    for number in range(3):
+        made.record(answer(number, 0, 5 * MS, 6 * MS, (9 + number) * MS), 0.1)
+    assert made.path.measured() == (0.009, None, 0.0)
+    made.record(answer(3, 10 * MS, 11 * MS, 12 * MS, 9 * MS), 0.1)  # a clock was set
+    with made.lock:
+        made.expire(2.0)
+    assert made.path.measured() == (0.009, None, 0.5)
+    made.record(answer(4, 0, 5 * MS, 6 * MS, 1500 * MS), 2.0)
+    made.record(answer(5, 0, 5 * MS, 6 * MS, 1500 * MS), 2.0)
+    made.record(answer(5, 0, 5 * MS, 6 * MS, 1 * MS), 2.0)  # again
+    assert made.path.measured().delay == 1.499 and made.window.lost == 2
+    one_way = session(3, measure="ONE_WAY")
+    for number in range(3):
+        one_way.record(answer(number, 0, 5 * MS, 6 * MS, 90 * MS), 0.1)
+    assert one_way.path.measured().delay == 0.005
+
+
 @pytest.mark.parametrize(
     ("ns", "what"),
     [
