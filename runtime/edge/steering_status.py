@@ -64,7 +64,9 @@ def shown(name: str, value: float | None) -> str:
     """A delay or jitter, of seconds, or a loss, of a part."""
     if value is None:
         return "-"
-    return f"{value * 100:.3g} %" if name == "loss" else f"{value * 1000:.3g} ms"
+    number = value * (100 if name == "loss" else 1000)
+    digits = f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
+    return f"{digits} {'%' if name == 'loss' else 'ms'}"
 
 
 def write_steering(pipeline: str, spreads: Iterable[SteeredSpread]) -> None:

@@ -14,6 +14,7 @@ from helioc.runtime.edge.steering_status import (
     SteeredSpread,
     read_steering,
     remove_steering,
+    shown,
     steered_rows,
     write_steering,
 )
@@ -49,6 +50,13 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
     for text in ("", "{", "null", "7", "[1]", "[[]]", "[[1, 2, 3, 4, [[1]]]]", '{"a": 1}', '"ab"'):
         path.write_text(text)
         assert read_steering("p") == []
+
+
+def test_numbers() -> None:
+    values = 0.0, 0.00004, 0.0812, 0.9996, 4294.967295
+    assert [shown("delay", v) for v in values] == ["0 ms", "0.04 ms", "81.2 ms", "1,000 ms",
+                                                   "4,294,967 ms"]  # fmt: skip
+    assert [shown("loss", v) for v in (0.005, 1.0, None)] == ["0.5 %", "100 %", "-"]
 
 
 def test_a_table_says_what_is_asked_and_what_is_in_force() -> None:
