@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -12,8 +13,11 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from edges import Edge, compile_pipeline, hear_answers
+from edges import PIPELINES, Edge, compile_pipeline, hear_answers
+from helioc.compiler import bundle as bundles
+from helioc.compiler.driver import check_file
 from helioc.runtime.client import Client
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.releases import remove_pinned
 from lab import Lab, Namespace, until
 from path_relay import BACK, Fate, Impairment, Relay, at_once
@@ -165,6 +169,25 @@ def test_a_dead_agent(paths: Paths, end: str) -> None:
         assert paths.takes({2, 3, 4}) == after
         until(lambda: paths.members()[1].HasField("delay"), "it is measured")
         assert paths.takes({2, 3, 4}) == after
+
+
+def test_an_upgrade_keeps_what_is_left_out(running: Paths, tmp_path: Path) -> None:
+    """Where spreads are written anew, since the new build has room for more members."""
+    running.load(DELAY)
+    running.fates.fates[1] = SLOW
+    after = running.takes({2, 3, 4})
+    shutil.copytree(PIPELINES, tmp_path / "larger")
+    source = tmp_path / "larger" / "linx.hp"
+    source.write_text(source.read_text().replace("FAR[1..16]", "FAR[1..17]"))
+    larger = bundles.compile_pipeline(check_file(source))
+    changes = running.spread().changes
+    running.client.upgrade(Bundle(larger.manifest, larger.object))
+    assert running.flows() == after
+    since = time.monotonic()
+    until(lambda: running.probes(1, since) > 6, "it is measured")
+    assert running.flows() == after and running.spread().changes == changes
+    running.fates.fates.clear()
+    running.takes(WEIGHTS)
 
 
 def test_clocks_that_are_set_and_answers_that_lie(lab: Lab, bundle: Path, tmp_path: Path) -> None:
