@@ -5,8 +5,10 @@ from __future__ import annotations
 from ...lang.contract.manifest import parse_graph as m
 from ..model import (
     Announced,
+    Block,
     Chain,
     Choose,
+    Counted,
     Expr,
     Find,
     First,
@@ -17,6 +19,7 @@ from ..model import (
     Node,
     Packet,
     Pipeline,
+    Recall,
 )
 from .reads import walk
 
@@ -31,6 +34,7 @@ def anatomy_of(pipeline: Pipeline) -> m.ParseGraph:
         _steps(graph),
         tuple(_readings(pipeline)),
         tuple(dict.fromkeys(graph.entry(role).name for role in pipeline.roles)),
+        tuple(_stage(stage.name, stage.body) for stage in pipeline.stages),
     )
 
 
@@ -51,6 +55,20 @@ def _steps(graph: Graph) -> tuple[m.Step, ...]:
         for edge in graph.edges
     )
     return tuple(dict.fromkeys(steps))
+
+
+def _stage(name: str, body: Block) -> m.Stage:
+    """What it looks up and counts, each once, in the order in which it is written."""
+    looks_up, counts = list[str](), list[str]()
+    for part in walk(body):
+        match part:
+            case Find(rule) | Choose(_, rule):
+                looks_up.append(rule)
+            case Recall(state):
+                looks_up.append(state)
+            case Counted(reason):
+                counts.append(reason)
+    return m.Stage(name, tuple(dict.fromkeys(looks_up)), tuple(dict.fromkeys(counts)))
 
 
 def _readings(pipeline: Pipeline) -> list[m.Reading]:

@@ -136,6 +136,10 @@ def _anatomy(manifest: Manifest) -> Iterator[str]:
     matched = {(rule.name, match.element) for rule in manifest.rules for match in rule.match}
     if not named <= set(layers) or not {(r.rule, r.element) for r in anatomy.readings} <= matched:
         yield "`anatomy` names what is not there"
+    yield from _distinct("stage", [stage.name for stage in anatomy.stages])
+    tables = {table.name for table in (*manifest.rules, *manifest.states)}
+    if not {name for stage in anatomy.stages for name in stage.looks_up} <= tables:
+        yield "a stage of `anatomy` looks up what is not there"
 
 
 def _events(manifest: Manifest) -> Iterator[str]:

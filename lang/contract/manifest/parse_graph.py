@@ -34,11 +34,21 @@ class Reading(Frozen):
     fields: tuple[tuple[str, str], ...]
 
 
+class Stage(Frozen):
+    """A stage: the rule kinds and states that it looks up, and the reasons that it counts."""
+
+    name: str
+    looks_up: tuple[str, ...]
+    counts: tuple[str, ...]
+
+
 class ParseGraph(Frozen):
-    """The parse graph, for intents, which describe traffic by its headers. `entries`: the nodes
-    where packets start."""
+    """The parse graph, for intents, which describe traffic by its headers, and for who draws it.
+    `entries`: the nodes where packets start. `stages`: in the order in which packets meet them;
+    none of a build by an earlier release."""
 
     layers: tuple[Layer, ...]
     steps: tuple[Step, ...]
     readings: tuple[Reading, ...]
     entries: tuple[str, ...]
+    stages: tuple[Stage, ...] = ()
