@@ -34,7 +34,7 @@ def new(directory: Path, hosts: tuple[str, ...]) -> None:
 @certs.command()
 @click.argument("directory", type=PATH)
 @click.argument("name")
-@click.option("--role", required=True, type=click.Choice(["read", "rules", "admin"]))
+@click.option("--role", required=True, type=click.Choice(["console", "read", "rules", "admin"]))
 def client(directory: Path, name: str, role: Role) -> None:
     """Make an identity for a client, by the authority in DIRECTORY."""
     from ..runtime.base.certs import issue

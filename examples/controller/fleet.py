@@ -47,6 +47,12 @@ class Fleet:
             self._addresses = dict(addresses)
             self._assign()
 
+    def addresses(self) -> dict[str, str]:
+        """Where the agent of each edge is; empty where nobody has said it."""
+        with self._lock:
+            wanted = {name: self._address(name, edge) for name, edge in self._desired.items()}
+            return dict(self._addresses) | wanted
+
     def _assign(self) -> None:
         tasks = {
             (name, pipeline): Task(self._address(name, edge), rules)

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import click
 from controller import board
+from controller.console import start
 from controller.etcd import PREFIX, Etcd
 from controller.fleet import File, Fleet
 from controller.manager import Settings
@@ -128,10 +129,19 @@ def remove(state: Path, edge: str) -> None:
 @click.option("--timeout", default=5.0, type=click.FloatRange(0.1), help="Seconds of a call.")
 @click.option("--probe", default=10.0, type=click.FloatRange(0.1),
               help="Seconds after which a silent edge is asked.")
+@click.option("--console", "console_at", default="", metavar="HOST:PORT", help="Serve a page that "
+              "shows the fleet.")
+@click.option("--console-token", type=_PATH, metavar="FILE", help="Has the token of who has no "
+              "certificate; made, if there is none. By default console.token in --state.")
+@click.option("--console-period", default=2.0, type=click.FloatRange(0.2), show_default=True,
+              help="Seconds from one look at an edge to the next.")
+@click.option("--console-memory", default=512, type=click.IntRange(1), metavar="MIB",
+              show_default=True, help="For what it remembers of the past.")
 @click.pass_obj
 def run(
     state: Path, listen: str, certificates: float, file: Path | None, etcd_at: str, prefix: str,
-    etcd_identity: Path | None, report_only: bool, timeout: float, probe: float,
+    etcd_identity: Path | None, report_only: bool, timeout: float, probe: float, console_at: str,
+    console_token: Path | None, console_period: float, console_memory: int,
 ) -> None:
     """Keep the edges as --file or --etcd says, until interrupted."""
     if (file is None) == (not etcd_at):
@@ -142,6 +152,9 @@ def run(
 
     def connect(edge: str, address: str, pipeline: str) -> Client:
         return client_of(state, register, edge, address, pipeline, timeout)
+
+    def look(edge: str, address: str, pipeline: str) -> Client:
+        return client_of(state, register, edge, address, pipeline, timeout, start.READER)
 
     def announced() -> dict[str, Any]:
         return {edge.name: edge.announced for edge in register.edges() if edge.announced}
@@ -167,19 +180,27 @@ def run(
             owned.enter_context(closing(EstServer(office, address, state / "office")))
         heard()
         source.start()
+        if console_at:
+            start.make_reader(state)
+            token = console_token or state / start.TOKEN
+            settled = start.Settings(console_at, token, console_period, console_memory)
+            page = owned.enter_context(start.console(settled, state, look, fleet.addresses))
+            logging.info("the console is at %s", page)
         logging.info("running")
         serving.wait()
 # fmt: on
 
 
 def client_of(
-    state: Path, register: EdgeRegistry, edge: str, address: str, pipeline: str, timeout: float
-) -> Client:
+    state: Path, register: EdgeRegistry, edge: str, address: str, pipeline: str, timeout: float,
+    identity: str = "controller",
+) -> Client:  # fmt: skip
     """Of an edge's agent, which shows a certificate that the register knows; of one that has not
-    enrolled here, one by our authority."""
-    if address.startswith("unix:") or not (state / "controller.pem").exists():
+    enrolled here, one by our authority. `identity`: which of ours we show."""
+    us = state / identity
+    if address.startswith("unix:") or not us.with_suffix(".pem").exists():
         return Client(address, pipeline, timeout=timeout)
-    us, known = state / "controller", register.trusted(edge)
+    known = register.trusted(edge)
     return Client(
         address, pipeline, identity=us, server_name=edge, authority=known, timeout=timeout
     )

@@ -166,7 +166,7 @@ class EstServer:
     def __init__(self, service: EstService, address: tuple[str, int], identity: Path) -> None:
         """`identity`: of the server, see `identity.read_identity`. Raises `Refused`, `OSError`."""
         read_identity(identity)
-        self._server = _Server(address, service, _context(identity))
+        self._server = _Server(address, service, server_context(identity))
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
         self._thread.start()
@@ -178,7 +178,8 @@ class EstServer:
         self._server.done.wait(SECONDS)
 
 
-def _context(identity: Path) -> ssl.SSLContext:
+def server_context(identity: Path) -> ssl.SSLContext:
+    """Of a server of the fleet's, whose clients may show a certificate by its authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(f"{identity}.pem", f"{identity}.key")

@@ -82,6 +82,8 @@ def _boxes(anatomy: ParseGraph) -> dict[str, str]:
         end = len(nodes)
         while end > start + 2 and not _is_chain(nodes[start:end], edges):
             end -= 1
+        if nodes[start] in anatomy.entries:
+            end = start
         if end > start + 2:
             box |= dict.fromkeys(nodes[start:end], f"{nodes[start]} … {nodes[end - 1]}")
             start = end

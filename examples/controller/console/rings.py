@@ -37,7 +37,9 @@ class Ring:
         """When the oldest sample was taken; infinite without any."""
         return float(self._times[self._order()[0]]) if self.count else float("inf")
 
-    def since(self, start: float, end: float, cells: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+    def since(
+        self, start: float, end: float, cells: Sequence[tuple[int, int]]
+    ) -> tuple[Array, Array]:
         """Times in [start, end], and the values of these cells (row, column), a column each."""
         order = self._order()
         order = order[(self._times[order] >= start) & (self._times[order] <= end)]
@@ -110,7 +112,9 @@ class History:
         self.items, self._rows = items, {item: row for row, item in enumerate(items)}
         self._sum, self._known = self._nothing(), self._nothing()
 
-    def since(self, start: float, end: float, cells: Sequence[tuple[str, int]]) -> tuple[Array, Array]:
+    def since(
+        self, start: float, end: float, cells: Sequence[tuple[str, int]]
+    ) -> tuple[Array, Array]:
         """Times and values of these items and columns: by the minute as far as there are no single
         samples. Of an item that is not known the values are NaN."""
         places = [(self._rows.get(item, -1), column) for item, column in cells]

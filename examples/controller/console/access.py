@@ -1,0 +1,108 @@
+"""Who may look: by a certificate of the fleet's authority with the role `console` (or a higher one),
+or by a token.
+
+A browser that has no certificate gives the token once (POST /api/session), and has a cookie from then
+on, that no script can read and no other site can send.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import ssl
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from helioc.lang.text.diagnostics import Diagnostic
+from helioc.runtime.base.errors import refused
+from helioc.runtime.base.identity import role_of
+from helioc.runtime.base.revoked import NAME, Revoked
+from helioc.runtime.rpc.access import may
+
+COOKIE = "helio_console"
+#: Seconds that a cookie is good for; cookies that are good at a time, and characters of a token.
+LIFETIME, MOST, SHORTEST = 12 * 3600.0, 256, 32
+
+
+class Access:
+    """Asked by the server's thread only."""
+
+    def __init__(self, directory: Path, token: str) -> None:
+        """`directory`: that of the authority, whose list of revoked certificates counts here, too.
+        `token`: empty for none. Raises `Refused`."""
+        self._token = hashlib.sha256(token.encode()).digest() if token else None
+        self._revoked = Revoked(directory / NAME)
+        self._sessions: dict[str, float] = {}
+
+    def by_token(self, token: str) -> bool:
+        given = hashlib.sha256(token.encode(errors="replace")).digest()
+        return self._token is not None and hmac.compare_digest(given, self._token)
+
+    def begin(self) -> str:
+        """A new cookie. The oldest gives way."""
+        now = time.monotonic()
+        self._sessions = {k: ends for k, ends in self._sessions.items() if ends > now}
+        if len(self._sessions) >= MOST:
+            del self._sessions[min(self._sessions, key=lambda each: self._sessions[each])]
+        made = secrets.token_urlsafe(32)
+        self._sessions[made] = now + LIFETIME
+        return made
+
+    def end(self, cookie: str) -> None:
+        self._sessions.pop(cookie, None)
+
+    def may_look(self, authorization: str, cookie: str, tls: ssl.SSLObject | None) -> bool:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() == "bearer" and self.by_token(token.strip()):
+            return True
+        if self._sessions.get(cookie, 0.0) > time.monotonic():
+            return True
+        return tls is not None and self._by_certificate(tls)
+
+    def _by_certificate(self, tls: ssl.SSLObject) -> bool:
+        """TLS has verified it when it was shown; by now it may have ended, or be revoked."""
+        shown, der = tls.getpeercert(), tls.getpeercert(binary_form=True)
+        if not shown or der is None:
+            return False
+        self._revoked.changed()
+        fits = may(role_of(_uris(shown)), "console")
+        ended = ssl.cert_time_to_seconds(str(shown["notAfter"])) < time.time()
+        return fits and not ended and hashlib.sha256(der).hexdigest() not in self._revoked
+
+
+def _uris(shown: Mapping[str, Any]) -> list[str]:
+    return [value for sort, value in shown.get("subjectAltName", ()) if sort == "URI"]
+
+
+def read_token(path: Path) -> str:
+    """Of a file that only its owner may read; made, if there is none. Raises `Refused`, `OSError`."""
+    try:
+        mode = path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        made = secrets.token_urlsafe(32)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(0o600)
+        path.write_text(f"{made}\n")
+        return made
+    if mode & 0o077:
+        raise refused(_open_token(path, mode))
+    token = path.read_text(errors="replace").strip()
+    if len(token) < SHORTEST or any(each.isspace() for each in token):
+        raise refused(_bad_token(path))
+    return token
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+def _open_token(path: Path, mode: int) -> Diagnostic:
+    return Diagnostic("H0806", f"the token in `{path}` may be read by others: its mode is {mode:04o}",
+                      (), f"`chmod 600 {path}`, and another token if somebody may have read it")  # fmt: skip
+
+
+def _bad_token(path: Path) -> Diagnostic:
+    return Diagnostic("H0806", f"`{path}` holds no token", (),
+                      f"one word of {SHORTEST} characters and more; without the file one is made")  # fmt: skip

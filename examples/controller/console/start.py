@@ -1,0 +1,97 @@
+"""Starts the console of a controller: the threads that look at edges, and the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from helioc.lang.text.diagnostics import Diagnostic
+from helioc.runtime.base.certs import issue
+from helioc.runtime.base.errors import refused
+from helioc.runtime.base.identity import read_identity
+from helioc.runtime.enrolment.est_server import server_context
+
+from .access import Access, read_token
+from .collector import Collector
+from .poller import Connect, Pollers
+from .server import Console, ConsoleServer
+
+#: The identity, in the controller's state, by which it looks at agents: its role is `read`.
+READER = "reader"
+TOKEN = "console.token"
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`address`: HOST:PORT. `token`: a file. `period`: seconds from one look at an edge to the next;
+    `memory`: MiB of the past."""
+
+    address: str
+    token: Path
+    period: float = 2.0
+    memory: int = 512
+
+
+@contextmanager
+def console(
+    settings: Settings, state: Path, connect: Connect, targets: Callable[[], Mapping[str, str]]
+) -> Iterator[str]:
+    """Serves within the block, and says at which address. `state`: the controller's. `targets`: the
+    edges and where their agents are. Raises `Refused`, `OSError`."""
+    host, port = _address(settings.address)
+    token = read_token(settings.token)
+    with_tls = (state / "office.pem").exists()
+    if not with_tls and not _is_loopback(host):
+        raise refused(_needs_tls(settings.address))
+    if with_tls:
+        read_identity(state / "office")
+    context = server_context(state / "office") if with_tls else None
+    collector = Collector(settings.memory * MIB)
+    served = Console(collector, Access(state, token), settings.period)
+    with (
+        closing(ConsoleServer(served, (host, port), context)) as server,
+        closing(Pollers(collector, connect, settings.period, targets)),
+    ):
+        shown = f"[{host}]" if ":" in host else host
+        yield f"{'https' if with_tls else 'http'}://{shown}:{server.port}/"
+
+
+def make_reader(state: Path) -> Path:
+    """The identity by which a console looks at agents; made, where there is an authority and none."""
+    path = state / READER
+    if (state / "ca.key").exists() and not path.with_suffix(".pem").exists():
+        issue(state, READER, "read")
+    return path
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise refused(_bad_address(text))
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+# ---- errors -------------------------------------------------------------------------------------
+
+
+def _bad_address(text: str) -> Diagnostic:
+    return Diagnostic("H0807", f"`{text}` is no address for a console", (),
+                      "HOST:PORT, as 127.0.0.1:8480 or [::1]:8480")  # fmt: skip
+
+
+def _needs_tls(text: str) -> Diagnostic:
+    return Diagnostic("H0807", f"a console at `{text}` would send its token in the clear", (),
+                      "make an authority first (`init`), for TLS; without one a console listens at a "
+                      "loopback address only")  # fmt: skip
