@@ -20,7 +20,7 @@ from .tables import QUANTITIES, Key
 State = Literal["not asked yet", "reachable", "unreachable"]
 #: Events that are kept of an edge; sessions of an edge that have a histogram; bytes of text of an
 #: event.
-EVENTS, HISTOGRAMS, LONGEST = 500, 1000, 400
+EVENTS, HISTOGRAMS, LONGEST = 500, 200, 400
 
 
 class Event(NamedTuple):

@@ -9,9 +9,9 @@ import numpy as np
 
 from .tables import Array
 
-#: Bins of a logarithmic axis: ten a decade from a microsecond to ten seconds; what is below or above
+#: Bins of a logarithmic axis: 25 a decade from a microsecond to ten seconds; what is below or above
 #: is in the first or the last.
-LOWEST, DECADES, EACH = 1e-6, 7, 10
+LOWEST, DECADES, EACH = 1e-6, 7, 25
 BINS = DECADES * EACH
 MINUTES = 60
 EDGES = tuple(LOWEST * 10 ** (n / EACH) for n in range(BINS + 1))

@@ -42,13 +42,13 @@ class Sessions:
         self._last: dict[tuple[str, int], tuple[_Counts, Path]] = {}
 
     def measured(self, pipeline: str, session: pb.StampSession) -> Path:
-        """Means since the last look; of a session that had no answer since then the last ones, for
-        as long as it runs."""
+        """Means since the last look, so not known at the first; of a session that had no answer
+        since then the last ones, for as long as it runs."""
         key = pipeline, session.parameters.ssid
-        now, before = _counts(session), self._last.get(key)
-        if before is None or now.sent < before[0].sent:
-            before = _counts(pb.StampSession()), Path()
-        then, path = before
+        now = _counts(session)
+        then, path = self._last.get(key, (now, Path()))
+        if now.sent < then.sent:  # it was created again
+            then, path = _counts(pb.StampSession()), Path()
         delays = [_mean(a, b) for a, b in zip(now.delays, then.delays, strict=True)]
         jitter = _mean(now.jitter, then.jitter)
         ended = now.lost - then.lost + now.delays[2][0] - then.delays[2][0]

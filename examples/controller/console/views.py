@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,8 +76,9 @@ def _summary(edge: Edge) -> dict[str, Any]:
         if key.group == "overlay" and table.items:
             for facts in table.facts:
                 row["overlays"][facts[2]] += 1
+            living = [facts[2] != "dead" for facts in table.facts]
             for name, column in (("delay", 0), ("loss", 2)):
-                known = table.values[:, column]
+                known = table.values[living, column]
                 if not np.isnan(known).all():
                     row[name] = max(row[name] or 0.0, _number(np.nanmax(known)) or 0.0)
     return row
@@ -230,6 +233,13 @@ def _values_at(edge: Edge, key: Key, table: Table, when: float) -> Array:
     return found[1] if found is not None else np.full(table.values.shape, np.nan, np.float32)
 
 
+@lru_cache(1 << 18)
+def natural(name: str) -> tuple[Any, ...]:
+    """By which people sort names: WAN9 before WAN10."""
+    parts = re.split(r"(\d+)", name.lower())
+    return tuple((int(each), "") if each.isdecimal() else (0, each) for each in parts)
+
+
 def _order(rows: list[_Overlay], values: Array, asked: Window) -> Iterable[int]:
     """What is not known comes last."""
     columns = list(QUANTITIES["overlay"])
@@ -238,11 +248,11 @@ def _order(rows: list[_Overlay], values: Array, asked: Window) -> Iterable[int]:
         by = np.where(np.isnan(by), np.inf, -by if asked.falling else by)
         return np.argsort(by, kind="stable")
     if asked.sort == "name":
-        names = [(row.item, row.edge) for row in rows]
+        names = [(natural(row.item), natural(row.edge)) for row in rows]
     elif asked.sort == "edge":
-        names = [(row.edge, row.item) for row in rows]
+        names = [(natural(row.edge), natural(row.item)) for row in rows]
     else:
-        names = [(str(row.facts[2]), row.item) for row in rows]
+        names = [(natural(str(row.facts[2])), natural(row.item)) for row in rows]
     return np.array(sorted(range(len(rows)), key=names.__getitem__, reverse=asked.falling), int)
 
 

@@ -8,8 +8,10 @@ import { saveCsv, savePng } from "./save.js";
 import { go } from "./state.js";
 import { rowsOf } from "./views.js";
 
-const [WIDE, HIGH, ACROSS, DOWN, MARGIN] = [112, 40, 148, 62, 34];
-const LINE = 13;
+// Headers stand in layers from left to right, below them the stages in a row, and at its end the verdicts.
+const HEADER = { wide: 108, high: 40, across: 138, down: 64 };
+const STAGE = { wide: 236, high: 44, across: 300, down: 58, line: 15 };
+const MARGIN = 40;
 
 export class Graph {
   constructor() {
@@ -31,7 +33,7 @@ export class Graph {
     const name = names.includes(state.pipeline) ? state.pipeline : names[0];
     if (this.choice.textContent !== names.join("")) this.choice.replaceChildren(...names.map((each) => el("option", { value: each }, each)));
     this.edge = edge;
-    if (!name) return text(this.canvas, "No pipeline is loaded.");
+    if (!name) return this.canvas.replaceChildren(el("p", { className: "empty" }, "No pipeline is loaded."));
     this.choice.value = name;
     const key = `${edge.name}/${name}/${edge.of[name].digest}`;
     if (key !== this.key) this.load(key, name);
@@ -46,7 +48,7 @@ export class Graph {
     if (key !== this.key) return;
     if (!found) {
       this.key = "";
-      return text(this.canvas, "The pipeline's manifest was not read yet.");
+      return this.canvas.replaceChildren(el("p", { className: "empty" }, "The pipeline's manifest was not read yet."));
     }
     this.graph = found;
     this.build();
@@ -56,37 +58,34 @@ export class Graph {
   // ---- what is drawn -------------------------------------------------------------------------
 
   build() {
-    const { boxes, lines } = this.graph;
     this.shown = [];
-    const high = (box) => HIGH + LINE * box.finds.length;
-    const top = Math.min(...boxes.map((box) => box.row * DOWN - high(box) / 2));
-    const place = (box) => ({ x: MARGIN + 30 + box.layer * ACROSS, y: box.row * DOWN - top + MARGIN, w: WIDE, h: high(box) });
-    const places = new Map(boxes.map((box) => [box.id, place(box)]));
-    for (const [name, kind, label] of [["parser", "header", "parser"], ["stages", "stage", "stages"]]) {
-      const inner = boxes.filter((box) => box.kind === kind).map((box) => places.get(box.id));
-      if (inner.length) places.set(name, around(inner, label));
-    }
-    const wide = Math.max(...[...places.values()].map((p) => p.x + p.w)) + MARGIN;
-    const tall = Math.max(...[...places.values()].map((p) => p.y + p.h / 2)) + MARGIN;
-    const drawing = svg("svg", { width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}`, "font-family": "system-ui, sans-serif" });
+    const places = placed(this.graph.boxes);
+    const all = [...places.values()];
+    const wide = Math.max(...all.map((p) => p.x + p.w)) + MARGIN;
+    const tall = Math.max(...all.map((p) => p.y + p.h / 2)) + MARGIN / 2;
+    const scale = Math.min(1, Math.max(0.7, (this.canvas.clientWidth - 16) / wide));
+    const drawing = svg("svg", { width: wide * scale, height: tall * scale, viewBox: `0 0 ${wide} ${tall}`, "font-family": "system-ui, sans-serif" });
     for (const name of ["parser", "stages"]) if (places.has(name)) drawing.append(...frame(places.get(name)));
     const entry = places.get("parser") ?? places.get("stages");
-    this.line(drawing, { x: entry.x - 40, y: entry.y, w: 0, h: 0 }, entry, this.graph.entries);
-    for (const each of lines) this.line(drawing, places.get(each.source), places.get(each.target), each.counters);
-    for (const box of boxes) this.box(drawing, box, places.get(box.id));
+    this.line(drawing, `M${entry.x - 34},${entry.y} L${entry.x},${entry.y}`, [entry.x - 17, entry.y - 8], this.graph.entries);
+    for (const { source, target, counters } of this.graph.lines) {
+      const [from, to] = [places.get(source), places.get(target)];
+      if (from && to) this.line(drawing, ...way(source, from, to), counters);
+    }
+    for (const box of this.graph.boxes) this.box(drawing, box, places.get(box.id));
     this.drawing = drawing;
     this.canvas.replaceChildren(drawing);
   }
 
-  line(drawing, from, to, counters) {
-    if (!from || !to) return;
-    const [x, y, u, v] = [from.x + from.w, from.y, to.x, to.y];
-    const bend = Math.max(18, (u - x) / 2);
-    const flat = from.h > 100 ? v : y; // from the side of a frame
-    const path = svg("path", { d: `M${x},${flat} C${x + bend},${flat} ${u - bend},${v} ${u},${v}`, fill: "none", class: counters.length ? "flow" : "way" });
+  line(drawing, d, place, counters) {
+    const path = svg("path", { d, fill: "none", class: counters.length ? "flow" : "way" });
     drawing.append(path);
-    if (!counters.length) return;
-    const label = svg("text", { x: (x + u) / 2, y: (flat + v) / 2 - 5, "text-anchor": "middle", class: "rate" });
+    if (!counters.length || !place) {
+      if (counters.length) this.shown.push({ counters, path, name: counters.join(" + ") });
+      return;
+    }
+    const [x, y] = place;
+    const label = svg("text", { x, y, "text-anchor": "middle", class: "rate" });
     drawing.append(label);
     this.shown.push({ counters, label, path, name: counters.join(" + ") });
   }
@@ -100,7 +99,7 @@ export class Graph {
     drawing.append(title, below);
     this.shown.push({ box, label: below, name: box.id });
     box.finds.forEach((find, n) => {
-      const row = svg("text", { x: x + 7, y: y - h / 2 + 44 + n * LINE - (box.counters.length ? 0 : LINE), class: "find" });
+      const row = svg("text", { x: x + 10, y: y - h / 2 + (counted(box) ? 48 : 36) + n * STAGE.line, class: "find" });
       drawing.append(row);
       this.shown.push({ find, label: row, name: `${box.title}: ${find}` });
     });
@@ -120,7 +119,7 @@ export class Graph {
       else if (each.box) this.below(each, sum, counters);
       else {
         each.value = sum(each.counters);
-        text(each.label, si(each.value, "p/s"));
+        if (each.label) text(each.label, si(each.value, "p/s"));
         const width = each.value > 0 ? 1.2 + Math.min(6, Math.log10(1 + each.value)) : 1;
         each.path.setAttribute("stroke-width", width.toFixed(1));
       }
@@ -131,7 +130,7 @@ export class Graph {
     const hits = kind?.fact.read ? kind.packets : null;
     each.value = hits;
     each.missed = missed ?? null;
-    text(each.label, `${each.find} ${si(hits, "")} · ${missed ? `${si(missed, "")} missed` : "0"}`.replace(" · 0", ""));
+    text(each.label, `${each.find} ${si(hits, "p/s")}${missed ? `, missed ${si(missed, "p/s")}` : ""}`);
     each.label.setAttribute("class", missed ? "find warn" : "find");
   }
 
@@ -181,6 +180,42 @@ export class Graph {
   }
 }
 
+const counted = (box) => box.counters.some((name) => !name.startsWith("miss: "));
+
+// Where each box and both frames are: x, the middle's y, width, height.
+function placed(boxes) {
+  const places = new Map();
+  const of = (kind) => boxes.filter((box) => box.kind === kind);
+  const [headers, stages, verdicts] = ["header", "stage", "verdict"].map(of);
+  const top = Math.min(0, ...headers.map((box) => box.row));
+  for (const box of headers) {
+    places.set(box.id, { x: MARGIN + 20 + box.layer * HEADER.across, y: MARGIN + 22 + (box.row - top) * HEADER.down, w: HEADER.wide, h: HEADER.high });
+  }
+  if (headers.length) places.set("parser", around(headers.map((box) => places.get(box.id)), "parser"));
+  const above = headers.length ? places.get("parser").y + places.get("parser").h / 2 + 70 : MARGIN;
+  const high = (box) => (counted(box) ? STAGE.high : STAGE.high - 12) + STAGE.line * box.finds.length;
+  const most = Math.max(STAGE.down * verdicts.length, ...stages.map(high));
+  stages.forEach((box, n) => places.set(box.id, { x: MARGIN + 20 + n * STAGE.across, y: above + 22 + most / 2, w: STAGE.wide, h: high(box) }));
+  if (stages.length) places.set("stages", around(stages.map((box) => places.get(box.id)), "stages"));
+  const right = MARGIN + 20 + (stages.length - 1) * STAGE.across + STAGE.wide + 150;
+  verdicts.forEach((box, n) => places.set(box.id, { x: right, y: above + 22 + most / 2 + (n - (verdicts.length - 1) / 2) * STAGE.down, w: 96, h: 40 }));
+  return places;
+}
+
+// A line as a path, and where its number stands.
+function way(source, from, to) {
+  const [x, y, u, v] = [from.x + from.w, from.y, to.x, to.y];
+  if (source === "parser") {
+    const [down, left] = [from.y + from.h / 2, to.x + 112];
+    return [`M${left},${down} L${left},${to.y - to.h / 2}`, [left + 46, down + 26]];
+  }
+  if (source === "stages") return [`M${x},${y} C${x + 60},${y} ${u - 60},${v} ${u},${v}`, null]; // the box has the number
+  const layers = Math.round((u - x) / HEADER.across + 0.3);
+  const bend = Math.max(16, (u - x) / 2);
+  const lift = layers > 1 ? (y + v < 2 * from.y + 1 ? -1 : 1) * Math.min(44, 12 + 7 * layers) : 0;
+  return [`M${x},${y} C${x + bend},${y + lift} ${u - bend},${v + lift} ${u},${v}`, [(x + u) / 2, (y + v) / 2 - 6]];
+}
+
 function around(inner, label) {
   const left = Math.min(...inner.map((p) => p.x)) - 14;
   const right = Math.max(...inner.map((p) => p.x + p.w)) + 14;
@@ -194,4 +229,4 @@ function frame({ x, y, w, h, label }) {
     svg("text", { x: x + 10, y: y - h / 2 + 14, class: "below" }, label)];
 }
 
-const short = (name) => (name.length > 17 ? `${name.slice(0, 16)}…` : name);
+const short = (name) => (name.length > 15 ? `${name.slice(0, 14)}…` : name);

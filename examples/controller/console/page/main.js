@@ -88,13 +88,18 @@ function draw() {
   if (key !== viewKey) {
     viewKey = key;
     view = chosen[2]();
-    byId("view").replaceChildren(view.element);
+    byId("view").replaceChildren(el("p", { id: "nothing", className: "empty" }), view.element);
     drawTabs(views, chosen[0]);
   }
   drawHead();
   const empty = state.edge && !shown?.tables;
   byId("view").classList.toggle("waiting", Boolean(empty));
-  if (empty) return;
+  byId("nothing").hidden = !empty;
+  if (empty) {
+    const known = fleet.get(state.edge);
+    text(byId("nothing"), !known ? "" : known.heard ? "Loading …" : "Nothing is known of this edge yet: its agent has not answered.");
+    return;
+  }
   const to = state.t ? state.t + state.span * 0.1 : shown?.time ?? now();
   view.update({ state, edge: shown, fleet, events, now: now(), from: to - state.span, to, live: !state.t });
 }
@@ -115,7 +120,7 @@ function drawTotals() {
   const totals = [["edges reachable", `${count(reachable)} of ${count(rows.length)}`, reachable < rows.length ? "bad" : "good"],
     ["overlays", count(overlays), ""], ["dead", count(dead), dead ? "bad" : "good"],
     ["packets in", si(sum((row) => row.packets), "p/s"), ""], ["traffic in", si(sum((row) => row.bits), "bit/s"), ""],
-    ["worst delay", duration(most((row) => row.delay)), ""], ["worst loss", ratio(most((row) => row.loss)), ""]];
+    ["worst delay alive", duration(most((row) => row.delay)), ""], ["worst loss alive", ratio(most((row) => row.loss)), ""]];
   const list = byId("totals");
   if (list.children.length !== totals.length) list.replaceChildren(...totals.map(([name]) => el("div", {}, el("dd"), el("dt", {}, name))));
   totals.forEach(([, value, look], n) => {

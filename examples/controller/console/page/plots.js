@@ -8,6 +8,8 @@ import { go } from "./state.js";
 import uPlot from "./vendor/uplot/uPlot.esm.js";
 
 const HEIGHT = 148;
+// The least that the vertical axis shows, so that nothing at all does not look like much.
+const LEAST = { ratio: 0.01, s: 1e-5 };
 export const hue = (number) => colour(`--line-${number % 8}`);
 
 function axes(format, size) {
@@ -98,8 +100,8 @@ export class Plot extends Frame {
       width: this.canvas.clientWidth || 400, height: HEIGHT, legend: { show: false }, padding: [6, 8, 0, 0],
       cursor: { sync: { key: "console" }, drag: { x: false, y: false }, points: { size: 5 },
         bind: { click: (chart, _, handler) => (event) => { this.clicked(chart); return handler(event); } } },
-      scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, 1e-9) * 1.08] } },
-      axes: [{ ...axes((t) => clock(t), 24), space: 70 }, { ...axes(y, 72), space: 28 }],
+      scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, LEAST[this.unit] ?? 1) * 1.08] } },
+      axes: [{ ...axes(clock, 24), space: 62, values: (_, ticks, place, space, step) => ticks.map((t) => clock(t).slice(0, step < 60 ? 8 : 5)) }, { ...axes(y, 72), space: 28 }],
       series: [{}, ...this.lines.map(([label], number) => ({
         label, stroke: hue(number), width: 1.5, points: { show: false }, spanGaps: false,
       }))],
@@ -191,23 +193,21 @@ export class Histogram extends Frame {
     this.empty(total ? "" : "No results came in this time.");
     text(this.heading, `${this.title}: ${name}`);
     if (!total) return;
-    const first = Math.max(0, found.counts.findIndex(Boolean) - 3);
-    const last = Math.min(found.counts.length, found.counts.findLastIndex(Boolean) + 4);
+    const first = Math.max(0, found.counts.findIndex(Boolean) - 6);
+    const last = Math.min(found.counts.length, found.counts.findLastIndex(Boolean) + 7);
     this.places = found.counts.map((_, n) => n).slice(first, last);
     const counts = found.counts.slice(first, last);
     this.chart ??= this.made();
     this.chart.setData([this.places, counts]);
-    this.legend.replaceChildren(el("li", {}, el("span", {}, `${count(total)} results of ${found.minutes} min, median ${duration(this.median(total))}, 99 % below ${duration(this.part(total, 0.99))}`)));
+    this.legend.replaceChildren(el("li", {}, el("span", {}, `${count(total)} results of ${found.minutes} min, median about ${duration(this.part(total, 0.5))}, 99 % below ${duration(this.part(total, 0.99))}`)));
   }
 
+  // The delay that this share of the results is below: within a bin they are taken to be spread evenly.
   part(total, share) {
-    let sum = 0;
-    const place = this.found.counts.findIndex((each) => (sum += each) >= total * share);
-    return this.found.edges[place + 1];
-  }
-
-  median(total) {
-    return this.part(total, 0.5);
+    const { counts, edges } = this.found;
+    let left = total * share;
+    const place = counts.findIndex((each) => (left -= each) <= 0);
+    return edges[place + 1] + (left / (counts[place] || 1)) * (edges[place + 1] - edges[place]);
   }
 
   made() {

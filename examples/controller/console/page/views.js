@@ -45,7 +45,7 @@ export class Fleet {
       column("drops", "Port drops", "packets/s", "100px"),
       { key: "alive", title: "Overlays", width: "90px", right: true, value: (row) => row.overlays.alive + row.overlays.unknown, show: (row) => count(row.overlays.alive + row.overlays.unknown + row.overlays.dead) },
       { key: "dead", title: "Dead", width: "66px", right: true, value: (row) => row.overlays.dead, show: (row) => [count(row.overlays.dead), row.overlays.dead ? "bad" : "soft"] },
-      column("delay", "Worst delay", "s", "110px"), column("loss", "Worst loss", "ratio", "100px"),
+      column("delay", "Worst delay alive", "s", "136px"), column("loss", "Worst loss alive", "ratio", "126px"),
       { key: "findings", title: "Findings", width: "84px", right: true, show: (row) => [count(row.findings), row.findings ? "warn" : "soft"] },
       { key: "address", title: "Address", width: "minmax(110px, 1fr)", show: (row) => row.address || NONE },
     ], { open: (row) => go({ edge: row.name, view: "", pick: [] }), empty: "No edge has enrolled, and the desired state has none." });
@@ -71,8 +71,8 @@ export class Ports {
       { key: "role", title: "Role", width: "70px", value: (row) => row.fact.role, show: (row) => row.fact.role },
       { key: "interface", title: "Interface", width: "90px", value: (row) => row.fact.interface, show: (row) => row.fact.interface },
       { key: "state", title: "State", width: "90px", value: (row) => row.fact.state, show: (row) => status(row.fact.state) },
-      column("rx_packets", "In", "packets/s"), column("rx_bits", "In", "bit/s", "104px"), column("rx_drops", "Dropped", "packets/s"),
-      column("tx_packets", "Out", "packets/s"), column("tx_bits", "Out", "bit/s", "104px"), column("tx_drops", "Dropped", "packets/s"),
+      column("rx_packets", "Packets in", "packets/s", "104px"), column("rx_bits", "Traffic in", "bit/s", "110px"), column("rx_drops", "Drops in", "packets/s"),
+      column("tx_packets", "Packets out", "packets/s", "104px"), column("tx_bits", "Traffic out", "bit/s", "110px"), column("tx_drops", "Drops out", "packets/s"),
     ], { empty: "No port." });
     this.counters = local("What happened to packets", [
       { key: "item", title: "What happened to packets", width: "minmax(140px, 1fr)", show: (row) => [row.item, /^(drop|malformed|miss)/.test(row.item) ? "warn" : ""] },
@@ -210,15 +210,15 @@ export class Sessions {
     this.feed = new Feed();
     this.plots = [new Plot("Round trip", "s"), new Plot("There and back", "s"), new Plot("Jitter of the round trip", "s"), new Plot("Loss", "ratio")];
     this.histogram = new Histogram("Histogram of round trips");
-    const fact = (key, title, width = "84px", show = count) => ({ key, title, width, right: true, value: (row) => row.fact[key], show: (row) => show(row.fact[key]) });
-    const bad = (key, title) => fact(key, title, "84px", (n) => [count(n), n ? "warn" : "soft"]);
+    const fact = (key, title, width = "76px", show = count) => ({ key, title, width, right: true, value: (row) => row.fact[key], show: (row) => show(row.fact[key]) });
+    const bad = (key, title) => fact(key, title, "72px", (n) => [count(n), n ? "warn" : "soft"]);
     this.table = local("Sessions of STAMP", [
       { ...fact("ssid", "SSID", "60px", String), right: true },
       { key: "item", title: "Session", width: "minmax(110px, 1fr)", show: (row) => row.item },
       { key: "reflector", title: "Reflector", width: "minmax(110px, 1fr)", value: (row) => row.fact.reflector, show: (row) => row.fact.reflector },
       { key: "running", title: "State", width: "80px", value: (row) => row.fact.running, show: (row) => (row.fact.why ? [row.fact.why, "bad"] : row.fact.running ? ["running", "good"] : ["stopped", "soft"]) },
       column("round_trip", "Round trip", "s"), column("forward", "There", "s"), column("backward", "Back", "s"), column("jitter", "Jitter", "s"), column("loss", "Loss", "ratio", "72px"),
-      fact("sent", "Sent"), fact("answered", "Answered"), bad("lost", "Lost"), bad("late", "Late"), bad("duplicates", "Twice"), bad("reordered", "Reordered"), bad("invalid", "Invalid"),
+      fact("sent", "Sent"), fact("answered", "Answered"), bad("lost", "Lost"), bad("late", "Late"), bad("duplicates", "Twice"), { ...bad("reordered", "Reordered"), width: "88px" }, bad("invalid", "Invalid"),
     ], {
       open: (row) => go({ pick: this.picked.includes(row.item) && this.picked.length > 1 ? this.picked.filter((each) => each !== row.item) : [row.item] }, true),
       picked: (row) => this.picked.includes(row.item), empty: "The agent has no session of STAMP: `helioctl stamp create`.",
