@@ -17,8 +17,8 @@ from . import agent_errors as errors
 from .errors import refused
 from .files import read_bytes
 
-#: What a client may do: see a controller's console, and nothing of an agent; look; also change rules;
-#: also load, upgrade and unload.
+#: What a client may do: see a controller's console, and nothing of an agent; look; also change
+#: rules; also load, upgrade and unload.
 Role = Literal["console", "read", "rules", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 ROLE_URI = "urn:helio:role:"

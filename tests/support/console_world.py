@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,8 +36,8 @@ def manifest(pipeline: str = "linx") -> Manifest:
 
 @dataclass
 class Played:
-    """An agent. Counts grow by their rates (a second) as time passes; `tell` has its watchers hear of
-    something. While `silent` says why, nothing is answered."""
+    """An agent. Counts grow by their rates (a second) as time passes; `tell` has its watchers hear
+    of something. While `silent` says why, nothing is answered."""
 
     pipeline: str = "linx"
     overlays: list[pb.Overlay] = field(default_factory=list)
@@ -150,14 +151,16 @@ class _Said:
         self._client, self._what = client, what
 
     def __iter__(self) -> Iterator[Any]:
-        told, more = 0, self._client.agent.more
-        while True:
+        more = self._client.agent.more
+        for told in itertools.count():
             with more:
-                more.wait_for(lambda: self._client.closed or told < len(self._what))
+                more.wait_for(partial(self._ready, told))
                 if self._client.closed:
                     return
             yield self._what[told]
-            told += 1
+
+    def _ready(self, told: int) -> bool:
+        return self._client.closed or told < len(self._what)
 
     def close(self) -> None:
         pass
@@ -169,28 +172,34 @@ def usual(number: int = 0, overlays: int = 6) -> Played:
     made = Played(ports={"LAN": ("lan", 4000), "WAN1": ("wan", 2500), "WAN2": ("wan", 1500)})
     for n in range(1, overlays + 1):
         dead = n == overlays
+        state = pb.Overlay.DEAD if dead else pb.Overlay.ALIVE
         made.overlays.append(pb.Overlay(
-            kind="OVERLAY", id=n, name=f"GRE-WAN{n}", state=pb.Overlay.DEAD if dead else pb.Overlay.ALIVE,
-            since=time.time() - 300 * n, loss=1.0 if dead else 0.01 * (n % 3), sent=500, answered=480,
-            delay=0.004 * n + 0.001 * number, jitter=0.0002 * n))  # fmt: skip
+            kind="OVERLAY", id=n, name=f"GRE-WAN{n}", state=state, since=time.time() - 300 * n,
+            loss=1.0 if dead else 0.01 * (n % 3), sent=500, answered=480,
+            delay=0.004 * n + 0.001 * number, jitter=0.0002 * n,
+        ))  # fmt: skip
         made.rules["OVERLAY", n] = 0 if dead else 3000 / 2**n
     made.rules |= {("PDR", 1): 2500, ("PDR", 2): 800, ("FAR", 1): 2500}
-    made.counters = {("verdict", "pass"): 120, ("verdict", "drop"): 30, ("verdict", "redirect"): 3850,
-                     ("verdict", "tx"): 0, ("miss", "PDR"): 90, ("miss", "OVERLAY"): 4,
-                     ("malformed", "user: truncated"): 2, ("count", "martian"): 9}  # fmt: skip
+    made.counters = {
+        ("verdict", "pass"): 120, ("verdict", "drop"): 30, ("verdict", "redirect"): 3850,
+        ("verdict", "tx"): 0, ("miss", "PDR"): 90, ("miss", "OVERLAY"): 4,
+        ("malformed", "user: truncated"): 40, ("count", "martian"): 9,
+    }  # fmt: skip
     made.sessions = [session(17, "GRE-WAN1")]
     made.intents = [pb.Intent(pipeline="linx", id="slice-video", state=pb.Intent.ACTIVE,
                               rules=[pb.Reference(kind="PDR", id=2)])]  # fmt: skip
     return made
 
 
-def session(ssid: int, name: str, delay: float = 0.0123, loss: int = 3) -> pb.StampSession:
-    way = pb.StampDelay(count=597, mean=delay / 2, least=delay / 3, most=delay, pairs=590, jitter=0.0004)
-    whole = pb.StampDelay(count=597, mean=delay, least=delay / 2, most=delay * 2, pairs=590,
-                          jitter=0.0007)  # fmt: skip
+def session(ssid: int, name: str, delay: float = 0.0123) -> pb.StampSession:
+    """One that had 600 packets, of which three were lost."""
+    way = pb.StampDelay(count=597, mean=delay / 2, pairs=590, jitter=0.0004)
+    whole = pb.StampDelay(count=597, mean=delay, pairs=590, jitter=0.0007)
+    parameters = pb.StampParameters(ssid=ssid, name=name, reflector="198.51.100.2")
     return pb.StampSession(
-        pipeline="linx", parameters=pb.StampParameters(ssid=ssid, name=name, reflector="198.51.100.2"),
-        running=True, sent=600, answered=597, lost=loss, forward=way, backward=way, round_trip=whole)  # fmt: skip
+        pipeline="linx", parameters=parameters, running=True, sent=600, answered=597, lost=3,
+        forward=way, backward=way, round_trip=whole,
+    )  # fmt: skip
 
 
 @dataclass

@@ -1,8 +1,8 @@
-"""Who may look: by a certificate of the fleet's authority with the role `console` (or a higher one),
+"""Who may look: by a certificate of the fleet's authority with the role `console`, or a higher one;
 or by a token.
 
-A browser that has no certificate gives the token once (POST /api/session), and has a cookie from then
-on, that no script can read and no other site can send.
+A browser that has no certificate gives the token once (POST /api/session), and from then on has a
+cookie that no script can read and no other site can send.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _uris(shown: Mapping[str, Any]) -> list[str]:
 
 
 def read_token(path: Path) -> str:
-    """Of a file that only its owner may read; made, if there is none. Raises `Refused`, `OSError`."""
+    """Of a file that only its owner may read; made, if there is none. Raises `Refused`,
+    `OSError`."""
     try:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
@@ -99,10 +100,11 @@ def read_token(path: Path) -> str:
 
 
 def _open_token(path: Path, mode: int) -> Diagnostic:
-    return Diagnostic("H0806", f"the token in `{path}` may be read by others: its mode is {mode:04o}",
-                      (), f"`chmod 600 {path}`, and another token if somebody may have read it")  # fmt: skip
+    title = f"the token in `{path}` may be read by others: its mode is {mode:04o}"
+    help_ = f"`chmod 600 {path}`, and another token if somebody may have read it"
+    return Diagnostic("H0806", title, (), help_)
 
 
 def _bad_token(path: Path) -> Diagnostic:
-    return Diagnostic("H0806", f"`{path}` holds no token", (),
-                      f"one word of {SHORTEST} characters and more; without the file one is made")  # fmt: skip
+    help_ = f"one word of {SHORTEST} characters or more; without the file one is made"
+    return Diagnostic("H0806", f"`{path}` holds no token", (), help_)

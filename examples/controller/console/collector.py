@@ -1,4 +1,4 @@
-"""What the console knows of a fleet: of each edge how it is now, and how it was, in a bounded memory.
+"""What the console knows of a fleet: how each edge is now, and how it was, in a bounded memory.
 
 `put`, `lost` and the like are called by the threads that look at edges, the rest by the server.
 """

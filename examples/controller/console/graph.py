@@ -1,7 +1,7 @@
 """A pipeline's graph as a drawing: boxes in layers from left to right, by its manifest.
 
-The parser's nodes stand before the stages. Headers of a stack (`mpls`, `mpls[1]`) are one box, and so
-are those of a chain, which may follow each other in any order.
+The parser's nodes stand before the stages. Headers of a stack (`mpls`, `mpls[1]`) are one box, and
+so are those of a chain, which may follow each other in any order.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _ROUNDS = 8
 
 def graph_of(manifest: Manifest) -> dict[str, Any]:
     """`boxes`: id, kind ("header", "stage", "verdict"), title, members, place (layer, row), and the
-    counters that are of it; `lines`: pairs of ids, and the counters, if there are any, whose sum goes
-    that way (a leading "-": to be taken off it)."""
+    counters that are of it; `lines`: pairs of ids, and the counters, if there are any, whose sum
+    goes that way (a leading "-": to be taken off it)."""
     boxes, lines = list[dict[str, Any]](), list[dict[str, Any]]()
     if manifest.anatomy is not None:
         _parser(manifest.anatomy, manifest, boxes, lines)
@@ -64,8 +64,10 @@ def _parser(
     rows = _rows(layers, edges)
     for name in names:
         members = [node for node, box in box_of.items() if box == name]
-        counters = [f"malformed: {c.reason}" for c in manifest.counters
-                    if c.group == "malformed" and c.reason.partition(": ")[0] in members]  # fmt: skip
+        counters = [
+            f"malformed: {c.reason}" for c in manifest.counters
+            if c.group == "malformed" and c.reason.partition(": ")[0] in members
+        ]  # fmt: skip
         boxes.append({"id": name, "kind": "header", "title": name, "layer": layers[name],
                       "members": members if len(members) > 1 else [], "row": rows[name],
                       "finds": [], "counters": counters})  # fmt: skip
@@ -73,8 +75,8 @@ def _parser(
 
 
 def _boxes(anatomy: ParseGraph) -> dict[str, str]:
-    """The box of each node. Headers of a chain are, in a manifest, three or more of which each leads
-    to all behind it, and that come from, and lead to, the same nodes."""
+    """The box of each node. Headers of a chain are, in a manifest, three or more of which each
+    leads to all behind it, and that come from, and lead to, the same nodes."""
     nodes = [layer.name for layer in anatomy.layers]
     edges = {(step.source, step.target) for step in anatomy.steps}
     box, start = {node: node.partition("[")[0] for node in nodes}, 0
@@ -116,7 +118,8 @@ def _layers(names: list[str], edges: Iterable[tuple[str, str]]) -> dict[str, int
 
 
 def _rows(layers: Mapping[str, int], edges: set[tuple[str, str]]) -> dict[str, float]:
-    """Within a layer boxes stand one apart, each as near to the middle of its neighbours as it can."""
+    """Within a layer boxes stand one apart, each as near to the middle of its neighbours as it
+    can."""
     columns: dict[int, list[str]] = {}
     for name, layer in layers.items():
         columns.setdefault(layer, []).append(name)

@@ -1,4 +1,4 @@
-"""Delay, jitter and loss of paths, as agents measure them today. The one place that knows from where.
+"""Delay, jitter and loss of paths, as agents measure them. The one place that knows from where.
 
 An overlay's figures are those of the STAMP session that has the overlay's name, while it measures;
 else those of the prober (`liveness` in the edge's YAML); else not known.

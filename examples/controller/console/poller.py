@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.client import Client
@@ -97,9 +98,7 @@ class EdgePoller:
             sessions = found.tables[Key(name, "session")]
             self.collector.sessions_are(self.name, name, {facts[0] for facts in sessions.facts})
             if sessions.items:
-                self._stream(
-                    f"results {name}", lambda name=name: self._results(name, clients(name))
-                )
+                self._stream(f"results {name}", partial(self._results, name, clients(name)))
 
     def _stream(self, what: str, read: Callable[[], None]) -> None:
         running = [name for name, thread in self._streams.items() if thread.is_alive()]
@@ -129,9 +128,9 @@ class EdgePoller:
             for event in watch:
                 if event.HasField("emitted"):
                     raised = event.emitted
-                    fields = ", ".join(f"{field.name} = {field.text}" for field in raised.fields)
-                    self.collector.event(self.name, event.pipeline, "packet",
-                                         f"{raised.event}: {fields}", raised.time / 1e9)  # fmt: skip
+                    fields = ", ".join(f"{each.name} = {each.text}" for each in raised.fields)
+                    text, when = f"{raised.event}: {fields}", raised.time / 1e9
+                    self.collector.event(self.name, event.pipeline, "packet", text, when)
                 else:
                     for sort, text in _told(event):
                         self.collector.event(self.name, event.pipeline, sort, text)

@@ -15,8 +15,8 @@ from helioc.runtime.rpc import control_pb2 as pb
 from .paths import Sessions, overlay_paths
 from .tables import Key, Rates, Table, table
 
-#: Rules of a kind whose counts are read at each look, and of an edge in all. Of more the agent would
-#: have too much to do: their kinds are shown as not read.
+#: Rules of a kind whose counts are read at each look, and of an edge in all. With more the agent
+#: would have too much to do: such kinds are shown as not read.
 MOST_RULES, MOST_OF_ALL = 2000, 5000
 _STATES = {pb.Overlay.UNKNOWN: "unknown", pb.Overlay.ALIVE: "alive", pb.Overlay.DEAD: "dead"}
 _PORT = ("rx_packets", "rx_bytes", "rx_dropped", "tx_packets", "tx_bytes", "tx_dropped")

@@ -9,7 +9,8 @@ import numpy as np
 from .tables import Array, Table
 
 MINUTE = 60.0
-#: Samples, and minutes, that are kept at most: with a sample each two seconds half an hour, and a day.
+#: Samples, and minutes, that are kept at most: of a sample each two seconds half an hour, and a
+#: day.
 MOST_SAMPLES, MOST_MINUTES = 900, 1440
 LEAST = 8
 

@@ -1,6 +1,6 @@
 """Serves the console by HTTP: one page, its data as JSON, and what changes by server-sent events.
 
-    GET  /                    the page, and /page/… its parts; they hold no data and are for everybody
+    GET  /                    the page, and /page/… its parts: without data, for everybody
     POST /api/session         a token for a cookie; DELETE ends it
     GET  /api/live            the fleet, an edge, events: a snapshot, then what changes
     GET  /api/edge, /api/overlays, /api/history, /api/histogram, /api/graph
@@ -22,7 +22,7 @@ from typing import Any
 
 from aiohttp import web
 
-from . import views
+from . import views, windows
 from .access import COOKIE, LIFETIME, Access
 from .collector import Collector, Edge
 from .tables import Series
@@ -61,7 +61,7 @@ class Console:
 
     def __init__(self, collector: Collector, access: Access, period: float) -> None:
         self.collector, self.access, self.period = collector, access, period
-        self._windows, self._watching = views.Overlays(collector), 0
+        self._windows, self._watching = windows.Overlays(collector), 0
         self._stopping = False
         self._files = {
             path.relative_to(PAGE).as_posix(): path.read_bytes()
@@ -140,7 +140,7 @@ class Console:
 
     async def _overlays(self, request: web.Request) -> web.Response:
         asked = request.query
-        window = views.Window(
+        window = windows.Window(
             asked.get("edge", ""), asked.get("state", ""), asked.get("text", "")[:100],
             asked.get("sort", "name"), asked.get("falling", "") == "1",
             int(_number(request, "first", 0)), int(_number(request, "count", 50)),
@@ -185,7 +185,8 @@ class Console:
         return answer
 
     async def _follow(self, request: web.Request, answer: web.StreamResponse) -> None:
-        """Raises ConnectionError where who looked has gone, TimeoutError where they are too slow."""
+        """Raises ConnectionError where who looked has gone, TimeoutError where they are too
+        slow."""
         name, version, number, names = request.query.get("edge", ""), 0, 0, None
         hello = {"period": self.period, "memory": self.collector.memory}
         await _send(answer, "hello", hello)

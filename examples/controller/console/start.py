@@ -27,8 +27,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Settings:
-    """`address`: HOST:PORT. `token`: a file. `period`: seconds from one look at an edge to the next;
-    `memory`: MiB of the past."""
+    """`address`: HOST:PORT. `token`: a file. `period`: seconds from one look at an edge to the
+    next; `memory`: MiB of the past."""
 
     address: str
     token: Path
@@ -61,7 +61,8 @@ def console(
 
 
 def make_reader(state: Path) -> Path:
-    """The identity by which a console looks at agents; made, where there is an authority and none."""
+    """The identity by which a console looks at agents; made, where there is an authority and it
+    is not there."""
     path = state / READER
     if (state / "ca.key").exists() and not path.with_suffix(".pem").exists():
         issue(state, READER, "read")
@@ -92,6 +93,6 @@ def _bad_address(text: str) -> Diagnostic:
 
 
 def _needs_tls(text: str) -> Diagnostic:
-    return Diagnostic("H0807", f"a console at `{text}` would send its token in the clear", (),
-                      "make an authority first (`init`), for TLS; without one a console listens at a "
-                      "loopback address only")  # fmt: skip
+    help_ = "for TLS make an authority (`init`); without, a console listens at the loopback only"
+    title = f"a console at `{text}` would send its token in the clear"
+    return Diagnostic("H0807", title, (), help_)

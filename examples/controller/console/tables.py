@@ -1,7 +1,7 @@
 """What agents say at one moment, as tables: items by quantities, with facts about each item.
 
-A table of the group "overlay" has a row an overlay and a column a quantity (delay, jitter …), float32,
-NaN where nobody knows. Names come from agents: they are text, and never anything else.
+A table of the group "overlay" has a row an overlay and a column a quantity (delay, jitter …),
+float32, NaN where nobody knows. Names come from agents: they are text, and never anything else.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _anatomy(manifest: Manifest) -> Iterator[str]:
     if not named <= set(layers) or not {(r.rule, r.element) for r in anatomy.readings} <= matched:
         yield "`anatomy` names what is not there"
     yield from _distinct("stage", [stage.name for stage in anatomy.stages])
-    tables = {table.name for table in (*manifest.rules, *manifest.states)}
+    tables = {rule.name for rule in manifest.rules} | {state.name for state in manifest.states}
     if not {name for stage in anatomy.stages for name in stage.looks_up} <= tables:
         yield "a stage of `anatomy` looks up what is not there"
 
