@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from console_world import PlayedClient, manifest, usual
 from controller.console import views, windows
+from controller.console.asking import MOST_RULES
 from controller.console.collector import Collector
 from controller.console.graph import graph_of
 from controller.console.histograms import BINS, EDGES, Histogram, bin_of
 from controller.console.paths import Sessions
-from controller.console.reading import MOST_RULES, Looker, Reading
+from controller.console.reading import Looker, Reading
 from controller.console.rings import History, Ring
 from controller.console.tables import Key, Rates, Series, table
 
@@ -22,12 +23,12 @@ OVERLAY = Key("linx", "overlay")
 
 
 def overlays(time: float, *delays: float, first: int = 1) -> Reading:
-    rows = [
-        (f"GRE-{n}", (delay, 0.001, 0.0, 10.0, 80.0, 1.0), ("OVERLAY", n, "alive", 0.0, "probes"))
-        for n, delay in enumerate(delays, first)
-    ]
+    numbers = range(first, first + len(delays))
+    values = [(delay, 0.001, 0.0, 10.0, 80.0, 1.0) for delay in delays]
+    said = [("OVERLAY", n, "alive", 0.0, "probes") for n in numbers]
+    of = table("overlay", [f"GRE-{n}" for n in numbers], values, said)
     facts = {"linx": {"digest": "", "revision": 1, "findings": [], "congestion": None}}
-    return Reading(time, {OVERLAY: table("overlay", rows)}, {}, facts)
+    return Reading(time, {OVERLAY: of}, {}, facts)
 
 
 # ---- samples ------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def test_minutes_are_means_of_what_was_known() -> None:
     history = History(("a",), 1, 3, 10)
     for second in range(0, 180, 20):
         value = float("nan") if second == 20 else float(second)
-        history.add(second, table("state", [("a", [value], ())]), 3, 10)
+        history.add(second, table("state", ["a"], [[value]], [()]), 3, 10)
     times, values = history.since(0, 999, [("a", 0), ("gone", 0)])
     # minutes 0 and 1, as far as there are no single samples; then the last three of these
     assert times.tolist() == [30, 90, 120, 140, 160]

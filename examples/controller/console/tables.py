@@ -59,7 +59,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
                 "reordered", "invalid", "why"),
     "counter": ("total",),
     "kind": ("rules", "capacity", "read"),
-    "rule": ("text",),
+    "rule": (),
     "slice": ("state", "why"),
     "queue": (),
     "emitted": ("total",),
@@ -75,21 +75,16 @@ class Table:
     values: Array
     facts: Sequence[tuple[Any, ...]]
 
-    def row(self, item: str) -> int | None:
-        try:
-            return self.items.index(item)
-        except ValueError:
-            return None
 
-
-def table(group: str, rows: Sequence[tuple[str, Sequence[float], tuple[Any, ...]]]) -> Table:
-    """Of rows: an item, its values in the order of `QUANTITIES`, its facts. Of two with the same
-    name the first counts."""
-    known = {item: (values, facts) for item, values, facts in reversed(rows)}
-    items = tuple(dict.fromkeys(row[0] for row in rows))
-    shape = len(items), len(QUANTITIES[group])
-    values = np.array([known[item][0] for item in items], np.float32).reshape(shape)
-    return Table(items, values, [known[item][1] for item in items])
+def table(group: str, items: Sequence[str], values: Any, facts: Sequence[tuple[Any, ...]]) -> Table:
+    """`values`: a row for each item, in the order of `QUANTITIES`. Of two items with the same name
+    the first counts."""
+    rows = np.asarray(values, np.float32).reshape(len(items), len(QUANTITIES[group]))
+    first = {item: n for n, item in reversed(list(enumerate(items)))}
+    if len(first) < len(items):
+        kept = sorted(first.values())
+        return table(group, [items[n] for n in kept], rows[kept], [facts[n] for n in kept])
+    return Table(tuple(items), rows, facts)
 
 
 class Rates:

@@ -178,7 +178,8 @@ export class Overlays {
     text(this.number, `${count(found.all)} overlay${found.all === 1 ? "" : "s"}`);
     if (this.asked.first === 0) this.top = found.rows;
     this.table.set(found.rows, found.all, found.first, (first, number) => this.ask({ first, count: Math.max(60, number + 20) }));
-    if (!this.all) this.plot(found.rows);
+    if (!this.all && this.due) this.plot(found.rows);
+    this.due = false;
   }
 
   // Without a choice the first rows of the table are drawn.
@@ -199,6 +200,7 @@ export class Overlays {
   update(context) {
     this.context = context;
     this.picked = context.state.pick.length ? context.state.pick : this.picked;
+    this.due = true; // not each time that rows are asked for
     this.ask({});
   }
 }
