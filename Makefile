@@ -1,4 +1,4 @@
-# make demo   traffic through the SD-WAN edge, in network namespaces    (root, Debian 12)
+# make demo   traffic through the SD-WAN edge, in network namespaces    (root, Debian 12); STAY=1: until Ctrl-C
 # make test   every check and test                                      (root, Debian 12)
 # make nightly  thousands of generated pipelines, interpreter against kernel; hundreds of kills, thousands of damaged objects, journals, power cuts
 # make seeded   faults put into the compiler: each must be found
@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo:
 	@tests/setup.sh run
-	@$(BIN)/python examples/linx/demo.py
+	@$(BIN)/python examples/linx/demo.py $(if $(STAY),--stay)
 
 # The virtual machines' kernels are fetched and built beside the tests: who needs one that is not there
 # yet waits, and says why it cannot be had. mypy has what the tests leave of two processors: it is one process.

@@ -27,7 +27,8 @@ class Edge:
 
     def __init__(self, room: Namespace, agent: Path | None = None) -> None:
         self.room, self.name = room, room.name
-        self._agent = ("--agent", f"unix:{agent}") if agent else ()
+        self.agent = f"unix:{agent}" if agent else ""
+        self._agent = ("--agent", self.agent) if agent else ()
 
     def control(self, *words: str) -> str:
         """Run `helioctl`, in the edge's namespace since it is there that the interfaces are. Raises

@@ -13,22 +13,32 @@ from pathlib import Path
 from types import FrameType
 
 from account import Account, Unsettled
-from edges import Edge, compile_pipeline, pinned, running
+from edges import Edge, agent_in, compile_pipeline, pinned, running
 from lab import Lab, LabError, Namespace, namespaces
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What a demo has while it runs; what `owned` holds and what is in `folder` is gone after."""
+    """What a demo has while it runs; what `owned` holds and what is in `folder` is gone after.
+    `stay`: it goes on at its end, to be looked at."""
 
     say: Account
     lab: Lab
     folder: Path
     owned: ExitStack
+    stay: bool = False
 
     def edge(self, room: Namespace) -> Edge:
         """An edge that is unloaded at the end, if it is loaded then."""
         edge = Edge(room)
+        self.owned.callback(edge.forget)
+        return edge
+
+    def edge_with_agent(self, room: Namespace) -> Edge:
+        """The same by an agent of its own."""
+        folder = self.folder / f"agent{len(list(self.folder.glob('agent*')))}"
+        folder.mkdir()
+        edge = Edge(room, self.owned.enter_context(agent_in(room, folder)))
         self.owned.callback(edge.forget)
         return edge
 
@@ -50,11 +60,12 @@ class Stopped(BaseException):
 
 
 def run(show: Callable[[Demo], None], title: str, picture: str, prefix: str) -> int:
-    """Run a demo; `--prefix` is its one option. Exit status: 0 all holds, 1 something does not,
-    128 + n ended by signal n."""
+    """Run a demo. Exit status: 0 all holds, 1 something does not, 128 + n ended by signal n."""
     options = argparse.ArgumentParser(description=f"{title}: in network namespaces.")
     options.add_argument("--prefix", default=prefix, help="of the namespaces' names")
-    prefix = options.parse_args().prefix
+    options.add_argument("--stay", action="store_true", help="go on until Ctrl-C, to be looked at")
+    given = options.parse_args()
+    prefix = given.prefix
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     say = Account()
@@ -62,7 +73,10 @@ def run(show: Callable[[Demo], None], title: str, picture: str, prefix: str) -> 
         say.title(f"Helio: {title}", picture)
         with ExitStack() as owned:
             folder = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-demo-")))
-            show(Demo(say, owned.enter_context(Lab(prefix)), folder, owned))
+            show(Demo(say, owned.enter_context(Lab(prefix)), folder, owned, given.stay))
+            if given.stay:
+                say.step("It goes on until Ctrl-C")
+                signal.pause()
         say.step("Clean up")
         left = namespaces(prefix) + pinned(prefix)
         what = ", ".join(left) or "no namespace, program or map"
