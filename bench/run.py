@@ -10,6 +10,7 @@ from pathlib import Path
 # the laboratory is the examples'
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
+import console
 import gates
 import passes
 import sizes
@@ -33,7 +34,7 @@ RULES = (1, 1000, 10_000)
 REFERENCES = exact, ternary, prefixes, gre, upf, vxlan, srv6
 GATES = {gate.name: gate for each in REFERENCES for gate in each.GATES}
 PARTS = ("packets", "gates", "sessions", "requests", "bulk", "overlays", "steering", "commands",
-         "stamp", "agent", "waits", "sizes", "passes")  # fmt: skip
+         "stamp", "console", "agent", "waits", "sizes", "passes")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -200,7 +201,7 @@ def main() -> None:
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
                        ("overlays", overlays(staged)), ("commands", commands(LINX, 13)),
-                       ("agent", agent.figures()), ("sizes", sizes.rows()),
+                       ("console", console.rows()), ("agent", agent.figures()), ("sizes", sizes.rows()),
                        ("passes", passes.rows())):  # fmt: skip
         if part in parts:
             for row in rows:

@@ -68,7 +68,8 @@ def _parser(
             f"malformed: {c.reason}" for c in manifest.counters
             if c.group == "malformed" and c.reason.partition(": ")[0] in members
         ]  # fmt: skip
-        boxes.append({"id": name, "kind": "header", "title": name, "layer": layers[name],
+        title = f"{members[0]} …" if "…" in name else name
+        boxes.append({"id": name, "kind": "header", "title": title, "layer": layers[name],
                       "members": members if len(members) > 1 else [], "row": rows[name],
                       "finds": [], "counters": counters})  # fmt: skip
     lines += [{"source": a, "target": b, "counters": []} for a, b in sorted(edges)]

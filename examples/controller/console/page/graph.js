@@ -145,7 +145,8 @@ export class Graph {
     const known = own.filter((name) => counters.has(name));
     each.value = known.length ? sum(known) : null;
     const what = box.kind === "header" ? "malformed" : "counted";
-    text(each.label, each.value ? `${si(each.value, "p/s")} ${what}` : box.members.length ? `${box.members.length} headers` : "");
+    const told = each.value || (box.kind === "stage" && each.value !== null);
+    text(each.label, told ? `${si(each.value, "p/s")} ${what}` : box.members.length ? `${box.members.length} headers` : "");
     each.label.setAttribute("class", each.value && box.kind === "header" ? "below warn" : "below");
   }
 

@@ -113,7 +113,7 @@ function drawAround() {
 function drawTotals() {
   const rows = [...fleet.values()];
   const sum = (value) => rows.reduce((all, row) => all + (value(row) ?? 0), 0);
-  const most = (value) => rows.reduce((all, row) => Math.max(all ?? 0, value(row) ?? 0), null);
+  const most = (value) => rows.map(value).reduce((all, each) => (each === null ? all : Math.max(all ?? 0, each)), null);
   const reachable = sum((row) => row.state === "reachable");
   const dead = sum((row) => row.overlays.dead);
   const overlays = sum((row) => row.overlays.alive + row.overlays.unknown + row.overlays.dead);

@@ -105,7 +105,7 @@ export class Ports {
 
 // ---- overlays -------------------------------------------------------------------------------
 
-const OVERLAY = [["delay", "Delay", "s"], ["jitter", "Jitter", "s"], ["loss", "Loss", "ratio"], ["share", "Share of flows' packets", "ratio"]];
+const OVERLAY = [["delay", "Delay", "s"], ["jitter", "Jitter", "s"], ["loss", "Loss", "ratio"], ["share", "Flow share, by packets", "ratio"]];
 
 export class Overlays {
   constructor(all) {
@@ -302,7 +302,7 @@ export class Events {
   constructor(all) {
     this.all = all;
     const columns = [
-      { key: "time", title: "Time", width: "150px", show: (row) => moment(row.time) },
+      { key: "time", title: "Time", width: "176px", show: (row) => moment(row.time) },
       { key: "edge", title: "Edge", width: "minmax(90px, 0.5fr)", show: (row) => row.edge },
       { key: "pipeline", title: "Pipeline", width: "110px", show: (row) => row.pipeline || NONE },
       { key: "sort", title: "Of", width: "76px", show: (row) => row.sort },
