@@ -201,8 +201,8 @@ def main() -> None:
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
                        ("overlays", overlays(staged)), ("commands", commands(LINX, 13)),
-                       ("console", console.rows()), ("agent", agent.figures()), ("sizes", sizes.rows()),
-                       ("passes", passes.rows())):  # fmt: skip
+                       ("console", console.rows()), ("agent", agent.figures()),
+                       ("sizes", sizes.rows()), ("passes", passes.rows())):  # fmt: skip
         if part in parts:
             for row in rows:
                 say(row)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -23,7 +24,7 @@ from edges import Edge
 from helioc.runtime.client import Client
 from lab import until
 from linx import steps
-from linx.world import build
+from linx.world import B, build
 from showing import Demo, run
 
 TITLE = "the SD-WAN edge LINX, from linx.hp to real packets"
@@ -52,7 +53,7 @@ def show(demo: Demo) -> None:
     for step in STEPS:
         step(sites)
     if demo.stay:
-        demo.owned.callback(world.host_a.start("ping", "-q", "-i", "0.02", steps.B.host).stop)
+        demo.owned.callback(world.host_a.start("ping", "-q", "-i", "0.02", B.host).stop)
 
 
 def watch(demo: Demo, edges: Mapping[str, Edge]) -> None:
@@ -69,17 +70,17 @@ def watch(demo: Demo, edges: Mapping[str, Edge]) -> None:
     for name in edges:
         asked = f"{url}api/edge?edge={name}"
         request = Request(asked, headers={"Authorization": f"Bearer {token}"})
-        until(lambda request=request: _state(request) == "reachable", f"{name} is shown")
+        until(partial(_reachable, request), f"{name} is shown")
     demo.say.fact(True, f"{url}#token={token}")
 
 
-def _state(request: Request) -> str:
-    """Of an edge, as the console says it."""
+def _reachable(request: Request) -> bool:
+    """Whether an edge is, as the console says it."""
     try:
         with urlopen(request, timeout=5) as answer:
-            return str(json.load(answer)["state"])
+            return bool(json.load(answer)["state"] == "reachable")
     except HTTPError:  # it has not looked yet
-        return ""
+        return False
 
 
 if __name__ == "__main__":

@@ -25,3 +25,28 @@ def not_an_edge(why: str) -> Diagnostic:
 def removed(edge: str) -> Diagnostic:
     return Diagnostic("H0880", f"the edge `{edge}` was removed: who has its key is not asked", (),
                       "if it is to be one again, enrol it with a new token")  # fmt: skip
+
+
+# ---- the console of a controller --------------------------------------------------------------
+
+
+def open_token(path: str, mode: int) -> Diagnostic:
+    title = f"the token in `{path}` may be read by others: its mode is {mode:04o}"
+    help_ = f"`chmod 600 {path}`, and another token if somebody may have read it"
+    return Diagnostic("H0806", title, (), help_)
+
+
+def no_token(path: str, shortest: int) -> Diagnostic:
+    help_ = f"one word of {shortest} characters or more; without the file one is made"
+    return Diagnostic("H0806", f"`{path}` holds no token", (), help_)
+
+
+def no_console_address(text: str) -> Diagnostic:
+    return Diagnostic("H0807", f"`{text}` is no address for a console", (),
+                      "HOST:PORT, as 127.0.0.1:8480 or [::1]:8480")  # fmt: skip
+
+
+def console_in_the_clear(text: str) -> Diagnostic:
+    title = f"a console at `{text}` would send its token in the clear"
+    help_ = "for TLS make an authority (`init`); without, a console listens at the loopback only"
+    return Diagnostic("H0807", title, (), help_)

@@ -28,6 +28,13 @@ from stamp_world import REFLECTOR4, agents, stamp_ends
 MAIN = Path(__file__).parents[2] / "examples" / "controller" / "main.py"
 
 
+def known(collector: Collector, name: str) -> Edge:
+    until(lambda: collector.edge(name), "it is known")
+    edge = collector.edge(name)
+    assert edge is not None
+    return edge
+
+
 def rows(edge: Edge, group: str) -> dict[str, Any]:
     """Items of a group with their facts by name."""
     found = [each for each in edge_now(edge).get("tables", []) if each["group"] == group]
@@ -43,7 +50,7 @@ def test_an_edge_is_shown_lost_and_found(kernel: None, tmp_path: Path) -> None:
         world, collector = one.worlds["one"], Collector(1 << 22)
         targets = {"one": world.address}
         owned.enter_context(closing(Pollers(collector, plain, 0.2, lambda: targets)))
-        edge: Edge = until(lambda: collector.edge("one"), "it is known")
+        edge = known(collector, "one")
         until(lambda: edge.reading, "it was looked at")
         with world.client() as client:
             client.apply(f"create {DROP}")
@@ -69,13 +76,13 @@ def test_sessions_of_stamp_are_measured(kernel: None, tmp_path: Path) -> None:
         ends.measured(17, REFLECTOR4, interval=0.02, name="GRE-WAN1")
         collector, targets = Collector(1 << 22), {"sender": ends.sender.address}
         with closing(Pollers(collector, plain, 0.2, lambda: targets)):
-            edge: Edge = until(lambda: collector.edge("sender"), "it is known")
+            edge = known(collector, "sender")
             until(lambda: rows(edge, "session"), "its session is known")
             ends.client.start_stamp_session(17, 1.0)
             key = ends.sender.name, 17
             until(lambda: rows(edge, "session")["GRE-WAN1"]["answered"] == 50, "all are answered")
-            counted = until(lambda: key in edge.histograms and edge.histograms[key], "results")
-            now = collector.now()
+            until(lambda: key in edge.histograms, "results")
+            counted, now = edge.histograms[key], collector.now()
             until(lambda: counted.until(now + 60, 3).sum() == 50, "each is in the histogram")
         ends.client.reset_stamp()
 

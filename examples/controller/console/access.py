@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from helioc.lang.text.diagnostics import Diagnostic
 from helioc.runtime.base.errors import refused
 from helioc.runtime.base.identity import role_of
 from helioc.runtime.base.revoked import NAME, Revoked
+from helioc.runtime.enrolment import errors
 from helioc.runtime.rpc.access import may
 
 COOKIE = "helio_console"
@@ -89,22 +89,8 @@ def read_token(path: Path) -> str:
         path.write_text(f"{made}\n")
         return made
     if mode & 0o077:
-        raise refused(_open_token(path, mode))
+        raise refused(errors.open_token(str(path), mode))
     token = path.read_text(errors="replace").strip()
     if len(token) < SHORTEST or any(each.isspace() for each in token):
-        raise refused(_bad_token(path))
+        raise refused(errors.no_token(str(path), SHORTEST))
     return token
-
-
-# ---- errors -------------------------------------------------------------------------------------
-
-
-def _open_token(path: Path, mode: int) -> Diagnostic:
-    title = f"the token in `{path}` may be read by others: its mode is {mode:04o}"
-    help_ = f"`chmod 600 {path}`, and another token if somebody may have read it"
-    return Diagnostic("H0806", title, (), help_)
-
-
-def _bad_token(path: Path) -> Diagnostic:
-    help_ = f"one word of {SHORTEST} characters or more; without the file one is made"
-    return Diagnostic("H0806", f"`{path}` holds no token", (), help_)

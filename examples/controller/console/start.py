@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from helioc.lang.text.diagnostics import Diagnostic
 from helioc.runtime.base.certs import issue
 from helioc.runtime.base.errors import refused
 from helioc.runtime.base.identity import read_identity
+from helioc.runtime.enrolment import errors
 from helioc.runtime.enrolment.est_server import server_context
 
 from .access import Access, read_token
@@ -46,7 +46,7 @@ def console(
     token = read_token(settings.token)
     with_tls = (state / "office.pem").exists()
     if not with_tls and not _is_loopback(host):
-        raise refused(_needs_tls(settings.address))
+        raise refused(errors.console_in_the_clear(settings.address))
     if with_tls:
         read_identity(state / "office")
     context = server_context(state / "office") if with_tls else None
@@ -73,7 +73,7 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65_535:
-        raise refused(_bad_address(text))
+        raise refused(errors.no_console_address(text))
     return host, int(port)
 
 
@@ -82,17 +82,3 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-# ---- errors -------------------------------------------------------------------------------------
-
-
-def _bad_address(text: str) -> Diagnostic:
-    return Diagnostic("H0807", f"`{text}` is no address for a console", (),
-                      "HOST:PORT, as 127.0.0.1:8480 or [::1]:8480")  # fmt: skip
-
-
-def _needs_tls(text: str) -> Diagnostic:
-    help_ = "for TLS make an authority (`init`); without, a console listens at the loopback only"
-    title = f"a console at `{text}` would send its token in the clear"
-    return Diagnostic("H0807", title, (), help_)

@@ -1,7 +1,13 @@
 // Numbers with their units, and times.
 
 export const NONE = "–";
-const SCALES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const SCALES = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+  [1, ""],
+];
 
 function digits(value) {
   const size = Math.abs(value);
@@ -35,12 +41,18 @@ export function count(value) {
 
 export function quantity(value, unit) {
   switch (unit) {
-    case "s": return duration(value);
-    case "ratio": return ratio(value);
-    case "packets/s": return si(value, "p/s");
-    case "bit/s": return si(value, "bit/s");
-    case "entries": return count(value);
-    default: return si(value, unit);
+    case "s":
+      return duration(value);
+    case "ratio":
+      return ratio(value);
+    case "packets/s":
+      return si(value, "p/s");
+    case "bit/s":
+      return si(value, "bit/s");
+    case "entries":
+      return count(value);
+    default:
+      return si(value, unit);
   }
 }
 
@@ -57,7 +69,11 @@ export function moment(time) {
 }
 
 export function ago(seconds) {
-  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60]]) {
+  for (const [unit, size] of [
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+  ]) {
     if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   }
   return `${Math.max(0, Math.floor(seconds))} s`;

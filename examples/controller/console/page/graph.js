@@ -6,7 +6,7 @@ import { si } from "./format.js";
 import { ask } from "./live.js";
 import { saveCsv, savePng } from "./save.js";
 import { go } from "./state.js";
-import { rowsOf } from "./views.js";
+import { rowsOf } from "./views/rows.js";
 
 // Headers stand in layers from left to right, below them the stages in a row, and at its end the verdicts.
 const HEADER = { wide: 108, high: 40, across: 138, down: 64 };
@@ -23,15 +23,31 @@ export class Graph {
       made.onclick = act;
       return made;
     };
-    const note = el("span", { className: "soft" }, "Packets a second stand where the data path counts them. Between headers, and from stage to stage, it does not.");
-    this.element = el("div", { className: "stack" },
-      el("div", { className: "bar" }, this.choice, note, button("CSV", () => this.table()), button("PNG", () => this.picture())), this.canvas);
+    const note = el(
+      "span",
+      { className: "soft" },
+      "Packets a second stand where the data path counts them. Between headers, and from stage to stage, it does not.",
+    );
+    this.element = el(
+      "div",
+      { className: "stack" },
+      el(
+        "div",
+        { className: "bar" },
+        this.choice,
+        note,
+        button("CSV", () => this.table()),
+        button("PNG", () => this.picture()),
+      ),
+      this.canvas,
+    );
   }
 
   update({ edge, state }) {
     const names = Object.keys(edge.of ?? {});
     const name = names.includes(state.pipeline) ? state.pipeline : names[0];
-    if (this.choice.textContent !== names.join("")) this.choice.replaceChildren(...names.map((each) => el("option", { value: each }, each)));
+    if (this.choice.textContent !== names.join(""))
+      this.choice.replaceChildren(...names.map((each) => el("option", { value: each }, each)));
     this.edge = edge;
     if (!name) return this.canvas.replaceChildren(el("p", { className: "empty" }, "No pipeline is loaded."));
     this.choice.value = name;
@@ -64,10 +80,20 @@ export class Graph {
     const wide = Math.max(...all.map((p) => p.x + p.w)) + MARGIN;
     const tall = Math.max(...all.map((p) => p.y + p.h / 2)) + MARGIN / 2;
     const scale = Math.min(1, Math.max(0.7, (this.canvas.clientWidth - 16) / wide));
-    const drawing = svg("svg", { width: wide * scale, height: tall * scale, viewBox: `0 0 ${wide} ${tall}`, "font-family": "system-ui, sans-serif" });
+    const drawing = svg("svg", {
+      width: wide * scale,
+      height: tall * scale,
+      viewBox: `0 0 ${wide} ${tall}`,
+      "font-family": "system-ui, sans-serif",
+    });
     for (const name of ["parser", "stages"]) if (places.has(name)) drawing.append(...frame(places.get(name)));
     const entry = places.get("parser") ?? places.get("stages");
-    this.line(drawing, `M${entry.x - 34},${entry.y} L${entry.x},${entry.y}`, [entry.x - 17, entry.y - 8], this.graph.entries);
+    this.line(
+      drawing,
+      `M${entry.x - 34},${entry.y} L${entry.x},${entry.y}`,
+      [entry.x - 17, entry.y - 8],
+      this.graph.entries,
+    );
     for (const { source, target, counters } of this.graph.lines) {
       const [from, to] = [places.get(source), places.get(target)];
       if (from && to) this.line(drawing, ...way(source, from, to), counters);
@@ -91,8 +117,21 @@ export class Graph {
   }
 
   box(drawing, box, { x, y, w, h }) {
-    drawing.append(svg("rect", { x, y: y - h / 2, width: w, height: h, rx: box.kind === "header" ? 8 : 3, class: `box ${box.kind}` }));
-    const title = svg("text", { x: x + w / 2, y: y - h / 2 + 16, "text-anchor": "middle", class: "title" }, short(box.title));
+    drawing.append(
+      svg("rect", {
+        x,
+        y: y - h / 2,
+        width: w,
+        height: h,
+        rx: box.kind === "header" ? 8 : 3,
+        class: `box ${box.kind}`,
+      }),
+    );
+    const title = svg(
+      "text",
+      { x: x + w / 2, y: y - h / 2 + 16, "text-anchor": "middle", class: "title" },
+      short(box.title),
+    );
     const tip = svg("title", {}, box.members.length ? `${box.title}: ${box.members.join(", ")}` : box.title);
     title.append(tip);
     const below = svg("text", { x: x + w / 2, y: y - h / 2 + 30, "text-anchor": "middle", class: "below" });
@@ -110,10 +149,11 @@ export class Graph {
   numbers() {
     const counters = new Map(rowsOf(this.edge, "counter", this.pipeline).map((row) => [row.item, row.packets]));
     const kinds = new Map(rowsOf(this.edge, "kind", this.pipeline).map((row) => [row.item, row]));
-    const sum = (names) => names.reduce((all, name) => {
-      const value = name.startsWith("-") ? -(counters.get(name.slice(1)) ?? 0) : counters.get(name) ?? null;
-      return value === null || all === null ? null : all + value;
-    }, 0);
+    const sum = (names) =>
+      names.reduce((all, name) => {
+        const value = name.startsWith("-") ? -(counters.get(name.slice(1)) ?? 0) : (counters.get(name) ?? null);
+        return value === null || all === null ? null : all + value;
+      }, 0);
     for (const each of this.shown) {
       if (each.find) this.found(each, kinds.get(each.find), counters.get(`miss: ${each.find}`));
       else if (each.box) this.below(each, sum, counters);
@@ -146,7 +186,10 @@ export class Graph {
     each.value = known.length ? sum(known) : null;
     const what = box.kind === "header" ? "malformed" : "counted";
     const told = each.value || (box.kind === "stage" && each.value !== null);
-    text(each.label, told ? `${si(each.value, "p/s")} ${what}` : box.members.length ? `${box.members.length} headers` : "");
+    text(
+      each.label,
+      told ? `${si(each.value, "p/s")} ${what}` : box.members.length ? `${box.members.length} headers` : "",
+    );
     each.label.setAttribute("class", each.value && box.kind === "header" ? "below warn" : "below");
   }
 
@@ -167,7 +210,8 @@ export class Graph {
     const [own, made] = [this.drawing, copy].map((each) => [...each.querySelectorAll("path, rect, text")]);
     own.forEach((each, n) => {
       const look = getComputedStyle(each);
-      for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-weight", "opacity"]) made[n].setAttribute(name, look.getPropertyValue(name));
+      for (const name of ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-weight", "opacity"])
+        made[n].setAttribute(name, look.getPropertyValue(name));
     });
     const url = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
     const image = new Image();
@@ -190,16 +234,44 @@ function placed(boxes) {
   const [headers, stages, verdicts] = ["header", "stage", "verdict"].map(of);
   const top = Math.min(0, ...headers.map((box) => box.row));
   for (const box of headers) {
-    places.set(box.id, { x: MARGIN + 20 + box.layer * HEADER.across, y: MARGIN + 22 + (box.row - top) * HEADER.down, w: HEADER.wide, h: HEADER.high });
+    places.set(box.id, {
+      x: MARGIN + 20 + box.layer * HEADER.across,
+      y: MARGIN + 22 + (box.row - top) * HEADER.down,
+      w: HEADER.wide,
+      h: HEADER.high,
+    });
   }
-  if (headers.length) places.set("parser", around(headers.map((box) => places.get(box.id)), "parser"));
+  if (headers.length)
+    places.set(
+      "parser",
+      around(
+        headers.map((box) => places.get(box.id)),
+        "parser",
+      ),
+    );
   const above = headers.length ? places.get("parser").y + places.get("parser").h / 2 + 70 : MARGIN;
   const high = (box) => (counted(box) ? STAGE.high : STAGE.high - 12) + STAGE.line * box.finds.length;
   const most = Math.max(STAGE.down * verdicts.length, ...stages.map(high));
-  stages.forEach((box, n) => places.set(box.id, { x: MARGIN + 20 + n * STAGE.across, y: above + 22 + most / 2, w: STAGE.wide, h: high(box) }));
-  if (stages.length) places.set("stages", around(stages.map((box) => places.get(box.id)), "stages"));
+  stages.forEach((box, n) =>
+    places.set(box.id, { x: MARGIN + 20 + n * STAGE.across, y: above + 22 + most / 2, w: STAGE.wide, h: high(box) }),
+  );
+  if (stages.length)
+    places.set(
+      "stages",
+      around(
+        stages.map((box) => places.get(box.id)),
+        "stages",
+      ),
+    );
   const right = MARGIN + 20 + (stages.length - 1) * STAGE.across + STAGE.wide + 150;
-  verdicts.forEach((box, n) => places.set(box.id, { x: right, y: above + 22 + most / 2 + (n - (verdicts.length - 1) / 2) * STAGE.down, w: 96, h: 40 }));
+  verdicts.forEach((box, n) =>
+    places.set(box.id, {
+      x: right,
+      y: above + 22 + most / 2 + (n - (verdicts.length - 1) / 2) * STAGE.down,
+      w: 96,
+      h: 40,
+    }),
+  );
   return places;
 }
 
@@ -226,8 +298,10 @@ function around(inner, label) {
 }
 
 function frame({ x, y, w, h, label }) {
-  return [svg("rect", { x, y: y - h / 2, width: w, height: h, rx: 8, class: "frame" }),
-    svg("text", { x: x + 10, y: y - h / 2 + 14, class: "below" }, label)];
+  return [
+    svg("rect", { x, y: y - h / 2, width: w, height: h, rx: 8, class: "frame" }),
+    svg("text", { x: x + 10, y: y - h / 2 + 14, class: "below" }, label),
+  ];
 }
 
 const short = (name) => (name.length > 15 ? `${name.slice(0, 14)}…` : name);

@@ -20,7 +20,9 @@ export async function ask(path, parameters = {}) {
 
 async function begin(token) {
   const answer = await fetch("api/session", {
-    method: "POST", body: JSON.stringify({ token }), headers: { "Content-Type": "application/json" },
+    method: "POST",
+    body: JSON.stringify({ token }),
+    headers: { "Content-Type": "application/json" },
   });
   return answer.ok ? "" : (await answer.json()).title;
 }

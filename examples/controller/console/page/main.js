@@ -1,15 +1,31 @@
 // The page: the fleet at the left, an edge and its views at the right, all of it live.
 
 import { byId, el, text } from "./dom.js";
-import { ago, clock, count, duration, moment, ratio, si } from "./format.js";
+import { ago, clock, count, moment } from "./format.js";
 import { Graph } from "./graph.js";
+import { drawList, drawTotals } from "./list.js";
 import { ask, beginByAddress, Live, Refused } from "./live.js";
 import { address, changed, go, read, SPANS, state, watch } from "./state.js";
-import { Events, Fleet, Overlays, Ports, Sessions, Slices } from "./views.js";
+import { Events } from "./views/events.js";
+import { Fleet } from "./views/fleet.js";
+import { Overlays } from "./views/overlays.js";
+import { Ports } from "./views/ports.js";
+import { Sessions } from "./views/sessions.js";
+import { Slices } from "./views/slices.js";
 
-const EDGE = [["", "Ports", () => new Ports()], ["overlays", "Overlays", () => new Overlays(false)], ["stamp", "STAMP", () => new Sessions()],
-  ["slices", "Slices & queues", () => new Slices()], ["pipeline", "Pipeline", () => new Graph()], ["events", "Events", () => new Events(false)]];
-const FLEET = [["", "Edges", () => new Fleet()], ["overlays", "Overlays", () => new Overlays(true)], ["events", "Events", () => new Events(true)]];
+const EDGE = [
+  ["", "Ports", () => new Ports()],
+  ["overlays", "Overlays", () => new Overlays(false)],
+  ["stamp", "STAMP", () => new Sessions()],
+  ["slices", "Slices & queues", () => new Slices()],
+  ["pipeline", "Pipeline", () => new Graph()],
+  ["events", "Events", () => new Events(false)],
+];
+const FLEET = [
+  ["", "Edges", () => new Fleet()],
+  ["overlays", "Overlays", () => new Overlays(true)],
+  ["events", "Events", () => new Events(true)],
+];
 const MOST_EVENTS = 2000;
 
 const fleet = new Map();
@@ -97,71 +113,40 @@ function draw() {
   byId("nothing").hidden = !empty;
   if (empty) {
     const known = fleet.get(state.edge);
-    text(byId("nothing"), !known ? "" : known.heard ? "Loading …" : "Nothing is known of this edge yet: its agent has not answered.");
+    text(
+      byId("nothing"),
+      !known ? "" : known.heard ? "Loading …" : "Nothing is known of this edge yet: its agent has not answered.",
+    );
     return;
   }
-  const to = state.t ? state.t + state.span * 0.1 : shown?.time ?? now();
+  const to = state.t ? state.t + state.span * 0.1 : (shown?.time ?? now());
   view.update({ state, edge: shown, fleet, events, now: now(), from: to - state.span, to, live: !state.t });
 }
 
 function drawAround() {
-  drawTotals();
-  drawList();
+  drawTotals(fleet);
+  drawList(fleet, now());
   drawBanner();
 }
 
-function drawTotals() {
-  const rows = [...fleet.values()];
-  const sum = (value) => rows.reduce((all, row) => all + (value(row) ?? 0), 0);
-  const most = (value) => rows.map(value).reduce((all, each) => (each === null ? all : Math.max(all ?? 0, each)), null);
-  const reachable = sum((row) => row.state === "reachable");
-  const dead = sum((row) => row.overlays.dead);
-  const overlays = sum((row) => row.overlays.alive + row.overlays.unknown + row.overlays.dead);
-  const totals = [["edges reachable", `${count(reachable)} of ${count(rows.length)}`, reachable < rows.length ? "bad" : "good"],
-    ["overlays", count(overlays), ""], ["dead", count(dead), dead ? "bad" : "good"],
-    ["packets in", si(sum((row) => row.packets), "p/s"), ""], ["traffic in", si(sum((row) => row.bits), "bit/s"), ""],
-    ["worst delay alive", duration(most((row) => row.delay)), ""], ["worst loss alive", ratio(most((row) => row.loss)), ""]];
-  const list = byId("totals");
-  if (list.children.length !== totals.length) list.replaceChildren(...totals.map(([name]) => el("div", {}, el("dd"), el("dt", {}, name))));
-  totals.forEach(([, value, look], n) => {
-    const cell = list.children[n].firstChild;
-    text(cell, value);
-    cell.className = look;
-  });
-}
-
-// Edges as links, the first leads to the whole fleet. Elements stay, so that the focus does.
-function drawList() {
-  const wanted = byId("find").value.toLowerCase();
-  const rows = [...fleet.values()].filter((row) => row.name.toLowerCase().includes(wanted));
-  const list = byId("list");
-  while (list.children.length > rows.length + 1) list.lastChild.remove();
-  while (list.children.length < rows.length + 1) list.append(el("a", {}, el("i", { className: "dot" }), el("span"), el("small")));
-  entry(list.children[0], "", "All edges", "all", `${count(fleet.size)}`);
-  rows.forEach((row, n) => {
-    const look = row.state === "unreachable" ? "bad" : row.overlays.dead || row.findings || row.congested ? "warn" : row.state === "reachable" ? "good" : "";
-    const said = row.state === "unreachable" ? `no answer for ${ago(now() - row.since)}` : si(row.packets, "p/s");
-    entry(list.children[n + 1], row.name, row.name, look, said);
-  });
-}
-
-function entry(link, name, label, look, said) {
-  const [dot, title, small] = link.children;
-  text(title, label);
-  text(small, said);
-  dot.className = `dot ${look}`;
-  const href = address({ edge: name, pick: [], pipeline: "", view: name && state.edge ? state.view : "" });
-  if (link.getAttribute("href") !== href) link.setAttribute("href", href);
-  if (name === state.edge) link.setAttribute("aria-current", "page");
-  else link.removeAttribute("aria-current");
-}
-
 function drawTabs(views, chosen) {
-  byId("tabs").replaceChildren(...views.map(([name, title]) => {
-    const made = el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === chosen), tabIndex: name === chosen ? 0 : -1 }, title);
-    made.onclick = () => go({ view: name, pick: [] });
-    return made;
-  }));
+  byId("tabs").replaceChildren(
+    ...views.map(([name, title]) => {
+      const made = el(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          id: `tab-${name}`,
+          "aria-selected": String(name === chosen),
+          tabIndex: name === chosen ? 0 : -1,
+        },
+        title,
+      );
+      made.onclick = () => go({ view: name, pick: [] });
+      return made;
+    }),
+  );
   byId("view").setAttribute("aria-labelledby", `tab-${chosen}`);
 }
 
@@ -182,18 +167,34 @@ function drawHead() {
   }
   const known = fleet.get(state.edge) ?? edge;
   if (!known) {
-    head.replaceChildren(el("h2", {}, state.edge), el("p", { className: "bad" }, fleet.size ? "There is no such edge." : "Loading …"));
+    head.replaceChildren(
+      el("h2", {}, state.edge),
+      el("p", { className: "bad" }, fleet.size ? "There is no such edge." : "Loading …"),
+    );
     return;
   }
-  const parts = [el("h2", {}, state.edge), el("span", { className: known.state === "reachable" ? "good" : "bad" }, known.state)];
+  const parts = [
+    el("h2", {}, state.edge),
+    el("span", { className: known.state === "reachable" ? "good" : "bad" }, known.state),
+  ];
   const said = (label, value) => parts.push(el("span", { className: "soft" }, `${label} `, el("b", {}, value)));
   said("at", known.address || "an unknown address");
   const shown = (state.t ? past : edge) ?? {};
   if (shown.facts?.version) said("agent", shown.facts.version);
   if (shown.facts?.started) said("for", ago(now() - shown.facts.started));
   for (const [name, facts] of Object.entries(shown.of ?? {})) said(name, `revision ${count(facts.revision)}`);
-  const findings = [...(shown.facts?.findings ?? []), ...Object.values(shown.of ?? {}).flatMap((facts) => facts.findings)];
-  head.replaceChildren(...parts, ...findings.slice(0, 4).map((each) => el("p", { className: each.warning ? "finding warn" : "finding bad" }, `${each.code} ${each.title}`)));
+  const findings = [
+    ...(shown.facts?.findings ?? []),
+    ...Object.values(shown.of ?? {}).flatMap((facts) => facts.findings),
+  ];
+  head.replaceChildren(
+    ...parts,
+    ...findings
+      .slice(0, 4)
+      .map((each) =>
+        el("p", { className: each.warning ? "finding warn" : "finding bad" }, `${each.code} ${each.title}`),
+      ),
+  );
 }
 
 // What is not as it seems: nothing comes from the controller, the edge does not answer, the past is shown.
@@ -201,14 +202,23 @@ function drawBanner() {
   const lines = [];
   const stale = heard && here() - heard > 3 * period + 2;
   document.body.classList.toggle("stale", Boolean(stale));
-  if (stale) lines.push(`The controller has not been heard since ${clock(heard + behind)}, ${ago(here() - heard)} ago. What is shown is from then; it is asked again.`);
+  if (stale)
+    lines.push(
+      `The controller has not been heard since ${clock(heard + behind)}, ${ago(here() - heard)} ago. What is shown is from then; it is asked again.`,
+    );
   const row = fleet.get(state.edge);
   if (row?.state === "unreachable") {
     const last = row.heard ? ` What is shown is from ${clock(row.heard)}.` : " It has not answered yet.";
-    lines.push(`${row.name} has not answered since ${clock(row.since)}, for ${ago(now() - row.since)}: ${row.why}.${last}`);
+    lines.push(
+      `${row.name} has not answered since ${clock(row.since)}, for ${ago(now() - row.since)}: ${row.why}.${last}`,
+    );
   }
   if (state.t) {
-    const taken = past?.time ? ` Numbers are those of ${clock(past.time)};` : past ? " Nothing is remembered of that time;" : " Numbers are being looked for;";
+    const taken = past?.time
+      ? ` Numbers are those of ${clock(past.time)};`
+      : past
+        ? " Nothing is remembered of that time;"
+        : " Numbers are being looked for;";
     lines.push(`This is the past: ${moment(state.t)}.${taken} states and facts are those of now.`);
   }
   const banner = byId("banner");
@@ -223,7 +233,7 @@ function drawBanner() {
 
 // ---- what is done ------------------------------------------------------------------------------
 
-byId("find").oninput = drawList;
+byId("find").oninput = () => drawList(fleet, now());
 byId("live").onclick = () => go({ t: 0 });
 byId("span").replaceChildren(...SPANS.map(([seconds, label]) => el("option", { value: String(seconds) }, label)));
 byId("span").onchange = (event) => go({ span: Number(event.target.value) });

@@ -13,8 +13,12 @@ const LEAST = { ratio: 0.01, s: 1e-5 };
 export const hue = (number) => colour(`--line-${number % 8}`);
 
 function axes(format, size) {
-  const look = { stroke: colour("--soft"), font: "11px system-ui, sans-serif",
-    grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid"), width: 1, size: 4 } };
+  const look = {
+    stroke: colour("--soft"),
+    font: "11px system-ui, sans-serif",
+    grid: { stroke: colour("--grid"), width: 1 },
+    ticks: { stroke: colour("--grid"), width: 1, size: 4 },
+  };
   return { ...look, size, values: (_, ticks) => ticks.map(format) };
 }
 
@@ -96,17 +100,50 @@ export class Plot extends Frame {
 
   made() {
     const y = (value) => quantity(value, this.unit);
-    return new uPlot({
-      width: this.canvas.clientWidth || 400, height: HEIGHT, legend: { show: false }, padding: [6, 8, 0, 0],
-      cursor: { sync: { key: "console" }, drag: { x: false, y: false }, points: { size: 5 },
-        bind: { click: (chart, _, handler) => (event) => { this.clicked(chart); return handler(event); } } },
-      scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, LEAST[this.unit] ?? 1) * 1.08] } },
-      axes: [{ ...axes(clock, 24), space: 62, values: (_, ticks, place, space, step) => ticks.map((t) => clock(t).slice(0, step < 60 ? 8 : 5)) }, { ...axes(y, 72), space: 28 }],
-      series: [{}, ...this.lines.map(([label], number) => ({
-        label, stroke: hue(number), width: 1.5, points: { show: false }, spanGaps: false,
-      }))],
-      hooks: { setCursor: [(chart) => this.show(chart.cursor.idx)] },
-    }, [this.times, ...this.columns], this.canvas);
+    return new uPlot(
+      {
+        width: this.canvas.clientWidth || 400,
+        height: HEIGHT,
+        legend: { show: false },
+        padding: [6, 8, 0, 0],
+        cursor: {
+          sync: { key: "console" },
+          drag: { x: false, y: false },
+          points: { size: 5 },
+          bind: {
+            click: (chart, _, handler) => (event) => {
+              this.clicked(chart);
+              return handler(event);
+            },
+          },
+        },
+        scales: {
+          x: { time: true },
+          y: { range: (_, low, high) => [0, Math.max(high ?? 0, LEAST[this.unit] ?? 1) * 1.08] },
+        },
+        axes: [
+          {
+            ...axes(clock, 24),
+            space: 62,
+            values: (_, ticks, place, space, step) => ticks.map((t) => clock(t).slice(0, step < 60 ? 8 : 5)),
+          },
+          { ...axes(y, 72), space: 28 },
+        ],
+        series: [
+          {},
+          ...this.lines.map(([label], number) => ({
+            label,
+            stroke: hue(number),
+            width: 1.5,
+            points: { show: false },
+            spanGaps: false,
+          })),
+        ],
+        hooks: { setCursor: [(chart) => this.show(chart.cursor.idx)] },
+      },
+      [this.times, ...this.columns],
+      this.canvas,
+    );
   }
 
   clicked(chart) {
@@ -199,7 +236,17 @@ export class Histogram extends Frame {
     const counts = found.counts.slice(first, last);
     this.chart ??= this.made();
     this.chart.setData([this.places, counts]);
-    this.legend.replaceChildren(el("li", {}, el("span", {}, `${count(total)} results of ${found.minutes} min, median about ${duration(this.part(total, 0.5))}, 99 % below ${duration(this.part(total, 0.99))}`)));
+    this.legend.replaceChildren(
+      el(
+        "li",
+        {},
+        el(
+          "span",
+          {},
+          `${count(total)} results of ${found.minutes} min, median about ${duration(this.part(total, 0.5))}, 99 % below ${duration(this.part(total, 0.99))}`,
+        ),
+      ),
+    );
   }
 
   // The delay that this share of the results is below: within a bin they are taken to be spread evenly.
@@ -212,13 +259,26 @@ export class Histogram extends Frame {
 
   made() {
     const bars = uPlot.paths.bars({ size: [0.9], align: 1 });
-    return new uPlot({
-      width: this.canvas.clientWidth || 400, height: HEIGHT, legend: { show: false }, padding: [6, 8, 0, 0],
-      cursor: { drag: { x: false, y: false }, points: { show: false } },
-      scales: { x: { time: false, range: (_, low, high) => [low, high + 1] }, y: { range: (_, low, high) => [0, high * 1.08] } },
-      axes: [{ ...axes((n) => (Number.isInteger(n) ? duration(this.found.edges[n]) : ""), 24), space: 60 }, { ...axes(count, 72), space: 28 }],
-      series: [{}, { stroke: hue(0), fill: `${hue(0)}66`, width: 1, paths: bars, points: { show: false } }],
-    }, [this.places, []], this.canvas);
+    return new uPlot(
+      {
+        width: this.canvas.clientWidth || 400,
+        height: HEIGHT,
+        legend: { show: false },
+        padding: [6, 8, 0, 0],
+        cursor: { drag: { x: false, y: false }, points: { show: false } },
+        scales: {
+          x: { time: false, range: (_, low, high) => [low, high + 1] },
+          y: { range: (_, low, high) => [0, high * 1.08] },
+        },
+        axes: [
+          { ...axes((n) => (Number.isInteger(n) ? duration(this.found.edges[n]) : ""), 24), space: 60 },
+          { ...axes(count, 72), space: 28 },
+        ],
+        series: [{}, { stroke: hue(0), fill: `${hue(0)}66`, width: 1, paths: bars, points: { show: false } }],
+      },
+      [this.places, []],
+      this.canvas,
+    );
   }
 
   file() {

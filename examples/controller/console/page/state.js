@@ -1,6 +1,13 @@
 // What is looked at: in the address behind `#`, so that it can be linked to and gone back to.
 
-export const SPANS = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"], [21600, "6 h"], [86400, "24 h"]];
+export const SPANS = [
+  [60, "1 min"],
+  [300, "5 min"],
+  [900, "15 min"],
+  [3600, "1 h"],
+  [21600, "6 h"],
+  [86400, "24 h"],
+];
 const DEFAULTS = { edge: "", view: "", t: 0, span: 300, pipeline: "", pick: [] };
 const watchers = [];
 

@@ -26,7 +26,13 @@ export class Table {
     for (const column of columns) this.head.append(this.header(column));
     this.body = el("div", { className: "rows", role: "rowgroup" });
     this.note = el("p", { className: "empty" });
-    this.element = el("div", { className: "table", role: "grid", "aria-label": label, tabIndex: 0 }, this.head, this.body, this.note);
+    this.element = el(
+      "div",
+      { className: "table", role: "grid", "aria-label": label, tabIndex: 0 },
+      this.head,
+      this.body,
+      this.note,
+    );
     this.element.addEventListener("scroll", () => this.seen(), { passive: true });
     this.element.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.seen()).observe(this.element);
