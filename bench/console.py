@@ -80,11 +80,10 @@ def rows() -> Iterator[str]:
     yield f"  a look at all edges, ms of CPU      {1000 * statistics.median(turns[1:]):9.0f}"
     yield f"  series                              {sum(e.series for e in collector.edges()):9,}"
     yield f"  samples' memory at most, MiB        {collector.held >> 20:9,} of {MEMORY >> 20}"
-    all_ = windows.Overlays(collector)
+    all_ = windows.Overlays(collector, 0)
     for sort in ("delay", "name"):
 
         def window(sort: str = sort) -> object:
-            collector.generation += 1
             return all_.window(windows.Window(sort=sort, most=60))
 
         yield f"  all overlays by {sort}, ms of CPU  {'':{8 - len(sort)}}{_cpu(window):9.1f}"

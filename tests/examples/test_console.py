@@ -180,7 +180,7 @@ def test_overlays_are_sorted_and_cut() -> None:
     collector.are({"e1": "a:1", "e2": "a:1"})
     collector.put("e1", overlays(1, *(0.01 * n for n in range(1, 13))))
     collector.put("e2", overlays(1, float("nan"), 0.5))
-    all_ = windows.Overlays(collector)
+    all_ = windows.Overlays(collector, 0)
 
     def names(**asked: Any) -> list[tuple[str, str]]:
         found = all_.window(windows.Window(**asked))

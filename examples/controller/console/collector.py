@@ -66,7 +66,6 @@ class Collector:
         self._edges: dict[str, Edge] = {}
         self._lock = threading.Lock()
         self._versions, self._events = itertools.count(1), itertools.count(1)
-        self.generation = 0  # grows with each reading
 
     def are(self, addresses: Mapping[str, str]) -> None:
         """Which edges there are, and where. One that is no longer there is forgotten."""
@@ -75,8 +74,6 @@ class Collector:
             for name, edge in edges.items():
                 edge.address = addresses[name]
                 edge.version = edge.version or next(self._versions)
-            if edges.keys() != self._edges.keys():
-                self.generation += 1
             self._edges = edges
 
     def edges(self) -> list[Edge]:
@@ -107,7 +104,6 @@ class Collector:
             there = {pipeline for pipeline, _ in reading.tables}
             edge.histograms = {k: h for k, h in edge.histograms.items() if k[0] in there}
             edge.graphs = {k: g for k, g in edge.graphs.items() if k in there}
-        self.generation += 1
 
     def _lengths(self, edge: Edge, reading: Reading) -> tuple[int, int]:
         """Samples and minutes that an edge may keep: its part of the memory over its series. Each

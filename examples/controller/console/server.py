@@ -61,7 +61,7 @@ class Console:
 
     def __init__(self, collector: Collector, access: Access, period: float) -> None:
         self.collector, self.access, self.period = collector, access, period
-        self._windows, self._watching = windows.Overlays(collector), 0
+        self._windows, self._watching = windows.Overlays(collector, period / 2), 0
         self._stopping = False
         self._files = {
             path.relative_to(PAGE).as_posix(): path.read_bytes()

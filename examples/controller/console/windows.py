@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -31,69 +32,84 @@ class Window(NamedTuple):
     when: float = 0.0  # 0: now
 
 
-class _Overlay(NamedTuple):
+class _Part(NamedTuple):
+    """What fits of one table: the numbers of its rows, and their values."""
+
     edge: str
     pipeline: str
-    item: str
-    facts: tuple[Any, ...]
+    table: Table
+    rows: Array
+    values: Array
+
+
+class _Sorted(NamedTuple):
+    """`order`: numbers of rows, counted through all parts; part n begins at `starts[n]`."""
+
+    made: float
+    parts: list[_Part]
+    starts: Array
+    order: Array
 
 
 class Overlays:
     """All overlays of a fleet, sorted and cut for who looks at them. What one sort came to is kept
-    for as long as nothing is heard of any edge."""
+    for `fresh` seconds, for who scrolls."""
 
-    def __init__(self, collector: Collector) -> None:
-        self.collector = collector
-        self._kept: dict[Any, tuple[int, list[_Overlay], Array]] = {}
+    def __init__(self, collector: Collector, fresh: float = 1.0) -> None:
+        self.collector, self.fresh = collector, fresh
+        self._kept: dict[Window, _Sorted] = {}
 
     def window(self, asked: Window) -> dict[str, Any]:
-        rows, values = self._sorted(asked._replace(first=0, most=0))
-        first = max(0, min(asked.first, len(rows)))
-        last = first + min(asked.most, MOST_WINDOW)
-        numbers = plain(values[first:last]) if len(rows) else []
+        found = self._sorted(asked._replace(first=0, most=0))
+        first = max(0, min(asked.first, len(found.order)))
+        numbers = found.order[first : first + min(asked.most, MOST_WINDOW)]
+        parts = np.searchsorted(found.starts, numbers, "right") - 1
+        pairs = zip(parts.tolist(), (numbers - found.starts[parts]).tolist(), strict=True)
         return {
-            "all": len(rows), "first": first, "quantities": list(QUANTITIES["overlay"]),
+            "all": len(found.order), "first": first, "quantities": list(QUANTITIES["overlay"]),
             "facts": list(FACTS["overlay"]),
-            "rows": [
-                [row.edge, row.pipeline, row.item, number, list(row.facts)]
-                for row, number in zip(rows[first:last], numbers, strict=True)
-            ],
+            "rows": [_row(found.parts[part], n) for part, n in pairs],
         }  # fmt: skip
 
-    def _sorted(self, asked: Window) -> tuple[list[_Overlay], Array]:
-        generation = self.collector.generation
+    def _sorted(self, asked: Window) -> _Sorted:
+        now = time.monotonic()
         kept = self._kept.get(asked)
-        if kept is not None and kept[0] == generation:
-            return kept[1:]
-        rows, values = self._fitting(asked)
-        order = _order(rows, values, asked)
-        rows, values = [rows[n] for n in order], values[order]
-        fresh = {k: v for k, v in self._kept.items() if v[0] == generation}
-        self._kept = fresh if len(fresh) < MOST_KEPT else {}
-        self._kept[asked] = generation, rows, values
-        return rows, values
+        if kept is not None and now - kept.made < self.fresh:
+            return kept
+        parts = [part for edge in self.collector.edges() for part in _parts(edge, asked)]
+        starts = np.cumsum([0, *(len(part.rows) for part in parts)])[:-1]
+        found = _Sorted(now, parts, starts, _order(parts, asked))
+        fresh = {k: v for k, v in self._kept.items() if now - v.made < self.fresh}
+        self._kept = {**(fresh if len(fresh) < MOST_KEPT else {}), asked: found}
+        return found
 
-    def _fitting(self, asked: Window) -> tuple[list[_Overlay], Array]:
-        rows, parts, text = list[_Overlay](), list[Array](), asked.text.lower()
-        for edge in self.collector.edges():
-            if asked.edge not in ("", edge.name):
-                continue
-            with edge.lock:
-                found = edge.reading.tables.items() if edge.reading is not None else ()
-                for key, table in found:
-                    if key.group != "overlay":
-                        continue
-                    values = _values_at(edge, key, table, asked.when)
-                    pairs = enumerate(zip(table.items, table.facts, strict=True))
-                    fits = [
-                        n for n, (item, facts) in pairs
-                        if text in item.lower() and asked.state in ("", facts[2])
-                    ]  # fmt: skip
-                    rows += [_Overlay(edge.name, key.pipeline, table.items[n], table.facts[n])
-                             for n in fits]  # fmt: skip
-                    parts.append(values[fits])
-        width = len(QUANTITIES["overlay"])
-        return rows, np.concatenate(parts) if parts else np.zeros((0, width), np.float32)
+
+def _row(part: _Part, number: int) -> list[Any]:
+    row = int(part.rows[number])
+    return [part.edge, part.pipeline, part.table.items[row], plain(part.values[number]),
+            list(part.table.facts[row])]  # fmt: skip
+
+
+def _parts(edge: Edge, asked: Window) -> list[_Part]:
+    """What fits of an edge."""
+    if asked.edge not in ("", edge.name):
+        return []
+    made = list[_Part]()
+    with edge.lock:
+        for key, table in edge.reading.tables.items() if edge.reading is not None else ():
+            if key.group == "overlay":
+                rows = _fitting(table, asked)
+                values = _values_at(edge, key, table, asked.when)[rows]
+                made.append(_Part(edge.name, key.pipeline, table, rows, values))
+    return made
+
+
+def _fitting(table: Table, asked: Window) -> Array:
+    if not asked.text and not asked.state:
+        return np.arange(len(table.items))
+    text, pairs = asked.text.lower(), zip(table.items, table.facts, strict=True)
+    fits = [text in item.lower() and asked.state in ("", facts[2]) for item, facts in pairs]
+    return np.flatnonzero(fits)
 
 
 def _values_at(edge: Edge, key: Key, table: Table, when: float) -> Array:
@@ -110,17 +126,22 @@ def natural(name: str) -> tuple[Any, ...]:
     return tuple((int(each), "") if each.isdecimal() else (0, each) for each in parts)
 
 
-def _order(rows: list[_Overlay], values: Array, asked: Window) -> Array:
+def _order(parts: list[_Part], asked: Window) -> Array:
     """What is not known comes last."""
     columns = list(QUANTITIES["overlay"])
     if asked.sort in columns:
-        by = values[:, columns.index(asked.sort)].astype(np.float64)
+        column = columns.index(asked.sort)
+        by = np.concatenate([np.zeros(0), *(part.values[:, column] for part in parts)])
         by = np.where(np.isnan(by), np.inf, -by if asked.falling else by)
         return np.argsort(by, kind="stable")
-    if asked.sort == "name":
-        names = [(natural(row.item), natural(row.edge)) for row in rows]
-    elif asked.sort == "edge":
-        names = [(natural(row.edge), natural(row.item)) for row in rows]
-    else:
-        names = [(natural(str(row.facts[2])), natural(row.item)) for row in rows]
-    return np.array(sorted(range(len(rows)), key=names.__getitem__, reverse=asked.falling), int)
+    names = [
+        (natural(_name(part, row, asked.sort)), natural(part.table.items[row]), natural(part.edge))
+        for part in parts for row in part.rows.tolist()
+    ]  # fmt: skip
+    return np.array(sorted(range(len(names)), key=names.__getitem__, reverse=asked.falling), int)
+
+
+def _name(part: _Part, row: int, sort: str) -> str:
+    if sort == "edge":
+        return part.edge
+    return str(part.table.facts[row][2]) if sort == "state" else part.table.items[row]

@@ -197,6 +197,7 @@ export class Feed {
   }
 
   async fetch(edge, plots, from, to, live) {
+    const drawn = plots.map((plot) => [plot, plot.key, plot.lines.length]);
     const series = plots.flatMap((plot) => plot.lines.map(([, each]) => each));
     const key = JSON.stringify([edge, series, to - from, live]);
     const more = live && key === this.key && this.times.length && from >= this.from;
@@ -213,10 +214,17 @@ export class Feed {
       [this.times, this.columns] = [found.times, found.columns];
     }
     [this.key, this.from] = [key, from];
+    await this.draw(drawn, from, to);
+  }
+
+  // A plot a frame, so that none takes long.
+  async draw(drawn, from, to) {
+    const { times, columns } = this;
     let place = 0;
-    for (const plot of plots) {
-      plot.draw(this.times, this.columns.slice(place, place + plot.lines.length), from, to);
-      place += plot.lines.length;
+    for (const [plot, key, lines] of drawn) {
+      if (plot.key === key) plot.draw(times, columns.slice(place, place + lines), from, to);
+      place += lines;
+      await new Promise(requestAnimationFrame);
     }
   }
 }
