@@ -111,8 +111,8 @@ def _resident() -> int:
 
 
 def _frames() -> Iterator[str]:
-    head = "".join(f"{name:>9}" for name in ("frames", "median", "p95", "p99", "worst"))
-    yield f"  {'the page, ms a frame':28}{head}  long tasks"
+    names = "frames", "median", "p95", "p99", "worst", "CPU"
+    yield f"  {'the page, ms a frame':28}{''.join(f'{name:>9}' for name in names)}  long tasks"
     made = list[Fleet]()
     with tempfile.TemporaryDirectory(prefix="helio-console-") as folder:
         place = Path(folder)
@@ -143,8 +143,11 @@ def _slowly(fleet: Fleet) -> None:
 
 def _frame_row(browser: Browser, name: str, script: str) -> str:
     browser.run(WATCH + script)
+    before = browser.busy()
     time.sleep(SECONDS)
+    busy = 1000 * (browser.busy() - before)
     frames, tasks = browser.run("return [window.frames.slice(2), window.tasks]")
     p50, p95, p99 = np.percentile(frames, (50, 95, 99))
     return (f"  {name:28}{len(frames):9}{p50:9.1f}{p95:9.1f}{p99:9.1f}{max(frames):9.1f}"
+            f"{busy / len(frames):9.1f}"
             f"  {len(tasks)}, worst {max(tasks, default=0):.0f} ms")  # fmt: skip

@@ -82,6 +82,12 @@ class Browser:
         logged: Any = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [each["message"] for each in logged if each["level"] == "SEVERE"]
 
+    def busy(self) -> float:
+        """Seconds of CPU time that the page's main thread has taken so far."""
+        self.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+        found = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
+
     def requests(self) -> list[str]:
         """Every address that was asked for since the page was opened."""
         found = self.run("return performance.getEntriesByType('resource').map((e) => e.name)")
