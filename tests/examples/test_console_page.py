@@ -192,6 +192,7 @@ def test_a_link_leads_to_a_point_in_time(
         )
         browser.shows("#banner", "This is the past")
         browser.until(lambda: _cell(browser, "Overlays", 0, 3) == "4.00 ms", "what was then")
+        browser.shows('[aria-label="Delay"] .legend', "4.00 ms")
         browser.click("#live")
         browser.until(lambda: _cell(browser, "Overlays", 0, 3) == "500 ms", "what is now")
         assert "t=" not in browser.run("return location.hash").replace("pick=", "")

@@ -121,7 +121,8 @@ class History:
         places = [(self._rows.get(item, -1), column) for item, column in cells]
         known = [place for place in places if place[0] >= 0]
         first = self.samples.oldest
-        old, older = self.minutes.since(start, min(end, first), known)
+        # A minute has its middle as its time, and is left out where single samples reach into it.
+        old, older = self.minutes.since(start, min(end, first - MINUTE / 2), known)
         new, newer = self.samples.since(max(start, first), end, known)
         times = np.concatenate((old, new))
         values = np.full((len(times), len(cells)), np.nan, np.float32)

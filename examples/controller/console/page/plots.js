@@ -4,7 +4,7 @@ import { colour, el, text } from "./dom.js";
 import { clock, duration, count, moment, NONE, quantity } from "./format.js";
 import { ask } from "./live.js";
 import { saveCsv, savePng } from "./save.js";
-import { go } from "./state.js";
+import { go, state } from "./state.js";
 import uPlot from "./vendor/uplot/uPlot.esm.js";
 
 const HEIGHT = 148;
@@ -139,7 +139,7 @@ export class Plot extends Frame {
             spanGaps: false,
           })),
         ],
-        hooks: { setCursor: [(chart) => this.show(chart.cursor.idx)] },
+        hooks: { setCursor: [(chart) => this.show(chart.cursor.idx)], draw: [(chart) => this.mark(chart)] },
       },
       [this.times, ...this.columns],
       this.canvas,
@@ -150,11 +150,18 @@ export class Plot extends Frame {
     if (chart.cursor.idx !== null && chart.cursor.idx !== undefined) go({ t: this.times[chart.cursor.idx] });
   }
 
+  // The values at a place of the plot; without one those of the moment that is looked at.
   show(place) {
-    this.rows?.forEach((row, number) => {
-      const column = this.columns[number] ?? [];
-      text(row.value, quantity(column[place ?? column.length - 1], this.unit));
-    });
+    const now = state.t ? this.times.findLastIndex((time) => time <= state.t) : this.times.length - 1;
+    this.rows?.forEach((row, number) => text(row.value, quantity(this.columns[number]?.[place ?? now], this.unit)));
+  }
+
+  // A line at the moment of the past that is looked at.
+  mark({ ctx, bbox, valToPos }) {
+    if (!state.t) return;
+    const x = Math.round(valToPos(state.t, "x", true));
+    ctx.fillStyle = colour("--warn");
+    ctx.fillRect(x, bbox.top, Math.max(1, devicePixelRatio), bbox.height);
   }
 
   file() {
