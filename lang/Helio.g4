@@ -79,6 +79,7 @@ clause
     | 'counts' names
     | 'meters' names ('in' name)?
     | ('priority' | 'precedence') name
+    | 'emit' name '{' (assign (',' assign)*)? '}' name number name   // `… after 300 idle`
     ;
 
 matchLine : matchName name path ;

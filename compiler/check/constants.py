@@ -191,6 +191,9 @@ class _Putting:
                 made = self._inside(node, ("clauses",))
                 clauses = tuple(map(partial(self._clause, node), node.clauses))
                 return replace(made, clauses=clauses)
+            case tree.Raise(amount=tree.Number(named=True, text=name)) if name not in self.known:
+                # an element may say when it is due; what is none of both `kind_events` reports
+                return self._inside(node, ("amount",))
             case tree.Path(parts=(name,), index=None) if name.text in self.known:
                 return self._value(name)  # type: ignore[return-value]
             case tree.Arm():  # a name may be a symbol: what is matched on says it

@@ -113,12 +113,12 @@ def _values(
     known = {field.name: field for field in event.fields}
     given = given_by_name(
         written.fields, known, event.span, names,
-        lambda each: _no_such_field(each.target, event),
+        lambda each: no_such_field(each.target, event),
         lambda span, field, found: _wrong(span, field, found, event),
     )  # fmt: skip
     missing = [name for name in known if name not in given.names]
     if missing and not given.unknown:
-        program.report(_field_missing(written.event.span, event, missing))
+        program.report(field_missing(written.event.span, event, missing))
     return given.in_order(known)
 
 
@@ -138,7 +138,7 @@ def _wrong(
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _no_such_field(target: tree.Path, event: model.EventKind) -> Diagnostic:
+def no_such_field(target: tree.Path, event: model.EventKind) -> Diagnostic:
     names = [field.name for field in event.fields]
     has = f"has {listed(names)}" if names else "has no fields"
     return error(
@@ -150,7 +150,7 @@ def _no_such_field(target: tree.Path, event: model.EventKind) -> Diagnostic:
     )
 
 
-def _field_missing(span: Span, event: model.EventKind, missing: Sequence[str]) -> Diagnostic:
+def field_missing(span: Span, event: model.EventKind, missing: Sequence[str]) -> Diagnostic:
     fields = ", ".join(f"{field.name} = …" for field in event.fields)
     return error(
         "H0372",

@@ -18,6 +18,7 @@ from .flow import Scope, State, at_arrival, unbind
 from .header_options import with_options_asked
 from .headers import CheckedHeader, check_header
 from .hooks import HOOKS, check_hooks
+from .kind_events import with_events
 from .kinds import Rules, collect_kinds
 from .lets import known_behind
 from .mentions import mentions
@@ -97,6 +98,7 @@ class _PipelineChecker:
         taken |= {name: state.span for name, state in states.items()}
         registers = collect_registers(self.all(tree.Registers), taken, checked, self.found)
         events = collect_events(self.all(tree.Event), kinds, self.found)
+        with_events(rules, events, self.found)
         hooks = check_hooks(self.all(tree.Hook), checked, self.found)
         default = self.default()
         program = Program(

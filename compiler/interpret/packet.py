@@ -13,6 +13,7 @@ from ...lang.contract.trace.steps import Step, TracedValue, What
 from ...lang.contract.world.emitted import limits_of
 from ...lang.contract.world.environment import Emitted, Environment, Outcome, Rules
 from ...lang.contract.world.moment import Moment
+from ...lang.contract.world.rule_events import RuleEvents
 from ...lang.contract.world.states import States
 from ..model import (
     Append,
@@ -68,10 +69,18 @@ class Interpreter:
         self.states = States()
         self.reached = reached or Reached()
         self._parser = PacketParser(pipeline.graph, self.reached)
+        self._of_rules = RuleEvents(pipeline.rules, pipeline.emits, self.states.counted)
 
     def set_moment(self, moment: Moment) -> None:
         """When packets come from here on."""
         self.states.moment = moment
+
+    def look(self, rules: Rules) -> None:
+        """Raise the events of rules that are due, also before and behind each packet: what is
+        raised is of the next packet's outcome."""
+        if not self.environment.limits_events:
+            self._of_rules.fill()
+        self._of_rules.look(rules, self.states.now)
 
     def run(self, rules: Rules, frame: bytes, port: int, missing: int = 0) -> Outcome:
         """What becomes of a frame (from its Ethernet header on) that arrives by port number
@@ -96,12 +105,14 @@ class Interpreter:
         )
         if not self.environment.limits_events:
             self.states.fill_buckets()
+        self.look(rules)
         self.states.begin()
         try:
-            return run.outcome()
+            outcome = run.outcome()
         except NotCaptured:
             self.states.undo()
             raise
+        return self._of_rules.with_events(outcome, rules, self.states.now)
 
 
 class _Run(OnStates):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...lang.contract.manifest.manifest import Raise
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .values import Arrival, Given, Hash, Kind, Layer4, Packet
@@ -72,7 +73,8 @@ class RuleKind(Frozen):
     `grouped`: rules share an id and differ in their match (reached by `choose … from`).
     `meters`: of `gives`, the elements of its meter, in bits a second and bytes, or (`packet_meter`)
     in packets: rate and burst; CIR, CBS and EBS (RFC 2697); CIR, CBS, PIR and PBS (RFC 2698).
-    `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
+    `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match.
+    `raises`: the events that its rules raise by their age and by what they counted."""
 
     name: str
     capacity: int
@@ -90,6 +92,7 @@ class RuleKind(Frozen):
     hashed: bool = False
     meters: tuple[Element, ...] = ()
     packet_meter: bool = False
+    raises: tuple[Raise, ...] = ()
 
 
 # ---- state that packets leave ---------------------------------------------------------------

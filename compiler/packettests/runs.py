@@ -81,7 +81,9 @@ class Interpreted:
     def prepare(self, case: Case) -> Iterator[Run]:
         interpreter = Interpreter(self._pipeline, case.environment, self._reached)
         interpreter.set_moment(case.moment)
-        yield _Interpreting(interpreter, case.opening())
+        book = case.opening()
+        interpreter.look(book)
+        yield _Interpreting(interpreter, book)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class _Interpreting:
         return self.interpreter.run(self.book, frame, port)
 
     def ask(self, request: Request) -> None:
+        self.interpreter.look(self.book)
         self.book.commit(self.book.plan(request))
 
     def set_moment(self, moment: Moment) -> None:

@@ -389,6 +389,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         counts=rule.counts,
         meters=tuple(element.name for element in rule.meters),
         packet_meter=rule.packet_meter,
+        raises=rule.raises,
         priority=(rule.priority[0], rule.priority[1].name) if rule.priority else None,
         requires=tuple(m.Requirement(r.element, r.when, r.references) for r in rule.requires),
         key_size=key.size if key else 0,

@@ -22,8 +22,9 @@ class Planned(Frozen):
 _COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
 
 PLANNED = {
-    "ages": Planned(("clause",), "rules do not age yet",
-                    "a controller deletes rules; entries of a `state` age"),
+    "ages": Planned(("clause",), "no rule goes by itself yet",
+                    "`emit IDLE {…} after 60 idle` tells a controller, which deletes the rule; "
+                    "entries of a `state` age"),
     "flood": Planned((), "packets are not copied yet", _COPIES),
     "mirror": Planned((), "packets are not copied yet", _COPIES),
 }  # fmt: skip

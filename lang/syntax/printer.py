@@ -13,7 +13,7 @@ from .. import tree
 from ..tree import Program
 from . import print_expr
 from .layout import Layout
-from .printer_statements import Statements, width
+from .printer_statements import Statements, emitted, width
 
 
 def format_program(program: Program) -> str:
@@ -268,11 +268,30 @@ class _Printer(Statements):
                 element, kind = clause.element.text, clause.kind.text
                 body = f"{element:<{elements}} {kind:<{kinds}} {clause.operand.text}"
                 text = f"{word:<{words}} {body}"
+            elif isinstance(clause, tree.Raise):
+                self.raised(clause, words)
+                above = clause
+                continue
             else:
                 text = f"{word:<{words}} {_body(clause)}"
             self.line(clause, 2, text)
             above = clause
         self.close(node, 1)
+
+    def raised(self, node: tree.Raise, words: int) -> None:
+        """Its fields in a line, or each in its own, as in the source."""
+        due = f"{node.word.text} {node.amount.text} {node.unit.text}"
+        if not self.broken(node.event.span.end, node.word.span.start):
+            word, _, behind = emitted(node).partition(" ")
+            self.line(node, 2, f"{word:<{words}} {behind} {due}")
+            return
+        self.item(node, 2)
+        self.write(f"{'emit':<{words}} {node.event.text} {{", node.event.span.end)
+        for field in node.fields:
+            comma = "" if field is node.fields[-1] else ","
+            self.line(field, 3, print_expr.assign(field) + comma)
+        self.begin(2, node.word.span.start)
+        self.write(f"}} {due}", node.span.end)
 
     def state(self, node: tree.State) -> None:
         self.write(f"state {node.name.text} [{node.capacity.text}] {{", node.capacity.span.end)
@@ -346,7 +365,8 @@ def _word(node: tree.RuleClause) -> str:
     if isinstance(node, tree.Priority):
         return node.kind
     words = {
-        tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread", tree.Meters: "meters"
+        tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread", tree.Meters: "meters",
+        tree.Raise: "emit",
     }  # fmt: skip
     return words.get(type(node), "counts")
 

@@ -174,7 +174,7 @@ class Statements:
         self.close(node, depth)
 
 
-def _emitted(node: tree.Emit) -> str:
+def emitted(node: tree.Emit | tree.Raise) -> str:
     inside = f"{{ {', '.join(map(print_expr.assign, node.fields))} }}" if node.fields else "{}"
     return f"emit {node.event.text} {inside}"
 
@@ -241,7 +241,7 @@ def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Count):
         return f"count {node.reason.text}"
     if isinstance(node, tree.Emit):
-        return _emitted(node)
+        return emitted(node)
     if isinstance(node, tree.Forward):
         return f"forward {node.port.text} via {node.via.text}"
     if isinstance(node, tree.Apply):

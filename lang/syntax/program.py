@@ -307,12 +307,20 @@ class _Builder(StatementBuilder):
             return [self.counts(children, span)]
         if word == "meters":
             return [self.meters(children, span)]
+        if word == "emit":
+            return [self.raised(children, span)]
         if word == "spread":
             weight = self.name(children[8]) if children[7].kind == "by" else None
             least, most = self.number(children[3]), self.number(children[5])
             over = self.call(children[-1])
             return [tree.Spread(span, self.name(children[1]), least, most, weight, over)]
         return [tree.Priority(span, word, self.name(children[1]))]
+
+    def raised(self, children: list[Any], span: Span) -> tree.Raise:
+        *emitted, word, amount, unit = children
+        fields = tuple(self.assign(c) for c in emitted[3:-1:2])
+        of = self.name(word), self.number(amount), self.name(unit)
+        return tree.Raise(span, self.name(emitted[1]), fields, *of)
 
     def match(self, context: Context) -> tree.Match:
         element, kind, operand = context.children

@@ -93,6 +93,7 @@ from .tables import (
     Match,
     Meters,
     Priority,
+    Raise,
     Registers,
     Rule,
     RuleClause,
@@ -112,7 +113,7 @@ __all__ = [
     "Hook", "If", "Import", "In", "InformationElement", "Is", "Let", "Limit", "Match", "MatchOn",
     "Member", "Metered", "Meters", "Name", "Node", "Number", "Option", "Options", "Parser", "Path",
     "Payload", "Pipeline", "Pop", "PopLink", "Ports", "Priority", "Program", "Push", "PushElement",
-    "Queue", "Range", "Reach", "Recall", "Registers", "Remember", "Require", "Rule", "RuleClause",
-    "Run", "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State", "StateClause", "Statement",
-    "Swap", "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
+    "Queue", "Raise", "Range", "Reach", "Recall", "Registers", "Remember", "Require", "Rule",
+    "RuleClause", "Run", "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State",
+    "StateClause", "Statement", "Swap", "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .expressions import Call, Name, Node, Number, Path
+from .statements import Assign
 
 
 class Symbol(Node):
@@ -79,7 +80,19 @@ class Priority(Node):
     element: Name
 
 
-RuleClause = Match | GivesList | Spread | Counts | Meters | Priority
+class Raise(Node):
+    """`emit USAGE { pdr = PDR } after quota bytes`: the event that a rule raises. `word`: `after`
+    or `each`; `unit`: `idle`, `packets` or `bytes`. `amount`: a number, or the element that says it
+    (`amount.named`)."""
+
+    event: Name
+    fields: tuple[Assign, ...]
+    word: Name
+    amount: Number
+    unit: Name
+
+
+RuleClause = Match | GivesList | Spread | Counts | Meters | Priority | Raise
 
 
 class Rule(Node):

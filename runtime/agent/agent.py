@@ -239,6 +239,7 @@ class Agent(ReportingOwners):
         self.prober.stop()
         self.net_watcher.stop()
         self.event_reader.stop()
+        self.rule_reader.stop()
         self.stamp.stop()
         self.watcher.stop()
         self.intents.stop()

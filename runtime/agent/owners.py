@@ -16,6 +16,7 @@ from ..base.paths import this_namespace
 from ..base.published import publish_agent
 from ..congestion.watcher import Watcher
 from ..emitted.reader import EventReader
+from ..emitted.rule_reader import RuleReader
 from ..emitted.watchers import RaisedEvents
 from ..intents.manager import IntentManager
 from ..intents.store import IntentStore
@@ -59,6 +60,7 @@ class Owners:
         self.net_watcher = NetWatcher(self.owners, self.prober.wake, self.inspector.findings)
         self.raised = RaisedEvents(self.stamp.take)
         self.event_reader = EventReader(self.owners, self.raised)
+        self.rule_reader = RuleReader(self.owners, self.raised)
         self._changing = RLock()
         self.journal_flusher = JournalFlusher(self.owners, store)
 
@@ -86,6 +88,7 @@ class Owners:
         self.net_watcher.start()
         self.stamp.start()  # before answers that wait are read
         self.event_reader.start()
+        self.rule_reader.start()
         self.prober.start()
         self.intents.start()
         self.watcher.start()

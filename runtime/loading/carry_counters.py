@@ -43,7 +43,9 @@ def carry_counters(
         new.counters(kind).carry(rules.cells[at], sums)
     if events:
         now = {was: name for name, was in kinds.items()}  # the reason of "miss" is a kind
-        counts = {(c.group, now.get(c.reason, c.reason)): count for c, count in old.events()}
+        counts = {
+            (c.group, now.get(c.reason, c.reason)): count for c, count in old.events_of_packets()
+        }
         sums = np.zeros((len(new.manifest.counters), 1), np.uint64)
         for counter in new.manifest.counters:
             sums[counter.index] = counts.get((counter.group, counter.reason), 0)

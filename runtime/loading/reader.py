@@ -24,6 +24,7 @@ from ...lang.contract.rules.rules import Rule
 from ..base import errors
 from ..base.agent_errors import overtaken
 from ..base.paths import this_namespace
+from ..base.rule_memory import raised_by_rules
 from ..kernel.handles import BpfError, Map
 from ..ports.ports import PortConfig
 from ..rules.bulk import rows
@@ -114,7 +115,17 @@ class Reader:
     # ---- what there is ----------------------------------------------------------------------
 
     def events(self) -> list[tuple[Counter, int]]:
-        """Every event's count, summed over the CPUs."""
+        """Every event's count, summed over the CPUs, with the events that rules raised."""
+        found = self.events_of_packets()
+        if raised := raised_by_rules(self.name, self.incarnation):
+            return [
+                (c, count + raised[c.reason][0] if c.group == "emitted" else count)
+                for c, count in found
+            ]
+        return found
+
+    def events_of_packets(self) -> list[tuple[Counter, int]]:
+        """What this release's maps have."""
         sums = read_sums(self.map("events"), len(self.manifest.counters))
         if (before := before_of("events")) in self._maps:
             sums += read_sums(self.map(before), len(sums))

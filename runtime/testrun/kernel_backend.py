@@ -26,6 +26,8 @@ class PacketRunner(Protocol):
 
     def set_moment(self, moment: Moment) -> None: ...
 
+    def look(self) -> None: ...
+
 
 @dataclass(frozen=True)
 class PreparedCase:
@@ -39,6 +41,7 @@ class PreparedCase:
 
     def ask(self, request: Request) -> None:
         plan = self.book.plan(request)
+        self.at.look()
         self.at.apply(plan)
         self.book.commit(plan)
 
@@ -75,6 +78,7 @@ class KernelBackend:
         self._run.set_moment(case.moment)
         self._run.set_rules(book)
         self._run.forget()
+        self._run.look()
         yield PreparedCase(self._run, book)
 
     def close(self) -> None:

@@ -43,6 +43,7 @@ from ..states.storage import remove_entries
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
 from .emitted_events import EmittedEvents
+from .rule_events import RuleEvents
 
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
@@ -89,6 +90,7 @@ class PrivateRun:
             self._events = _Sums(self.maps["events"], len(self.manifest.counters))
             self.tracer = self._traced(bundle) if traced else None
             self.emitted = self._emitted()
+            self._of_rules = RuleEvents(self.manifest, self.writer)
         except BpfError as error:
             self.close()
             raise errors.refused(errors.of_kernel(error, "run packets in the kernel")) from error
@@ -179,6 +181,16 @@ class PrivateRun:
                 table.meters.clear(cells)
             if table.counters is not None:
                 table.counters.clear(cells)
+        self._of_rules.begin()
+
+    def look(self) -> None:
+        """Raise the events of rules that are due, where the clock is set, also before and behind
+        each packet: what is raised is of the next packet's outcome."""
+        if self._moment is None:
+            return
+        if self.emitted is not None and not self.emitted.limited:
+            self._of_rules.fill()
+        self._of_rules.look(self._moment.now)
 
     def apply(self, plan: Plan) -> None:
         """A rule book's plan. Raises `Refused`."""
@@ -196,13 +208,14 @@ class PrivateRun:
         before = self._counts()
         if self.emitted is not None:
             self.emitted.begin()
+        self.look()
         result = self.send(frame, port, metadata)
         verdict = fate_of(result.retval)
         egress, queue = self._read_scratch(verdict)
         if verdict == "redirect" and queue is not None:  # to the CPU of that queue
             verdict = "pass"
         counted, events = self._counted(before, self._counts(), len(frame))
-        return Outcome(
+        outcome = Outcome(
             verdict,
             result.data if verdict in ("pass", "tx", "redirect") else None,
             egress if verdict == "redirect" else port if verdict == "tx" else None,
@@ -212,6 +225,9 @@ class PrivateRun:
             queue=queue,
             emitted=self.emitted.read() if self.emitted is not None else (),
         )
+        if self._moment is None:
+            return outcome
+        return self._of_rules.with_events(outcome, self._moment.now)
 
     def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
         """As `run`, without counters and scratch."""

@@ -54,6 +54,9 @@ class CardRun:
 
     # ---- surroundings -----------------------------------------------------------------------
 
+    def look(self) -> None:
+        """A card's rules raise no events."""
+
     def set_moment(self, moment: Moment) -> None:
         """Nothing of a card asks when it is."""
 

@@ -42,7 +42,9 @@ class Lowered:
     def prepare(self, case: Case) -> Iterator[_Running]:
         machine = Machine(self._unit, case.environment, self._pipeline.default)
         machine.set_moment(case.moment)
-        yield _Running(machine, case.opening())
+        book = case.opening()
+        machine.look(book)
+        yield _Running(machine, book)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class _Running:
         return self.machine.run(self.book, frame, port)
 
     def ask(self, request: Request) -> None:
+        self.machine.look(self.book)
         self.book.commit(self.book.plan(request))
 
     def set_moment(self, moment: Moment) -> None:

@@ -12,6 +12,7 @@ from ....lang.contract.world.emitted import limits_of, values_of
 from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
 from ....lang.contract.world.meters import BYTE, PACKET
 from ....lang.contract.world.moment import Moment
+from ....lang.contract.world.rule_events import RuleEvents
 from ....lang.contract.world.states import States
 from ..expr import RegisterCall, StateCall
 from ..nodes import Body, Function
@@ -57,6 +58,8 @@ class Machine:
         self.entries = Entries(unit.states, self.states)
         self.widths = {r.prefix: r.register_bits for r in unit.registers}
         self.emits = {kind.name: kind for kind in unit.ring.kinds} if unit.ring else {}
+        kinds = [table.manifest for table in unit.tables]
+        self._of_rules = RuleEvents(kinds, self.emits.values(), self.states.counted)
         self.scratch: Numbers = {}
         self.rooms: dict[str, Region] = {}
         self.decode_probe = Region("decode_probe", bytearray(8 * unit.probe_words))
@@ -69,6 +72,12 @@ class Machine:
         """When packets come from here on."""
         self.states.moment = moment
 
+    def look(self, rules: Rules) -> None:
+        """As `compiler.interpret.packet.Interpreter` does."""
+        if not self.environment.limits_events:
+            self._of_rules.fill()
+        self._of_rules.look(rules, self.states.now)
+
     def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame that arrives by port number `port`; what was parsed, and the
         steps, only of a traced unit. Raises `Fault` where the program does what it must not,
@@ -78,11 +87,13 @@ class Machine:
             raise LookupError(f"no port {port}")
         if not self.environment.limits_events:
             self.states.fill_buckets()
+        self.look(rules)
         packet = _Packet(self, Tables(self.unit.tables, rules, self.environment), arrival, frame)
         result, program = CONTINUE, self._entry.get(arrival.role)
         while result == CONTINUE and program is not None:
             result, program = self._program(packet, program)
-        return packet.outcome(max(result, 0))
+        outcome = packet.outcome(max(result, 0))
+        return self._of_rules.with_events(outcome, rules, self.states.now)
 
     def _program(self, packet: _Packet, program: Program) -> tuple[int, Program | None]:
         """What it returns, and the one that it calls last."""

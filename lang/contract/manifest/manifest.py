@@ -179,6 +179,29 @@ class Offload(Frozen):
     referred: bool
 
 
+class Told(Frozen):
+    """What a field of an event that a rule raises holds: a `number`, `rule` (which rule it is), its
+    `id`, what it counted, or the value of an `element`: of a prefix and a mask the bits that are
+    compared, of a port or a rule its number or id, 0 where the rule leaves it out."""
+
+    what: Literal["number", "rule", "id", "packets", "bytes", "element"]
+    number: int = 0
+    element: str = ""
+
+
+class Raise(Frozen):
+    """The event that a rule raises when it was not matched for `amount` seconds (`idle`), or when
+    it counted so many packets or bytes; `again`: each time that so many more. `element`: it says
+    the amount, of rules that give it and where it is not 0. `fields`: in the event's order."""
+
+    event: str
+    what: Literal["idle", "packets", "bytes"]
+    amount: int
+    element: str
+    again: bool
+    fields: tuple[Told, ...]
+
+
 class RuleKind(Frozen):
     """A rule kind and its maps: for NAME in lower case, map names are
 
@@ -281,6 +304,7 @@ class RuleKind(Frozen):
     meters: tuple[str, ...] = ()
     meters_at: int | None = None
     packet_meter: bool = False
+    raises: tuple[Raise, ...] = ()
 
     @property
     def prefix(self) -> str:

@@ -74,6 +74,18 @@ def decode(record: bytes, kinds: Mapping[int, EventKind]) -> EventRecord:
     return EventRecord(kind, time, record)
 
 
+def encode(kind: EventKind, time: int, values: Sequence[int]) -> EventRecord:
+    """As a program writes it; `values` in the order declared."""
+    record = bytearray(kind.size)
+    _HEAD.pack_into(record, 0, kind.tag, time)
+    for field, value in zip(kind.fields, values, strict=True):
+        if field.type == "rule":
+            _IDENTITY.pack_into(record, field.offset, *split_identity(value))
+        else:
+            record[field.offset : field.offset + field.size] = value.to_bytes(field.size, "big")
+    return EventRecord(kind, time, bytes(record))
+
+
 def values_of(kind: EventKind, record: bytes) -> tuple[int, ...]:
     return tuple(_value(field, record) for field in kind.fields)
 

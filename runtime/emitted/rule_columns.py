@@ -1,0 +1,126 @@
+"""What is known of the rules that raise events, by the column: a look at a kind of a million rules
+is some numpy calls for each slice of it.
+
+What a look does to one rule stands in `lang/contract/world/rule_events.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...lang.contract.manifest.manifest import Manifest, Raise, RuleKind
+from ...lang.contract.rules.rules import Rule
+from ...lang.contract.world.moment import SECOND
+from ..base.rule_memory import PACKETS, SEQUENCE, TOLD, USED, Words
+from ..rules.byte_columns import numbers
+from ..rules.counters import Counters
+from ..rules.images import ImageCodec, of_heads
+
+Array = npt.NDArray[Any]
+
+
+class Due(NamedTuple):
+    """Events of one sort that are due, those of the oldest rules first. `told`: what is told of
+    with each."""
+
+    number: int
+    raised: Raise
+    cells: Array
+    slots: Array
+    sequences: Words
+    counts: Words  # [rule, packets and bytes]
+    told: Words
+
+
+class KindColumns:
+    """One kind's rules. `words`: [column, cell], which may outlast this process."""
+
+    def __init__(self, manifest: Manifest, kind: RuleKind, words: Words) -> None:
+        self.kind, self.words = kind, words
+        self.codec = ImageCodec(manifest, kind)
+
+    def look(
+        self, start: int, slots: Callable[[], Array], images: Array, counters: Counters, now: int,
+        made: int,
+    ) -> Iterator[Due]:  # fmt: skip
+        """At the cells from `start` on. `slots`: where each one's image is now, 0 without a rule;
+        `made`: when rules that are new here count as made. An event is due until it was `mark`ed.
+        Whoever is killed between two stores leaves what is due a little late, and nothing early."""
+        found = slots()
+        at = np.flatnonzero(found)
+        if not len(at):
+            return
+        sequences = of_heads("sequence", images, found[at])
+        amounts = [self._amounts(raised, images, found[at]) for raised in self.kind.raises]
+        counts = counters.sums(at + start)[:, :2]
+        still = slots()[at] == found[at]  # else a writer may have put another rule there meanwhile
+        order = np.argsort(np.where(still, sequences, 0))[np.count_nonzero(~still) :]
+        cells, slots_now = at[order] + start, found[at[order]]
+        sequences, counts = sequences[order], counts[order]
+        self._take_new(cells, sequences, made)
+        self._note_use(cells, counts[:, 0], now)
+        idle = np.uint64(now) - np.minimum(self.words[USED, cells], np.uint64(now))
+        for number, raised in enumerate(self.kind.raises):
+            told = self.words[TOLD + number, cells]
+            after = _told_after(raised, amounts[number][order], counts, idle, told)
+            due = after != told
+            if due.any():
+                yield Due(
+                    number, raised, cells[due], slots_now[due], sequences[due], counts[due],
+                    after[due],
+                )  # fmt: skip
+
+    def mark(self, due: Due, count: int) -> None:
+        """The first `count` of them were told."""
+        self.words[TOLD + due.number, due.cells[:count]] = due.told[:count]
+
+    def rule_of(self, image: Any, sequence: int) -> Rule | None:
+        """None where a writer has overtaken this."""
+        try:
+            rule = self.codec.rule_of(image)[0]
+        except (ValueError, IndexError):
+            return None
+        return rule if rule.sequence == sequence else None
+
+    def _take_new(self, cells: Array, sequences: Words, made: int) -> None:
+        new = self.words[SEQUENCE, cells] != sequences
+        if new.any():
+            cells = cells[new]
+            self.words[PACKETS, cells] = 0
+            self.words[USED, cells] = made
+            self.words[TOLD:, cells] = 0
+            self.words[SEQUENCE, cells] = sequences[new]
+
+    def _note_use(self, cells: Array, packets: Words, now: int) -> None:
+        used = self.words[PACKETS, cells] != packets
+        if used.any():
+            cells = cells[used]
+            self.words[USED, cells] = now
+            for number, raised in enumerate(self.kind.raises):
+                if raised.what == "idle":
+                    self.words[TOLD + number, cells] = 0
+            self.words[PACKETS, cells] = packets[used]
+
+    def _amounts(self, raised: Raise, images: Array, slots: Array) -> Words:
+        if not raised.element:
+            return np.full(len(slots), raised.amount, np.uint64)
+        given = self.codec.given[raised.element]
+        part = images[slots, given.at : given.at + 1 + min(8, given.size)]
+        found: Words = numbers(part[:, 1:]) * (part[:, 0] == 1)  # the tag: the rule says it
+        return found
+
+
+def _told_after(raised: Raise, amounts: Words, counts: Words, idle: Words, told: Words) -> Words:
+    """`rule_events.told_after`, of many rules."""
+    count = counts[:, 0 if raised.what == "packets" else 1]
+    if raised.again:
+        each = np.maximum(amounts, np.uint64(1))
+        more = (count - np.minimum(told, count)) // each * each
+        return told + more * (amounts > 0)
+    reached = idle // np.uint64(SECOND) if raised.what == "idle" else count
+    after: Words = np.where((reached >= amounts) & (amounts > told), amounts, told)
+    return after
