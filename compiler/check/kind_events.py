@@ -178,7 +178,7 @@ class _Clause:
             return None
         if len(value.parts) == 1 and value.index is None:
             if field.rule != self.kind.name:
-                self.found.add(_misfit(value.span, field, f"a whole {self.kind.name}", event))
+                self.found.add(_whole_rule(value.span, field, self.kind.name, event))
             return Told("rule")
         if len(value.parts) > 2 or value.index is not None:
             self.found.add(_not_of_the_rule(value.span, self.kind))
@@ -312,6 +312,18 @@ def _not_of_the_rule(span: Span, kind: model.RuleKind) -> Diagnostic:
         (kind.span, "raised by its rules"),
         help=f"name the rule (`{kind.name}`), an element or a count of it (`{kind.name}.ELEMENT`), "
         "or a number",
+    )
+
+
+def _whole_rule(
+    span: Span, field: model.EventField, kind: str, event: model.EventKind
+) -> Diagnostic:
+    return error(
+        "H0496",
+        f"`{field.name}` does not say which {kind} it is, and this is one",
+        (span, "a rule"),
+        (event.span, "declared here"),
+        help=f"declare `{field.name} : {kind}`, or name an element: `{kind}.ELEMENT`",
     )
 
 

@@ -321,6 +321,11 @@ class _Walk:
                     self.expression(clause.over, known)
                 case tree.Priority():
                     self.use(clause.element, self.elements)
+                case tree.Raise():
+                    self.assigns(clause.fields, self.use(clause.event, self.events), known)
+                    if clause.amount.named and clause.amount.text not in known:  # no constant
+                        amount = tree.Name(clause.amount.span, clause.amount.text)
+                        self.use(amount, self.elements)
 
     # ---- statements --------------------------------------------------------------------------
 

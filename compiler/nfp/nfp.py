@@ -69,6 +69,11 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
             if n.options
         ),
         *(not_on_a_card(span, "reading a domain name") for span in _names(pipeline)),
+        *(
+            not_on_a_card(r.span, "rules that raise events, as it has no ring buffer")
+            for r in pipeline.rules
+            if r.raises
+        ),
         *_statements(pipeline),
         *_edits(pipeline),
         *_kinds(pipeline),

@@ -104,7 +104,7 @@ class EventReader:
             return
         if known is not None and known.build[0] != about["incarnation"]:  # unloaded meanwhile
             self._leave(name)
-            self._raised.forget(name)
+            self._raised.forget(name, about["incarnation"])
             known = None
         if not _raises(manifest):
             self._leave(name)

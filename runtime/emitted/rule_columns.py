@@ -58,19 +58,19 @@ class KindColumns:
         amounts = [self._amounts(raised, images, found[at]) for raised in self.kind.raises]
         counts = counters.sums(at + start)[:, :2]
         still = slots()[at] == found[at]  # else a writer may have put another rule there meanwhile
-        order = np.argsort(np.where(still, sequences, 0))[np.count_nonzero(~still) :]
-        cells, slots_now = at[order] + start, found[at[order]]
-        sequences, counts = sequences[order], counts[order]
+        cells, images_at = at[still] + start, found[at[still]]
+        sequences, counts = sequences[still], counts[still]
         self._take_new(cells, sequences, made)
         self._note_use(cells, counts[:, 0], now)
         idle = np.uint64(now) - np.minimum(self.words[USED, cells], np.uint64(now))
         for number, raised in enumerate(self.kind.raises):
             told = self.words[TOLD + number, cells]
-            after = _told_after(raised, amounts[number][order], counts, idle, told)
-            due = after != told
-            if due.any():
+            after = _told_after(raised, amounts[number][still], counts, idle, told)
+            due = np.flatnonzero(after != told)
+            if len(due):
+                due = due[np.argsort(sequences[due])]
                 yield Due(
-                    number, raised, cells[due], slots_now[due], sequences[due], counts[due],
+                    number, raised, cells[due], images_at[due], sequences[due], counts[due],
                     after[due],
                 )  # fmt: skip
 

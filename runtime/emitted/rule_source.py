@@ -19,7 +19,7 @@ from .rule_columns import Array, Due, KindColumns
 from .source import SLICE, Raised
 
 #: Cells that are looked at in one go: that holds the interpreter for 1 ms.
-CELLS = 8192
+CELLS = 2048
 
 Tell = Callable[[Sequence[Raised]], None]
 

@@ -50,10 +50,12 @@ class RaisedEvents:
         for watcher in watchers:
             watcher.put(raised)
 
-    def forget(self, pipeline: str) -> None:
-        """It was unloaded."""
+    def forget(self, pipeline: str, incarnation: str = "") -> None:
+        """It was unloaded, and perhaps loaded again as that incarnation."""
         with self._changing:
-            self._kept.pop(pipeline, None)
+            left = [r for r in self._kept.pop(pipeline, ()) if r.incarnation == incarnation]
+            if left:
+                self._kept[pipeline] = deque(left, maxlen=KEPT)
 
     @contextmanager
     def watch(

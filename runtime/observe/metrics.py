@@ -113,6 +113,9 @@ class Metrics(Collector):
         found.gauge("epoch", "What packets compare: the lowest 16 bits of the revision.", of,
                     now.revision & 0xFFFF)  # fmt: skip
         _events(found, now, of)
+        for event, due in now.due.items():
+            help_ = "Events that rules are to raise and that wait for the event's limit."
+            found.gauge("events_due", help_, {**of, "event": event}, due)
         for kind in now.kinds:
             key = f"{now.name} {reader.incarnation}", kind.kind.name
             total = self._totals.setdefault(key, _Total())

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import Counter, RuleKind, State
 from ..base.latency_stats import LatencyReport, read_latency
+from ..base.rule_memory import raised_by_rules
 from ..edge.overlay_status import OverlayStatus, read_overlay_status
 from ..edge.steering_status import SteeredSpread, read_steering
 from ..intents.push_status import PushStatus, read_push_status
@@ -46,8 +47,8 @@ class Sample:
     """`time` by the monotonic clock, in seconds; `build`: the digest of what is loaded; `states`:
     entries of each state table; `ports`: none of a pipeline of another network namespace;
     `overlays`: those that an agent probes; `tally`: of requests, where an agent owns it; `reports`:
-    what became of those that it pushes; `sessions`: of STAMP;
-    `steered`: spreads that ask for something of their paths."""
+    what became of those that it pushes; `sessions`: of STAMP; `steered`: spreads that ask for
+    something of their paths; `due`: by event, those of rules that wait for their limit."""
 
     time: float
     name: str
@@ -62,6 +63,7 @@ class Sample:
     reports: PushStatus | None = None
     sessions: list[SessionStatus] = field(default_factory=list)
     steered: list[SteeredSpread] = field(default_factory=list)
+    due: dict[str, int] = field(default_factory=dict)
 
 
 def sample(reader: Reader, netlink: Netlink) -> Sample:
@@ -82,6 +84,7 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
         read_push_status(reader.name),
         read_session_status(reader.name),
         read_steering(reader.name),
+        {name: due for name, (_, due) in raised_by_rules(reader.name, reader.incarnation).items()},
     )
 
 

@@ -48,6 +48,7 @@ from helioc.compiler.model import (
     Update,
     Verdict,
 )
+from helioc.lang.contract.manifest.manifest import Raise
 
 #: Parts of the model that are counted by their own names; no text becomes a `DecodeProbe`.
 PARTS = {
@@ -113,6 +114,10 @@ def _of_parts(pipeline: Pipeline) -> Iterator[str]:
                 yield from _of_header(part)
             case EventKind() if part.each:
                 yield "event with a limit of sources"
+            case Raise():
+                yield f"event of a rule by {part.what}"
+                yield "event of a rule again and again" if part.again else "event of a rule once"
+                yield "amount of the rule's own" if part.element else "amount of the kind"
             case RuleKind() | Match() | Element() | State():
                 yield from _of_declaration(part)
             case Packet(maybe_absent=True):

@@ -15,6 +15,7 @@ from helioc.lang.text.source import Source
 from places import Ground
 from random_facts import Facts
 from random_graph import graph
+from random_raises import raised
 from random_rules import RuleMaker
 from random_stages import StageMaker
 from random_states import State, state
@@ -64,10 +65,11 @@ def _body(chance: Chance, bare: Pipeline, seed: str) -> str:
     hooks = _hooks(chance, facts)
     maker = StageMaker(Ground(chance, facts, kinds, states, hooks), seed)
     stages, actions = maker.make(anchor)
+    events = raised(rules, seed)
     lines = [element.text(i) for i, element in enumerate(rules.elements, start=1)]
     for text in [k.text for k in kinds.values()] + [s.text for s in states.values()]:
         lines += [f"  {line}" for line in text.split("\n")]
-    own = maker.registers.declared + maker.kept.declared + maker.events.declared
+    own = maker.registers.declared + maker.kept.declared + maker.events.declared + events
     lines += [f"  {line}" for line in own]
     lines.append(f"  default {chance.one(('pass', 'drop'))}")
     for body in actions:

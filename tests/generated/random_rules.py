@@ -64,6 +64,7 @@ class Kind:
     hashed: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
     meters: list[Element] = field(default_factory=list)
+    own: list[Element] = field(default_factory=list)  # that no stage reads
 
     @property
     def told(self) -> list[str]:
@@ -94,7 +95,7 @@ class Kind:
         lines = [f"rule {self.name} [64]{' named' if self.named else ''} {{"]
         for m in self.matches:
             lines.append(f"  match {m.element.name} {m.how} {m.operand}")
-        given = [e.name for e in self.gives if e not in self.meters]
+        given = [e.name for e in (*self.gives, *self.own) if e not in self.meters]
         if given:
             lines.append(f"  gives {', '.join(given)}")
         if self.meters:

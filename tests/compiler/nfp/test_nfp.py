@@ -173,6 +173,18 @@ def test_options_of_a_header(tmp_path: Path) -> None:
     assert "walking the options of a header" in refused.value.diagnostics[0].title
 
 
+def test_events_of_rules(tmp_path: Path) -> None:
+    path, rule = tmp_path / "p.hp", "match src_ip exact user.src"
+    raising = f"{rule}\n    counts packets\n    emit IDLE {{}} after 9 idle"
+    rules = "event IDLE {}\n  " + FLOW.replace(rule, raising)
+    assert raising in rules
+    path.write_text(FRAME.format(edges="", rules=rules, stage=FIND))
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(path))
+    assert [d.code for d in refused.value.diagnostics] == ["H0360"]
+    assert "rules that raise events" in refused.value.diagnostics[0].title
+
+
 def test_a_chain_of_headers(tmp_path: Path) -> None:
     chain = """header short {
       type : u8
