@@ -206,6 +206,9 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
     if rule.counts:
         *others, last = rule.counts
         yield f"Counts {', '.join(others)}{' and ' if others else ''}{last}."
+    for raised in rule.raises:
+        word, amount = "each" if raised.again else "after", raised.element or f"{raised.amount:,}"
+        yield f"Raises {raised.event} {word} {amount} {raised.what}."
 
 
 def _state(s: m.State) -> tuple[str, ...]:

@@ -18,9 +18,10 @@ _RANDOM_MOST = (1 << 32) - 1
 
 def timed(pipeline: Pipeline) -> Callable[[Drawn], st.SearchStrategy[Drawn]]:
     """Gives packets a wait and a random number, where the pipeline knows either."""
-    ages = [s.ages for s in pipeline.states if s.ages]
+    idle = [r for kind in pipeline.rules for r in kind.raises if r.what == "idle"]
+    ages = [s.ages for s in pipeline.states if s.ages] + [r.amount for r in idle if r.amount]
     lasting = [s for s in pipeline.states if s.ages or s.lifetime]
-    if not lasting and not moments(pipeline):
+    if not lasting and not idle and not moments(pipeline):
         return st.just
     ends = (age * SECOND + more for age in ages for more in (0, 1))
     waits = st.sampled_from((*_WAITS, *ends))

@@ -42,6 +42,16 @@ class KindColumns:
     def __init__(self, manifest: Manifest, kind: RuleKind, words: Words) -> None:
         self.kind, self.words = kind, words
         self.codec = ImageCodec(manifest, kind)
+        self._known = self._next = self._seen
+
+    @property
+    def _seen(self) -> int:
+        """More than the highest sequence that was seen."""
+        return int(self.words[SEQUENCE].max()) + 1
+
+    def begin(self, next_sequence: int) -> None:
+        """A look begins. No rule has that sequence by now, nor any above it; 0: not known."""
+        self._known, self._next = self._next, next_sequence or self._seen
 
     def look(
         self, start: int, slots: Callable[[], Array], images: Array, counters: Counters, now: int,
@@ -89,11 +99,21 @@ class KindColumns:
     def _take_new(self, cells: Array, sequences: Words, made: int) -> None:
         new = self.words[SEQUENCE, cells] != sequences
         if new.any():
-            cells = cells[new]
+            cells, sequences = cells[new], sequences[new]
             self.words[PACKETS, cells] = 0
             self.words[USED, cells] = made
             self.words[TOLD:, cells] = 0
-            self.words[SEQUENCE, cells] = sequences[new]
+            if self.kind.priority:
+                self._take_moved(cells, sequences)
+            self.words[SEQUENCE, cells] = sequences
+
+    def _take_moved(self, cells: Array, sequences: Words) -> None:
+        """A rule of which the priority changes comes to another cell."""
+        for cell in cells[sequences < np.uint64(self._known)].tolist():
+            (before,) = np.nonzero(self.words[SEQUENCE] == sequences[cells == cell])
+            if len(before):
+                self.words[PACKETS:, cell] = self.words[PACKETS:, before[0]]
+                self.words[SEQUENCE, before[0]] = 0
 
     def _note_use(self, cells: Array, packets: Words, now: int) -> None:
         used = self.words[PACKETS, cells] != packets

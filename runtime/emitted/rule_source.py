@@ -15,6 +15,7 @@ from ..base.rule_memory import DUE, RAISED, memory_of, raising
 from ..loading.reader import Reader
 from ..rules.bulk import rows
 from ..rules.moment import slots_at
+from ..rules.transaction import NEXT
 from .rule_columns import Array, Due, KindColumns
 from .source import SLICE, Raised
 
@@ -55,6 +56,7 @@ class RuleSource:
         limit of its kind stays due: none is left out."""
         due = np.zeros(len(self._counts), np.uint64)
         for kind in self._kinds:
+            kind.begin(int(self._control[NEXT]))
             for start in range(1, kind.kind.cells, CELLS):
                 yield from self._slice(kind, start, tell, due)
                 yield

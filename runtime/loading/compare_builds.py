@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ...lang.contract.manifest.manifest import Element, Manifest, Match, RuleKind, State
+from ...lang.contract.manifest.manifest import Element, Manifest, Match, Raise, RuleKind, State
 from .map_reuse import elements_of, fate_of, write_dependants
 from .schema_change import ALWAYS, NAMED, Answers, Concern, Difference, KindChange, SchemaChange
 
@@ -193,6 +193,9 @@ class _KindDifferences:
             yield _pair(f"{self.name} counts", counts)
         if len(self.kind.meters) != len(other.meters):
             yield _pair(f"{self.name} meters", [", ".join(k.meters) or _NONE for k in pair])
+        raised = [", ".join(map(_raised, k.raises)) or _NONE for k in pair]
+        if raised[0] != raised[1]:
+            yield _pair(f"{self.name} raises", raised)
 
     def _match(self, other: RuleKind) -> Differences:
         there = {match.element: match for match in other.match}
@@ -243,6 +246,12 @@ class _KindDifferences:
             yield Difference(place, _words(one), _words(other))
         elif name != target or running != becomes:
             yield Difference(place, running, f"{target}: {becomes}" if name != target else becomes)
+
+
+def _raised(raised: Raise) -> str:
+    """As it is written, without what it tells."""
+    amount = raised.element or raised.amount
+    return f"{raised.event} {'each' if raised.again else 'after'} {amount} {raised.what}"
 
 
 def _matched(match: Match) -> str:

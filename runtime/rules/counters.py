@@ -31,6 +31,9 @@ class Counters(Protocol):
     def carry(self, cells: Cells, sums: Words) -> None:
         """These are what builds before this one counted, whether by size or not."""
 
+    def move(self, cells: Cells, to: Cells) -> None:
+        """What these counted counts in other cells, beside what packets count there."""
+
     def clear(self, cells: Cells) -> None:
         """Let them begin at 0. No packet counts by these cells."""
 
@@ -70,6 +73,9 @@ class FlatCounters:
         if self._width > some:
             self.words[0][cells, _UNKNOWN] = sums[:, 0]
 
+    def move(self, cells: Cells, to: Cells) -> None:
+        np.add.at(self.words[0], to, self.words[:, cells].sum(axis=0, dtype=np.uint64))
+
     def clear(self, cells: Cells) -> None:
         self.words[:, cells] = 0
 
@@ -96,6 +102,11 @@ class PerCpuCounters:
     def carry(self, cells: Cells, sums: Words) -> None:
         assert self._before is not None
         self._before[cells] = sums[:, :2]
+
+    def move(self, cells: Cells, to: Cells) -> None:
+        """Lost where no build before this one counted: a map by CPU has no place for it."""
+        if self._before is not None:
+            np.add.at(self._before, to, self.sums(cells)[:, :2])
 
     def clear(self, cells: Cells) -> None:
         keys = cells.astype("<u4").tobytes()

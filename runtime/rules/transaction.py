@@ -365,7 +365,8 @@ class Writer:
 
     def _reap(self, most: int) -> None:
         """Take out the keys of up to `most` rules that went, and set their counters to zero and
-        their meters to full; their cells are free after another grace period."""
+        their meters to full; their cells are free after another grace period. A rule that went to
+        another cell of its table goes on counting there."""
         gone = self._retired[-most:] if most else []
         if not gone:
             return
@@ -375,6 +376,9 @@ class Writer:
             table.withdraw([key for step in mine for key in table.keys_of(step.rule, step.cell)])
             cells = [step.cell for step in mine]
             if table.counters is not None:
+                there = ((s.cell, table.sequences.get(s.rule.sequence)) for s in mine)
+                if moved := [pair for pair in there if pair[1] is not None]:
+                    table.counters.move(*np.array(moved).T)
                 table.counters.clear(np.array(cells))
             if table.meters is not None:
                 table.meters.clear(np.array(cells))

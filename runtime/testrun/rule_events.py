@@ -50,6 +50,7 @@ class RuleEvents:
             table = self._writer.tables[kind.kind.name]
             images, counters = rows(table.images, table.image_stride), table.counters
             assert counters is not None
+            kind.begin(self._writer.next_sequence)
             for due in kind.look(
                 0, partial(self._slots, table), images, counters, now, self._looked
             ):

@@ -20,7 +20,7 @@ from .manifest import (
 )
 
 if TYPE_CHECKING:
-    from .manifest import Element, EventKind, Manifest, Match, Member, RuleKind
+    from .manifest import Element, EventKind, Manifest, Match, Member, RuleKind, Told
 
 #: u32, as the kernel counts a map's entries and as ids are.
 _U32 = (1 << 32) - 1
@@ -61,6 +61,9 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
     if not next(_elements(manifest), "") and {e for r in manifest.rules for e in _used(r)} <= known:
         for rule in manifest.rules:
             for wrong in (*_key(manifest, rule), *_record(manifest, rule), *_roles(manifest, rule)):
+                yield f"{rule.name}: {wrong}"
+        for rule in manifest.rules:
+            for wrong in _raises(manifest, rule):
                 yield f"{rule.name}: {wrong}"
 
 
@@ -177,6 +180,41 @@ def _event(kind: EventKind, rules: set[str]) -> Iterator[str]:
         elif field.size != size or field.offset < end or field.offset + size > kind.size:
             yield f"`{field.name}` does not lie in the record"
         end = max(end, field.offset + field.size)
+
+
+def _raises(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
+    """The events of its rules: what they need is counted, and what they say fits."""
+    events = {kind.name: kind for kind in manifest.events.kinds} if manifest.events else {}
+    matched = {match.element for match in rule.match}
+    for raised in rule.raises:
+        event = events.get(raised.event)
+        if event is None or len(raised.fields) != len(event.fields):
+            yield f"it raises `{raised.event[:40]}`, which is not there or has other fields"
+            continue
+        counted = set(rule.counts) & (
+            {"packets", "bytes"} if raised.what == "idle" else {raised.what}
+        )
+        if not counted or (raised.what == "idle" and raised.again) or raised.amount < 0:
+            yield f"when it raises `{event.name}` is not known"
+        if raised.element and raised.element not in rule.gives:
+            yield f"`{raised.element[:40]}` says when it raises `{event.name}`, and is not given"
+        for told, field in zip(raised.fields, event.fields, strict=True):
+            if told.what == "element" and told.element not in (matched | set(rule.gives)):
+                yield f"it tells of `{told.element[:40]}`, which it does not have"
+            elif (told.what == "rule") != (field.rule == rule.name):
+                yield f"`{field.name}` of `{event.name}` does not say which of its rules it is"
+            elif _told_size(manifest, told) > field.size:
+                yield f"`{field.name}` of `{event.name}` has no room for what it tells"
+
+
+def _told_size(manifest: Manifest, told: Told) -> int:
+    """Bytes."""
+    if told.what == "number":
+        return bytes_of(max(1, told.number.bit_length()))
+    if told.what == "element":
+        element = manifest.element(told.element)
+        return bytes_of(element.width, element.most)
+    return {"rule": IDENTITY, "id": 4}.get(told.what, 8)
 
 
 def _field_size(type_: str) -> int | None:

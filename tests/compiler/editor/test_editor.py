@@ -137,6 +137,30 @@ def test_what_a_name_stands_for(before: str, word: str, kind: str, shown: str) -
     assert shown in use.symbol.shown
 
 
+RAISING = TEXT.replace("gives action\n", """gives action, quota
+    counts bytes
+    emit USED { pdr = PDR, from = PDR.src } after quota bytes
+    emit USED { pdr = PDR, from = PDR.src } each LEAST bytes
+""").replace("  rule PDR", "  ie quota = 3, u32\n  event USED { pdr : PDR, from : ip4 }\n  rule PDR")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "kind"),
+    [
+        ("emit USED", "USED", "event"),
+        ("emit USED", "from", "slot"),
+        ("= PDR,", "PDR", "rule"),
+        ("= PDR.src", "src", "element"),
+        ("after quota", "quota", "element"),
+        ("each LEAST", "LEAST", "constant"),
+    ],
+)
+def test_events_of_rules(before: str, word: str, kind: str) -> None:
+    document = opened(RAISING)
+    assert not [d for d in document.diagnostics(False) if d.severity == "error"]
+    assert at(document, before, word).kind == kind
+
+
 def test_doc_comments_are_shown() -> None:
     assert hover(at(opened(), "in OU", "OURS")).endswith("\n\nWhat is ours.")
     assert "The TTL" not in hover(at(opened(), "user.ttl", "ttl"))
