@@ -14,9 +14,9 @@ from ...lang.contract.world.rule_events import Bucket, values_of
 from ..base.rule_memory import DUE, RAISED, memory_of, raising
 from ..loading.reader import Reader
 from ..rules.bulk import rows
+from ..rules.event_columns import Array, Due, KindColumns
 from ..rules.moment import slots_at
 from ..rules.transaction import NEXT
-from .rule_columns import Array, Due, KindColumns
 from .source import SLICE, Raised
 
 #: Cells that are looked at in one go: that holds the interpreter for 1 ms.

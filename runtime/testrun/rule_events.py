@@ -13,8 +13,8 @@ from ...lang.contract.world.environment import Emitted, Outcome
 from ...lang.contract.world.moment import Moment
 from ...lang.contract.world.rule_events import Bucket, among, values_of
 from ..base.rule_memory import columns_of
-from ..emitted.rule_columns import Due, KindColumns
 from ..rules.bulk import rows
+from ..rules.event_columns import Due, KindColumns
 from ..rules.moment import slots_at
 from ..rules.tables import Table
 from ..rules.transaction import Writer

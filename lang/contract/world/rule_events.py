@@ -1,7 +1,7 @@
 """Events that rules raise by their age and by what they counted: when one is due, what it says.
 
 Rules are looked at from time to time, and this is what a look does, rule by rule. What an agent
-does is the same by columns: `runtime/emitted/rule_columns.py`.
+does is the same by columns: `runtime/rules/event_columns.py`.
 """
 
 from __future__ import annotations

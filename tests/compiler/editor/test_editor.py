@@ -141,7 +141,9 @@ RAISING = TEXT.replace("gives action\n", """gives action, quota
     counts bytes
     emit USED { pdr = PDR, from = PDR.src } after quota bytes
     emit USED { pdr = PDR, from = PDR.src } each LEAST bytes
-""").replace("  rule PDR", "  ie quota = 3, u32\n  event USED { pdr : PDR, from : ip4 }\n  rule PDR")  # fmt: skip
+""").replace("  rule PDR", """  ie quota = 3, u32
+  event USED { pdr : PDR, from : ip4 }
+  rule PDR""")  # fmt: skip
 
 
 @pytest.mark.parametrize(

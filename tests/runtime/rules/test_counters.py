@@ -91,3 +91,16 @@ def test_packets_whose_sizes_nobody_knows_are_told(counts: Map) -> None:
 
 def test_a_kind_that_does_not_count(counts: Map) -> None:
     assert counters_of(linx(), kind("K", 1, 4, counts=()), {"counts": counts}) is None
+
+
+@pytest.mark.parametrize("rule", [PLAIN, SIZED])
+def test_what_was_counted_moves_to_another_cell(counts: Map, rule: RuleKind) -> None:
+    fill(counts)
+    counters = of(counts, rule)
+    before = counters.sums(np.arange(4))
+    counters.move(np.array([2, 1]), np.array([3, 3]))
+    counters.clear(np.array([1, 2]))
+    after = counters.sums(np.arange(4))
+    assert (after[3] == before[1] + before[2] + before[3]).all()
+    assert not after[1:3].any()
+    assert (after[0] == before[0]).all()

@@ -146,3 +146,66 @@ def test_what_is_said(place: Place, value: object, said: str) -> None:
 def test_what_is_no_manifest(text: str) -> None:
     with pytest.raises(ManifestError):
         from_json(text)
+
+
+RAISING = """import std.ethernet, std.ip
+pipeline p {
+  ports lan
+  parser { ethernet -> ipv4 as user when type = 0x0800 }
+  ie src   = 1, ip4
+  ie quota = 2, u64
+  event USED { of : K, src : ip4, volume : u64 }
+  rule K [8] {
+    match  src exact user.src
+    gives  quota
+    counts packets, bytes
+    emit   USED { of = K, src = K.src, volume = K.bytes } after quota bytes
+  }
+  stage s {
+    if not user { pass }
+    find K else { drop }
+    pass
+  }
+  run parser -> s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("event",), "USES", "it raises `USES`, which is not there or has other fields"),
+        (("fields",), [], "it raises `USED`, which is not there or has other fields"),
+        (("what",), "idler", "`idler`"),
+        (("amount",), -1, "-1"),
+        (("element",), "src", "`src` says when it raises `USED`, and is not given"),
+        (("fields", 1, "element"), "sauce", "it tells of `sauce`, which it does not have"),
+        (("fields", 0, "what"), "id", "`of` of `USED` does not say which of its rules it is"),
+        (("fields", 1, "what"), "rule", "`src` of `USED` does not say which of its rules it is"),
+        (("fields", 1, "what"), "bytes", "`src` of `USED` has no room for what it tells"),
+    ],
+)
+def test_events_of_rules(place: Place, value: object, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.hp"
+    path.write_text(RAISING)
+    pipeline = check_file(path)
+    text = manifest_of(pipeline, lower_pipeline(pipeline)).to_json()
+    assert from_json(text).rules[0].raises[0].event == "USED"
+    data = json.loads(text)
+    inner = data["rules"][0]["raises"][0]
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    with pytest.raises(ManifestError) as refused:
+        from_json(json.dumps(data))
+    assert said in str(refused.value)
+
+
+def test_an_event_of_what_is_not_counted(tmp_path: Path) -> None:
+    path = tmp_path / "p.hp"
+    path.write_text(RAISING)
+    pipeline = check_file(path)
+    data = json.loads(manifest_of(pipeline, lower_pipeline(pipeline)).to_json())
+    data["rules"][0]["counts"] = ["packets"]
+    with pytest.raises(ManifestError, match="when it raises `USED` is not known"):
+        from_json(json.dumps(data))

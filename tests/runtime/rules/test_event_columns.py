@@ -17,7 +17,7 @@ from helioc.lang.contract.world.moment import SECOND, Moment
 from helioc.lang.contract.world.rule_events import RuleEvents
 from helioc.runtime.base import rule_memory
 from helioc.runtime.base.rule_memory import PACKETS, TOLD, USED, columns_of, memory_of
-from helioc.runtime.emitted.rule_columns import KindColumns
+from helioc.runtime.rules.event_columns import KindColumns
 from helioc.runtime.rules.images import ImageCodec
 from hypothesis import given, settings
 from hypothesis import strategies as st

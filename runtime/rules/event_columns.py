@@ -16,9 +16,9 @@ from ...lang.contract.manifest.manifest import Manifest, Raise, RuleKind
 from ...lang.contract.rules.rules import Rule
 from ...lang.contract.world.moment import SECOND
 from ..base.rule_memory import PACKETS, SEQUENCE, TOLD, USED, Words
-from ..rules.byte_columns import numbers
-from ..rules.counters import Counters
-from ..rules.images import ImageCodec, of_heads
+from .byte_columns import numbers
+from .counters import Counters
+from .images import ImageCodec, of_heads
 
 Array = npt.NDArray[Any]
 
