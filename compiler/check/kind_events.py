@@ -5,36 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, NamedTuple
 
 from ...lang import tree
 from ...lang.contract.manifest.manifest import Raise, Told
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
-from ...lang.text.source import Span
+from ...lang.text.diagnostics import Diagnostics, listed
 from .. import model
 from . import errors
+from . import kind_event_errors as faults
 from .elements import Elements
 from .events import field_missing, no_such_field
+from .kind_event_errors import UNITS, WIDEST, Use, What
 from .kinds import Rules
 from .values import KINDS, Value, fits, literal, of_width
 
 #: The largest number of seconds, packets or bytes.
 MOST = {"idle": (1 << 32) - 1, "packets": (1 << 63) - 1, "bytes": (1 << 63) - 1}
-_UNITS = {"idle": "seconds", "packets": "packets", "bytes": "bytes"}
-_WIDEST = {"idle": 32, "packets": 64, "bytes": 64}
 _COUNTED = ("packets", "bytes")
-
-What = Literal["idle", "packets", "bytes"]
 
 
 def with_events(rules: Rules, events: Mapping[str, model.EventKind], found: Diagnostics) -> None:
     """Let the kinds know which events their rules raise."""
     uses = _Uses(rules.elements, found)
+    for clause in (c for rule in rules.kinds.values() for c in rule.clauses):
+        if isinstance(clause, tree.Meters):
+            uses.of_meter(clause)
     for name, rule in rules.kinds.items():
         clauses = [c for c in rule.clauses if isinstance(c, tree.Raise)]
-        for clause in rule.clauses:
-            if isinstance(clause, tree.Meters):
-                uses.of_meter(clause)
         kind, made = rules.known[name], dict[Raise, tree.Raise]()
         for clause in clauses:
             one = _Clause(clause, kind, rules.elements, uses, found).raised(events)
@@ -42,15 +38,10 @@ def with_events(rules: Rules, events: Mapping[str, model.EventKind], found: Diag
                 continue
             alike = replace(one, fields=())
             if made.setdefault(alike, clause) is not clause:
-                found.add(_twice(clause, made[alike].span))
+                found.add(faults.twice(clause, made[alike].span))
             else:
                 kind = replace(kind, raises=(*kind.raises, one))
         rules.known[name] = kind
-
-
-class _Use(NamedTuple):
-    unit: str
-    span: Span
 
 
 class _Uses:
@@ -58,19 +49,19 @@ class _Uses:
 
     def __init__(self, elements: Elements, found: Diagnostics) -> None:
         self._elements, self._found = elements, found
-        self._units: dict[str, _Use] = {}
+        self._units: dict[str, Use] = {}
 
     def of_meter(self, clause: tree.Meters) -> None:
         packets = clause.unit is not None
         for at, name in enumerate(clause.elements):
             rate = at == 0 or (at == 2 and len(clause.elements) == 4)
             unit = ("packets" if packets else "bits" if rate else "bytes") + " a second" * rate
-            self._units.setdefault(name.text, _Use(unit, name.span))
+            self._units.setdefault(name.text, Use(unit, name.span))
 
     def of_amount(self, name: tree.Name, unit: str) -> None:
-        first = self._units.setdefault(name.text, _Use(unit, name.span))
+        first = self._units.setdefault(name.text, Use(unit, name.span))
         if first.unit != unit:
-            self._found.add(_other_unit(name, unit, first))
+            self._found.add(faults.other_unit(name, unit, first))
 
 
 class _Clause:
@@ -112,16 +103,16 @@ class _Clause:
         match unit.text:
             case "idle" as what:
                 if not set(counts) & set(_COUNTED):
-                    self.found.add(_counts_nothing(unit, self.kind))
+                    self.found.add(faults.counts_nothing(unit, self.kind))
                 elif self.written.word.text == "each":
-                    self.found.add(_idle_again(self.written))
+                    self.found.add(faults.idle_again(self.written))
                 return what
             case "packets" | "bytes" as what:
                 if what not in counts:
-                    self.found.add(_not_counted(unit, self.kind))
+                    self.found.add(faults.not_counted(unit, self.kind))
                 return what
         help = "seconds in which it was not matched are `idle`; else `packets` or `bytes`"
-        self.found.add(errors.unknown("unit of events of rules", unit, [*_UNITS], help))
+        self.found.add(errors.unknown("unit of events of rules", unit, [*UNITS], help))
         return None
 
     def _amount(self, what: What) -> tuple[int, str]:
@@ -129,7 +120,7 @@ class _Clause:
         amount = self.written.amount
         if not amount.named:
             if not 1 <= amount.value <= MOST[what]:
-                of = f"the number of {_UNITS[what]}"
+                of = f"the number of {UNITS[what]}"
                 self.found.add(errors.number_out_of_range(amount.span, of, 1, MOST[what]))
             return amount.value, ""
         name = tree.Name(amount.span, amount.text)
@@ -141,10 +132,10 @@ class _Clause:
             self.found.add(errors.unknown(of, name, gives, help))
             return 0, ""
         plain = not (element.references or element.symbols or element.most)
-        if not plain or element.kind != "uint" or element.width > _WIDEST[what]:
-            self.found.add(_no_number(name, what, element))
+        if not plain or element.kind != "uint" or element.width > WIDEST[what]:
+            self.found.add(faults.no_number(name, what, element))
         else:
-            self.uses.of_amount(name, _UNITS[what])
+            self.uses.of_amount(name, UNITS[what])
         return 0, element.name
 
     # ---- what it tells ------------------------------------------------------------------------
@@ -174,17 +165,17 @@ class _Clause:
         if isinstance(value, tree.Number | tree.Address):
             return self._number(value, field, event)
         if not isinstance(value, tree.Path) or value.parts[0].text != self.kind.name:
-            self.found.add(_not_of_the_rule(value.span, self.kind))
+            self.found.add(faults.not_of_the_rule(value.span, self.kind))
             return None
         if len(value.parts) == 1 and value.index is None:
             if field.rule != self.kind.name:
-                self.found.add(_whole_rule(value.span, field, self.kind.name, event))
+                self.found.add(faults.whole_rule(value.span, field, self.kind.name, event))
             return Told("rule")
         if len(value.parts) > 2 or value.index is not None:
-            self.found.add(_not_of_the_rule(value.span, self.kind))
+            self.found.add(faults.not_of_the_rule(value.span, self.kind))
             return None
         if field.rule:
-            self.found.add(_misfit(value.span, field, "a value", event))
+            self.found.add(faults.misfit(value.span, field, "a value", event))
             return None
         return self._attribute(value, field, event)
 
@@ -192,7 +183,7 @@ class _Clause:
         self, value: tree.Number | tree.Address, field: model.EventField, event: model.EventKind
     ) -> Told | None:
         if field.rule or field.port:
-            self.found.add(_misfit(value.span, field, "a number", event))
+            self.found.add(faults.misfit(value.span, field, "a number", event))
             return None
         made = literal(value)
         fits(made, field.width, field.kind, f"`{field.name}`", event.span, self.found)
@@ -207,10 +198,10 @@ class _Clause:
             return self._of_every_rule(path, field, event)
         if element.references != ("port",) if field.port else element.references:
             what = "no port" if field.port else "a reference"
-            self.found.add(_misfit(path.span, field, what, event))
+            self.found.add(faults.misfit(path.span, field, what, event))
         elif element.most or element.kind in ("bytes", "name"):
             what = "a list" if element.most else KINDS[element.kind]
-            self.found.add(_misfit(path.span, field, what, event))
+            self.found.add(faults.misfit(path.span, field, what, event))
         elif not field.port:
             value = of_width(
                 model.Const(0, 1), element.width, element.kind, path.span, f"`{path.text}`",
@@ -223,7 +214,7 @@ class _Clause:
         matched = {m.element.name: m for m in self.kind.match}
         match = matched.get(name.text)
         if match is not None and match.kind == "range":
-            self.found.add(_a_range(name, match))
+            self.found.add(faults.a_range(name, match))
         given = {e.name: e for e in self.kind.gives}
         return match.element if match is not None else given.get(name.text)
 
@@ -239,7 +230,7 @@ class _Clause:
             self.found.add(errors.unknown(of, name, [*known, *elements], help))
             return None
         if field.port:
-            self.found.add(_misfit(path.span, field, "no port", event))
+            self.found.add(faults.misfit(path.span, field, "no port", event))
             return None
         value = of_width(
             model.Const(0, 1), known[name.text], "uint", path.span, f"`{path.text}`", None
@@ -249,113 +240,3 @@ class _Clause:
 
     def _fits(self, value: Value, field: model.EventField, event: model.EventKind) -> None:
         fits(value, field.width, field.kind, f"`{field.name}`", event.span, self.found)
-
-
-# ---- errors ---------------------------------------------------------------------------------
-
-
-def _counts_nothing(unit: tree.Name, kind: model.RuleKind) -> Diagnostic:
-    return error(
-        "H0491",
-        f"whether a rule of `{kind.name}` is idle is not known: it counts nothing",
-        (unit.span, "seen by what it counts"),
-        (kind.span, "declared here"),
-        help="let it count: `counts packets`",
-    )
-
-
-def _not_counted(unit: tree.Name, kind: model.RuleKind) -> Diagnostic:
-    counts = listed(kind.counts) if kind.counts else "nothing"
-    return error(
-        "H0491",
-        f"rules of `{kind.name}` do not count {unit.text}",
-        (unit.span, f"it counts {counts}"),
-        (kind.span, "declared here"),
-        help=f"let it count them: `counts {', '.join((*kind.counts, unit.text))}`",
-    )
-
-
-def _idle_again(written: tree.Raise) -> Diagnostic:
-    return error(
-        "H0492",
-        "a rule that stays idle raises its event once",
-        (written.word.span, "not again and again"),
-        help=f"write `after {written.amount.text} idle`; once it was matched, it may be idle again",
-    )
-
-
-def _no_number(name: tree.Name, what: What, element: model.Element) -> Diagnostic:
-    return error(
-        "H0493",
-        f"`{name.text}` cannot say after how many {_UNITS[what]} an event is raised",
-        (name.span, f"not a plain number of up to {_WIDEST[what]} bits"),
-        (element.span, f"declared as {element.type}"),
-        help=f"declare an element for it: `ie {name.text} = …, u{_WIDEST[what]}`",
-    )
-
-
-def _other_unit(name: tree.Name, unit: str, first: _Use) -> Diagnostic:
-    return error(
-        "H0494",
-        f"`{name.text}` is in {first.unit}, and here in {unit}",
-        (name.span, f"in {unit}"),
-        (first.span, f"in {first.unit}"),
-        help="declare an element for each of them: a controller could not tell which is meant",
-    )
-
-
-def _not_of_the_rule(span: Span, kind: model.RuleKind) -> Diagnostic:
-    return error(
-        "H0495",
-        "an event that a rule raises can tell nothing but what the rule says",
-        (span, "there is no packet when it is raised"),
-        (kind.span, "raised by its rules"),
-        help=f"name the rule (`{kind.name}`), an element or a count of it (`{kind.name}.ELEMENT`), "
-        "or a number",
-    )
-
-
-def _whole_rule(
-    span: Span, field: model.EventField, kind: str, event: model.EventKind
-) -> Diagnostic:
-    return error(
-        "H0496",
-        f"`{field.name}` does not say which {kind} it is, and this is one",
-        (span, "a rule"),
-        (event.span, "declared here"),
-        help=f"declare `{field.name} : {kind}`, or name an element: `{kind}.ELEMENT`",
-    )
-
-
-def _misfit(span: Span, field: model.EventField, what: str, event: model.EventKind) -> Diagnostic:
-    holds = f"which {field.rule} it is" if field.rule else "a port" if field.port else "a value"
-    help = f"name the rule itself: `{field.name} = {field.rule}`"
-    if not field.rule:
-        help = "give it an element of the rule" + (" that is a port" if field.port else "")
-    return error(
-        "H0496",
-        f"`{field.name}` says {holds}, and this is {what}",
-        (span, "of another sort"),
-        (event.span, "declared here"),
-        help=help,
-    )
-
-
-def _a_range(name: tree.Name, match: model.Match) -> Diagnostic:
-    return error(
-        "H0497",
-        f"`{name.text}` may be a range, which is no single value",
-        (name.span, "from one value to another"),
-        (match.span, "matched as a range"),
-        help="tell which rule it is: a field of its kind, and the rule's name for it",
-    )
-
-
-def _twice(again: tree.Raise, first: Span) -> Diagnostic:
-    return error(
-        "H0498",
-        f"`{again.event.text}` is raised twice at the same moment",
-        (again.span, "again"),
-        (first, "first here"),
-        help="leave one of them out",
-    )

@@ -77,7 +77,7 @@ class RuleSource:
                 return  # packets are counted elsewhere by now
             at = self._at[due.raised.event]
             told = 0
-            while found := self._made(kind, due, told, images):
+            while found := self._made(kind, due, told, images, now):
                 tell(found)
                 told += len(found)
                 kind.mark(due, told)  # who is killed in front of this tells of these again
@@ -85,16 +85,19 @@ class RuleSource:
                 yield
             left[at] += np.uint64(len(due.cells) - told)
 
-    def _made(self, kind: KindColumns, due: Due, first: int, images: Array) -> list[Raised]:
-        """The next ones, within the limit."""
+    def _made(
+        self, kind: KindColumns, due: Due, first: int, images: Array, looked: int
+    ) -> list[Raised]:
+        """The next ones, within the limit. Their time is that of the look."""
         event, found = self._events[due.raised.event], list[Raised]()
-        now, clock = time.monotonic_ns(), time.time_ns()
+        now = time.monotonic_ns()
+        clock = time.time_ns() - now + looked
         for row in range(first, min(first + SLICE, len(due.cells))):
             rule = kind.rule_of(images[due.slots[row]].data, int(due.sequences[row]))
             if rule is None or not self._buckets[event.name].take(now):
                 break
             values = values_of(due.raised.fields, rule, *due.counts[row].tolist())
-            found.append(Raised(self.name, self.build[0], clock, encode(event, now, values)))
+            found.append(Raised(self.name, self.build[0], clock, encode(event, looked, values)))
         return found
 
     def close(self) -> None:
