@@ -59,7 +59,7 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
                 help = f"count in it in a stage: `{each.name.text}[…] += 1`"
                 found.add(_never_used(each.name, "the array of registers", help))
             case tree.Event() if each.name.text not in named | asked:
-                help = f"emit it in a stage: `emit {each.name.text} {{ … }}`"
+                help = f"emit it in a stage or by a rule kind: `emit {each.name.text} {{ … }}`"
                 found.add(_never_used(each.name, "the event", help))
 
 
