@@ -51,7 +51,7 @@ _EVENTS = {
     "lost": ("state_changes_lost", "state", "Changes of entries that were gone meanwhile."),
     "evicted": ("state_evictions", "state", "Entries that made room for others."),
     "kept": ("kept", "reason", "Packets that were not forwarded, but left to the kernel."),
-    "emitted": ("events", "event", "Records of events that packets raised."),
+    "emitted": ("events", "event", "Records of events that packets and rules raised."),
     "suppressed": ("events_suppressed", "event", "Events of packets that were over a limit."),
     "unwritten": ("events_lost", "event", "Events of packets for which the ring had no room."),
     "count": ("counted", "reason", "Packets that came to a `count` of the pipeline."),
