@@ -12,6 +12,7 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from . import errors
 from .expressions import MOST_MEMBERS, Expressions
+from .extremes import EXTREMES, extreme_call
 from .names import WORDS
 from .values import Value
 
@@ -78,11 +79,13 @@ def _literals(
         found.add(_no_constant(path.span) if of_packet else _unknown(path.parts[0], known))
         return None
 
-    def no_call(call: tree.Call) -> Value | None:
-        found.add(errors.no_such_function(call.function, []))
+    def extreme(call: tree.Call) -> Value | None:
+        if call.function.text in EXTREMES:
+            return extreme_call(call, expressions, found)
+        found.add(errors.no_such_function(call.function, sorted(EXTREMES)))
         return None
 
-    expressions = Expressions(no_name, no_call, found)
+    expressions = Expressions(no_name, extreme, found)
     for each in written:
         ends = expressions.ends(each)
         if ends is None:

@@ -11,6 +11,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .expressions import Expressions
+from .extremes import EXTREMES, extreme_call
 from .flow import roles_of
 from .moments import clock, now, now_call, random_call
 from .packets import PacketNames, hash_call
@@ -41,8 +42,11 @@ class StageNames(RuleNames):
             return self.register(tree.Path(call.span, (call.function,)))
         if call.function.text == "random":
             return random_call(call, self.program, self.expressions)
+        if call.function.text in EXTREMES:
+            return extreme_call(call, self.expressions, self.program.found)
         within = replace(self, use="hash").expressions
-        return hash_call(call, within, self.program.found, ("count", "first", "now", "random"))
+        known = ("count", "first", "max", "min", "now", "random")
+        return hash_call(call, within, self.program.found, known)
 
     def first(self, call: tree.Call) -> Value | None:
         """`first(vxlan.vni, gre.key)`: whichever is there, of the packet or of a rule."""

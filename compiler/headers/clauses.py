@@ -37,6 +37,8 @@ def arithmetic(context: Context, expr: Arithmetic, a: Value, b: Value) -> Value:
     match expr.operator:
         case "min":
             return Value(choose(left < right, left, right), width)
+        case "max":
+            return Value(choose(left > right, left, right), width)
         case "+|":
             most = number((1 << 64) - 1)
             return Value(choose(left > most - right, most, binary("+", left, right)), width)

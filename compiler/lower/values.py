@@ -110,7 +110,7 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
         case Count(source, most):
             return Value(load(list_of(site, source), bytes_of(source.width) * most, 8), 8)
         case Arithmetic():
-            values = [value(site, each, own) for each in (expr.left, expr.right)]
+            values = [_once(site, each, own) for each in (expr.left, expr.right)]
             return arithmetic(site, expr, *values)
         case First():
             return _first(site, expr)
@@ -123,6 +123,15 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
         case Random(bound, place):
             below = Cast(U64, value(site, bound).host())
             return Value(Call("random_below", (SCRATCH, number(place), below)), 32)
+
+
+def _once(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None) -> Value:
+    """In a variable where it is the least or the greatest of others: that is written twice where it
+    is compared, and twice as often with each further number."""
+    made = value(site, expr, own)
+    if isinstance(expr, Arithmetic) and expr.operator in ("min", "max") and own is None:
+        return Value(site.writer.local(U64, expr.operator, made.host()), 64)
+    return made
 
 
 def local_state(local: Local) -> State:

@@ -21,6 +21,7 @@ COMPUTED: dict[str, Callable[[int, int], int]] = {
     "<<": lambda a, b: a << (b & 63),
     ">>": lambda a, b: a >> (b & 63),
     "min": min,
+    "max": max,
     "+|": lambda a, b: min(a + b, (1 << 64) - 1),
     "-|": lambda a, b: max(0, a - b),
 }
@@ -55,6 +56,8 @@ def interval(sign: str, a: Interval, b: Interval) -> Interval:
             return low >> most, high >> least
         case "min":
             return min(low, least), min(high, most)
+        case "max":
+            return max(low, least), max(high, most)
         case "+|":
             return COMPUTED["+|"](low, least), COMPUTED["+|"](high, most)
         case "-|":

@@ -45,8 +45,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"{expression(source)}[{expression(index)}]"
         case m.Count(source):
             return f"count({expression(source)})"
-        case m.Arithmetic("min", left, right):
-            return f"min({expression(left)}, {expression(right)})"
+        case m.Arithmetic("min" | "max" as name, left, right):
+            return f"{name}({expression(left)}, {expression(right)})"
         case m.Arithmetic(operator, left, right):
             return f"({expression(left)} {operator} {expression(right)})"
         case m.First(options):

@@ -224,13 +224,13 @@ class PortOf(Frozen):
     source: str | Attribute | Recalled
 
 
-Operator = Literal["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "min", "+|", "-|"]
+Operator = Literal["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "min", "max", "+|", "-|"]
 
 
 class Arithmetic(Frozen):
     """In unsigned numbers of 64 bits, or of `width` where that is more (IPv6 addresses, of which
-    only bits are computed). `width`: bits of the outcome. `min`, `+|` (of 64 bits) and `-|` (0
-    where it would be less) are what stops at the end."""
+    only bits are computed). `width`: bits of the outcome. `+|` (of 64 bits) and `-|` (0 where it
+    would be less) stop at the end; a narrower `+|` is a `min`."""
 
     operator: Operator
     left: Expr

@@ -6,7 +6,7 @@ from .syntax_place import Place
 
 FORWARD = "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
 #: What gives a value, and is no statement.
-_FUNCTIONS = frozenset(("hash", "random", "checksum", "reversed", "rest"))
+_FUNCTIONS = frozenset(("hash", "random", "min", "max", "checksum", "reversed", "rest"))
 _WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
 
 #: By grammar rule: a declaration as it is written, for where it is not known what was meant.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from chance import Chance
 from compare import ADDRESSES, ADDRESSES6
 from helioc.compiler.check.values import WIDEST
 from places import Ground, Operand, Place
@@ -126,6 +127,9 @@ class Values:
     # ---- numbers -----------------------------------------------------------------------------
 
     def number(self, place: Place, deep: int = 1) -> Number:
+        return _extreme(self._number(place, deep))
+
+    def _number(self, place: Place, deep: int) -> Number:
         chance = self.chance
         if chance.maybe(0.08):
             return Number(self.hashed(place), 0, (1 << 32) - 1)
@@ -243,3 +247,16 @@ class Values:
         if self.facts.has_layer4 and chance.maybe(0.4):
             known.append("l4.src")
         return f"hash({', '.join(dict.fromkeys(known))})" if known else "hash(7)"
+
+
+def _extreme(made: Number) -> Number:
+    """Now and then the least or the greatest of it and others. Its draws are its own: what else a
+    seed makes stays the same."""
+    chance = Chance(f"extreme of {made.text}")
+    if made.low == made.high or not chance.maybe(0.15):
+        return made
+    others = [chance.number(made.low, made.high) for _ in range(chance.number(1, 2))]
+    said = ", ".join(chance.shuffled([made.text, *map(str, others)]))
+    if chance.maybe(0.5):
+        return Number(f"min({said})", made.low, min(made.high, *others))
+    return Number(f"max({said})", max(made.low, *others), made.high)
