@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...lang import tree
 from ...lang.syntax import foreign_words
 from ...lang.syntax.planned import planned
+from ...lang.text.field_names import FIELDS, HEADERS
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.source import Span
 
@@ -28,7 +29,9 @@ def not_assigned(
 
 def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: str) -> Diagnostic:
     """`what` in the user's terms: "header", "node", "field of `user`" …"""
-    near = did_you_mean(name.text, candidates)
+    candidates = list(candidates)
+    ours = HEADERS.get(name.text) or FIELDS.get(name.text)
+    near = f"here it is called `{ours}`" if ours in candidates else did_you_mean(name.text, candidates)
     if not near and (later := planned(name.span)):
         return later
     sort, _, owner = what.partition(" of ")
@@ -142,12 +145,16 @@ _WRITTEN = {
 }
 
 
+_WIDER = "128 bits are an IPv6 address, `ip6`, of which bits are computed: `&`, `|`, `^`, `~`"
+
+
 def no_such_type(name: tree.Name, allowed: str, candidates: list[str]) -> Diagnostic:
+    near = did_you_mean(name.text, candidates)
     return error(
         "H0230",
         f"there is no type `{name.text}`",
         (name.span, f"types are {allowed}"),
-        help=did_you_mean(name.text, candidates) or f"use one of {allowed}",
+        help=_WIDER if name.text in ("u128", "uint128_t") else near or f"use one of {allowed}",
     )
 
 

@@ -145,13 +145,25 @@ def _match_differs(
     )
 
 
+#: By the words of others.
+_MEANT = {
+    "longest": "a prefix is matched by `lpm`",
+    "mask": "a value under a mask is matched by `ternary`",
+    "prefix": "a prefix is matched by `lpm`",
+    "selector": "one of several by a hash is a kind of its own: `spread R[1..16] over hash(…)`",
+    "wildcard": "a value under a mask is matched by `ternary`, one or nothing by `optional`",
+}
+
+
 def _no_such_match(kind: tree.Name, kinds: Iterable[str]) -> Diagnostic:
     known = list(kinds)
     return error(
         "H0256",
         f"there is no match kind `{kind.text}`",
         (kind.span, f"kinds are {', '.join(known)}"),
-        help=did_you_mean(kind.text, known) or f"use one of {', '.join(known)}",
+        help=_MEANT.get(kind.text.lower())
+        or did_you_mean(kind.text, known)
+        or f"use one of {', '.join(known)}",
     )
 
 

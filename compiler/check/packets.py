@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
-from ...lang.syntax import foreign_words
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from .. import model
 from ..model.checksums import LAYER4
@@ -148,8 +147,6 @@ class PacketNames:
             options = [g.name for g in node.header.options.groups] if node.header.options else []
             help = f"its fields are {', '.join(names[:8])}"
             names += options
-            if (ours := foreign_words.FIELDS.get(name.text)) in names:
-                help = f"here it is called `{ours}`"
             self.found.add(errors.unknown(f"field of `{node.name}`", name, names, help))
         return field
 

@@ -210,6 +210,8 @@ class StageNames(RuleNames):
             )
         elif self.use == "target":
             help = f"a value of this packet is named by `let {name.text} = …`"
+        elif name.text in program.roles:
+            help = f"it is a role of ports: `port is {name.text}`"
         elif name.text == "frame":
             help = "of the frame there is only `frame.length`"
         elif name.text.isupper():

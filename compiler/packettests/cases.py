@@ -34,6 +34,9 @@ _CASE = ("name", *SURROUNDINGS, *MOMENT, "rules", "before", "port", "packet", "e
 _SENT = ("port", "packet")
 _BEFORE = ("rules", *CHANGES, *_SENT)
 _NEEDED = ("name", "port", "packet", "expect")
+#: Verdicts, as statements and other languages call them.
+_MEANT = {"forward": "redirect", "bridge": "redirect", "XDP_REDIRECT": "redirect", "send back": "tx",
+          "XDP_TX": "tx", "accept": "pass", "deny": "drop", "reject": "drop"}  # fmt: skip
 _EXPECT = ("verdict", "port", "queue", "out", "events", "counted", "emits")
 
 
@@ -244,7 +247,7 @@ class _Reader:
         entries = self._yaml.mapping(entry.value, "`expect`", _EXPECT)
         if not self._need(entries, "verdict", "`expect`", entry.value):
             return None
-        verdict = self._yaml.one_of(entries["verdict"].value, VERDICTS, "verdict")
+        verdict = self._yaml.one_of(entries["verdict"].value, VERDICTS, "verdict", _MEANT)
         port = self._port(entries["port"].value, environment) if "port" in entries else None
         out = self._out(entries["out"].value, sent) if "out" in entries else None
         if verdict == "pass" and "out" not in entries:

@@ -55,7 +55,12 @@ class EventReader:
 
     def _events(self, node: yaml.Node) -> Iterator[ExpectedEvent]:
         for item in self.text.flat(node):
-            for name, entry in self.text.mapping(item, "an event", self.kinds).items():
+            for name, entry in self.text.mapping(item, "an event").items():
+                if name not in self.kinds:
+                    self.text.found.add(
+                        unknown_name(self.text.span(entry.key), name, "event", self.kinds)
+                    )
+                    continue
                 fields = {field.name: field for field in self.kinds[name].fields}
                 said = self.text.mapping(entry.value, f"`{name}`", fields)
                 values = {key: self._value(fields[key], each.value) for key, each in said.items()}

@@ -29,6 +29,7 @@ _HEX = re.compile(r"(?:0x)?((?:\s*[0-9a-fA-F]{2})*)\s*")
 _SLICE = re.compile(r"in\[(\d{1,5}):(\d{1,5})\]")
 _TAILS = ("payload", "padding", "cut")
 _LARGEST = 65535
+_EXAMPLE = "write `[{ethernet: {}}, {ipv4: {src: 10.0.0.1}}, {payload: 20}]`"
 
 #: A header that no parse graph need have, but replies do (RFC 792; `mtu`: RFC 1191).
 _ICMP = Header(
@@ -91,14 +92,17 @@ class Notation:
         if isinstance(node, yaml.MappingNode):
             entries = self._yaml.mapping(node, "a packet", ("hex",))
             if "hex" not in entries:
-                self._yaml.found.add(
-                    wrong_shape(self._yaml.span(node), "a list of headers, or `{hex: …}`")
-                )
+                expected = "a list of headers, or `{hex: …}`"
+                self._yaml.found.add(wrong_shape(self._yaml.span(node), expected, _EXAMPLE))
                 return None
             data = self._hex(entries["hex"].value)
             return None if data is None else Written(data)
-        pieces = _Pieces()
-        for item in self._yaml.flat(node):
+        pieces, items = _Pieces(), self._yaml.flat(node)
+        if isinstance(node, yaml.SequenceNode) and not items:
+            self._yaml.found.add(
+                wrong_shape(self._yaml.span(node), "a list of headers", _EXAMPLE)
+            )
+        for item in items:
             self._item(item, pieces, sent)
         return None if len(self._yaml.found.found) > before else self._built(pieces)
 
@@ -211,10 +215,10 @@ class Notation:
     # ---- building ---------------------------------------------------------------------------
 
     def _built(self, pieces: _Pieces) -> Written:
-        following = [name for name, _, _ in pieces.headers[1:]] + [""]
+        names = [name for name, _, _ in pieces.headers]
         headings = [
-            Heading(name, header, values, self._writes(name, after))
-            for (name, header, values), after in zip(pieces.headers, following, strict=True)
+            Heading(name, header, values, self._writes(name, "".join(names[i : i + 1])))
+            for i, (name, header, values) in enumerate(pieces.headers, start=1)
         ]
         payload, padding = (pieces.tails.get(t, b"") for t in ("payload", "padding"))
         assert isinstance(payload, bytes)

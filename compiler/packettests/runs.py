@@ -131,7 +131,8 @@ def run_tests(
 def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Result:
     outcomes = []
     problems: list[str] = []
-    backends = [b for b in backends if b.shortest <= len(case.frame) <= b.longest]
+    lengths = [len(frame) for frame in (case.frame, *(f for f, _ in case.packets_before))]
+    backends = [b for b in backends if b.shortest <= min(lengths) <= max(lengths) <= b.longest]
     for backend in backends:
         with backend.prepare(case) as run:
             for step in case.before:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_COUNT = "write `S.n += 1` for a slot of a state, `a.b = a.b + 1` for a field"
+COUNT = "write `S.n += 1` for a slot of a state, `a.b = a.b + 1` for a field"
 _BIT = "a condition stands alone or behind `not`; a bit is compared: `= 1`"
 _LEAVES = "write `forward P via A`, as a router does, or `bridge P`, as a switch does"
 _LOOP = "there are no loops: every packet runs through the stages once"
@@ -18,6 +18,9 @@ _PRINTED = "`count NAME` counts packets; `helioctl trace` shows the way of some"
 _FUNCTION = "write `action NAME(KIND) {…}` beside the stages"
 _ORDER = "values are numbers, in no byte order; a field is written in network order by itself"
 _LENGTH = "`frame.length` is that of the frame; others are fields, such as `user.total_length`"
+_SUMS = "checksums follow each change by themselves"
+_ENDS = "write `push a {…} before x` or `append a {…} behind x`, and `pop to x`"
+_ARRIVAL = "write `port is lan`; a rule tells ports of a role apart: `match in exact port`"
 _ALONE = "a verdict stands alone, without `()`"
 
 #: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
@@ -25,11 +28,11 @@ SIGNS = {
     "= =": "a comparison is written with one `=`",
     "& &": "write `and`",
     "| |": "write `or`",
-    "+ +": _COUNT,
-    "- -": _COUNT,
+    "- -": COUNT,
     "drop (": _ALONE,
     "pass (": _ALONE,
     "count (": "write `count NAME`",
+    "swap (": "write `swap a, b`, without brackets",
     "* =": _SLOT,
     "/ =": _SLOT,
     "% =": _SLOT,
@@ -62,10 +65,15 @@ WORDS = {
     "__u32": _TYPED,
     "__u64": _TYPED,
     "__u8": _TYPED,
+    "action_run": "write `match R.element { A => … }`: what a rule gives says what is done",
     "apply": "write `find R else {…}` to look up a rule; stages run in the order of `run`",
     "atomic_add": _ATOMIC,
     "auto": _TYPED,
     "bit": _TYPED,
+    "bpf_csum_diff": _SUMS,
+    "bpf_fib_lookup": _LEAVES,
+    "bpf_l3_csum_replace": _SUMS,
+    "bpf_l4_csum_replace": _SUMS,
     "bpf_map_delete_elem": "write `forget S(…)` for an entry of a state",
     "bpf_map_lookup_elem": "write `find R else {…}` for a rule, `recall S(…) else {…}` for a state",
     "bpf_map_update_elem": "write `remember S(…)`",
@@ -77,6 +85,11 @@ WORDS = {
     "bpf_ktime_get_ns": "write `now`",
     "bpf_perf_event_output": _TELLS,
     "bpf_ringbuf_output": _TELLS,
+    "bpf_redirect": _LEAVES,
+    "bpf_redirect_map": _LEAVES,
+    "bpf_spin_lock": _ATOMIC,
+    "bpf_xdp_adjust_head": _ENDS,
+    "bpf_xdp_adjust_tail": _ENDS,
     "break": _VERDICT,
     "by": "`count NAME` counts one packet; a sum is kept in `registers`, or in a slot: `S.n += 2`",
     "case": "an arm is `6 => drop` or `6 | 17 => {…}`",
@@ -94,6 +107,8 @@ WORDS = {
     "function": _FUNCTION,
     "goto": "stages run in the order of `run`; a branch is `if`",
     "insert": "write `remember S(…)`; with `else {…}` for where there is an entry already",
+    "ingress_port": _ARRIVAL,
+    "in_port": _ARRIVAL,
     "int": _TYPED,
     "is_valid": _PRESENT,
     "isValid": _PRESENT,
@@ -102,6 +117,7 @@ WORDS = {
     "log": _PRINTED,
     "lookup": "write `find R else {…}` for a rule, `recall S(…) else {…}` for a state",
     "loop": _LOOP,
+    "hit": "write `if find R {…} else {…}`",
     "htonl": _ORDER,
     "htons": _ORDER,
     "ingress_global_timestamp": "write `now`",
@@ -120,6 +136,8 @@ WORDS = {
     "setInvalid": "`pop to X` removes what is in front of X, `pop vlan` a link header",
     "setValid": "`push a {…}` puts a header in front of what came",
     "sizeof": _LENGTH,
+    "standard_metadata": _ARRIVAL,
+    "struct": "headers are read by their names: `ipv4.src`; values of the packet are named by `let`",
     "switch": "write `match R.element { A => … }`, or `if`",
     "then": "the block stands in braces: `if a { drop }`",
     "true": _BIT,
@@ -127,24 +145,15 @@ WORDS = {
     "u32": _TYPED,
     "u64": _TYPED,
     "u8": _TYPED,
+    "u128": "128 bits are an IPv6 address: `ip6`",
     "unless": "write `if not a {…}`",
+    "update_checksum": _SUMS,
     "update": "recall the entry, then change it in place: `S.n += 1`",
     "valid": _PRESENT,
     "var": _TYPED,
     "where": "`find R` compares what R's `match` says; all else is asked by an `if`",
     "while": _LOOP,
 }
-
-#: Fields of headers, as Linux and P4 call them.
-FIELDS = {
-    "ack_seq": "acknowledgment", "check": "checksum", "daddr": "dst", "dest": "dst", "dport": "dst",
-    "dstAddr": "dst", "dst_addr": "dst", "dstPort": "dst", "etherType": "type",
-    "ether_type": "type", "frag_off": "fragment_offset", "h_dest": "dst", "h_proto": "type",
-    "h_source": "src", "hdrChecksum": "checksum", "nexthdr": "next_header",
-    "nextHdr": "next_header", "seq": "sequence", "saddr": "src", "source": "src", "sport": "src",
-    "srcAddr": "src", "src_addr": "src", "srcPort": "src", "tot_len": "total_length",
-    "totalLen": "total_length", "vid": "id",
-}  # fmt: skip
 
 _RULES = "write `rule R [1k] { match … gives … }` for what a controller fills"
 _STATE = "write `state S [1k] { match … gives n : u64 }` for what packets leave, and `S.n += 1`"

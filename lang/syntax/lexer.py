@@ -12,6 +12,17 @@ from ..text import literals
 from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Source, Span
 from ..tree import Comment
+from .lexer_errors import (
+    bad_address,
+    bad_number,
+    block_comment,
+    long_name,
+    nothing_to_close,
+    stray_character,
+    stray_ends,
+    too_deep,
+    unclosed_error,
+)
 
 _TOKEN = re.compile(
     r"""(?P<SPACE>[ \t\r\n]+)
@@ -80,6 +91,7 @@ def lex(source: Source) -> Lexed:
     text, tokens, first = source.text, out.tokens, True
     quoted = -1  # where a text in quotes begins
     long = set[str]()  # names that are too long, each reported once
+    ends: list[Span] = []  # `;`: one habit, reported once
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         word, start = found[0], found.start()
@@ -94,10 +106,12 @@ def lex(source: Source) -> Lexed:
             quoted = -1 if again else start
             if again and len(word) == 1:
                 continue  # the end of what was reported
-        if kind == "STRAY":
-            out.report(_stray_character(Span(source, start, start + len(word))))
+        if kind == "STRAY" and word[0] == ";":
+            ends.append(Span(source, start, start + len(word)))
+        elif kind == "STRAY":
+            out.report(stray_character(Span(source, start, start + len(word))))
         elif kind == "BLOCK":
-            out.report(_block_comment(Span(source, start, start + 2)))
+            out.report(block_comment(Span(source, start, start + 2)))
         else:
             name = word if kind == "SIGN" else kind
             assert name is not None
@@ -106,8 +120,10 @@ def lex(source: Source) -> Lexed:
                 _check_literal(out, source, tokens[-1])
             elif kind == "IDENT" and len(word) > NAME_MOST and word not in long:
                 long.add(word)
-                out.report(_long_name(span(source, tokens[-1]), NAME_MOST))
+                out.report(long_name(span(source, tokens[-1]), NAME_MOST))
         first = False
+    if ends:
+        out.report(stray_ends(ends))
     end = tokens[-1].stop if tokens else 0
     tokens.append(Token("EOF", "", end, len(tokens), True))
     _match_brackets(out, source)
@@ -134,9 +150,9 @@ def plain(text: str) -> str:
 def _check_literal(out: Lexed, source: Source, token: Token) -> None:
     if token.kind == "NUMBER":
         if literals.number(token.text) is None:
-            out.report(_bad_number(span(source, token)))
+            out.report(bad_number(span(source, token)))
     elif literals.address(token.text) is None:
-        out.report(_bad_address(span(source, token)))
+        out.report(bad_address(span(source, token)))
 
 
 def _match_brackets(out: Lexed, source: Source) -> None:
@@ -162,7 +178,7 @@ def _match_brackets(out: Lexed, source: Source) -> None:
             if not open_ or _OPEN[open_[-1].kind] != kind:
                 _broken(out, token)
                 pair = [span(source, t) for t in early or ()]
-                out.report(_nothing_to_close(span(source, token), *pair))
+                out.report(nothing_to_close(span(source, token), *pair))
                 return
             opener = open_.pop()
             token.depth = len(open_)
@@ -194,7 +210,7 @@ def _broken(out: Lexed, token: Token) -> None:
 
 
 def _unclosed(source: Source, opener: Token, end: Token) -> Diagnostic:
-    return _unclosed_error(span(source, opener), span(source, end), opener.kind, _OPEN[opener.kind])
+    return unclosed_error(span(source, opener), span(source, end), opener.kind, _OPEN[opener.kind])
 
 
 def _indent(source: Source, token: Token) -> int:
@@ -204,100 +220,3 @@ def _indent(source: Source, token: Token) -> int:
     while source.text[end].isspace():
         end += 1
     return end - start
-
-
-# ---- errors ---------------------------------------------------------------------------------
-
-
-_INSTEAD = {
-    ";": "a line needs no `;` at its end",
-    "#": "a comment begins with `//`",
-    '"': 'names and values stand without quotes; only rules match a text: `(qname, "a.example")`',
-    "'": "names and values stand without quotes",
-    "`": "names and values stand without quotes",
-    "!": "write `not` for a negation, `!=` for a comparison",
-    "?": "write `if` … `else` …",
-    "\ufeff": "a byte order mark may only stand at the beginning of the file",
-    "\u00a0": "this is a no-break space: write an ordinary one",
-    "\u2013": "write `-`",
-    "→": "write `->`",
-    "⇒": "write `=>`",
-    "…": "write `..`",
-    "≤": "write `<=`",
-    "≥": "write `>=`",
-    "≠": "write `!=`",
-}
-
-
-def _unclosed_error(opener: Span, end: Span, bracket: str, closer: str) -> Diagnostic:
-    what = "the file ends" if not end.text else f"`{end.text}` comes"
-    labels = (Label(opener, "opened here"), Label(end, f"{what} before the `{closer}`"))
-    return Diagnostic("H0102", f"this `{bracket}` is never closed", labels, f"add a `{closer}`")
-
-
-def _nothing_to_close(
-    where: Span, opener: Span | None = None, closer: Span | None = None
-) -> Diagnostic:
-    """`closer` is what looks as if it were one too many, `opener` what it closes."""
-    labels = [Label(where, "nothing is open that it could close")]
-    if opener and closer:
-        labels.append(Label(closer, f"this one has closed the `{{` of line {opener.line}"))
-    title, hint = f"this `{where.text}` closes nothing", "remove it, or add its beginning"
-    return Diagnostic("H0103", title, tuple(labels), hint)
-
-
-_TIME = re.compile(r"\d+(?:ns|us|ms|s|min|h)")
-
-
-def _bad_number(where: Span) -> Diagnostic:
-    text = where.text
-    hint = "write decimal `17`, hexadecimal `0x11`, or binary thousands `4k` (4096) and `1M`"
-    if text[:2].lower() in ("0b", "0o"):
-        hint = "write it as a decimal or hexadecimal (`0x…`) number"
-    elif text[:2] == "0X":
-        hint = f"did you mean `0x{text[2:]}`?"
-    elif text[-1:] in "Km" and text[:-1].isdigit():
-        hint = f"did you mean `{text.swapcase()}`?"
-    elif _TIME.fullmatch(text):
-        hint = "a time is a number of its own unit: `ages 30` are seconds, `now` counts nanoseconds"
-    elif literals.looks_like_number(text):
-        hint = "the largest number is 128 bits wide"
-    return Diagnostic("H0104", "this is not a number", (Label(where, "cannot be read"),), hint)
-
-
-def _bad_address(where: Span) -> Diagnostic:
-    hint = "write IPv4 as `10.0.0.1`, IPv6 as `2001:db8::1`, MAC as `02:00:00:00:00:01`"
-    return Diagnostic("H0105", "this is not an address", (Label(where, "cannot be read"),), hint)
-
-
-def _stray_character(where: Span) -> Diagnostic:
-    character = where.text[0]
-    shown = f"`{character}`" if character.isprintable() else f"the character U+{ord(character):04X}"
-    what = f"{shown} means nothing here" if len(where.text) == 1 else "these mean nothing here"
-    hint = _INSTEAD.get(character, "")
-    if not hint and character.isalpha():
-        hint = "names are made of the letters a-z and A-Z, digits and `_`"
-    return Diagnostic("H0106", what, (Label(where, "not part of the language"),), hint)
-
-
-def _long_name(where: Span, limit: int) -> Diagnostic:
-    labels = (Label(where, f"{len(where.text)} letters, digits and `_`"),)
-    hint = f"a name has at most {limit}, such as `{where.text[:24].rstrip('_')}`"
-    return Diagnostic("H0118", "this name is too long", labels, hint)
-
-
-def too_deep(where: Span, limit: int) -> Diagnostic:
-    labels = (Label(where, f"this is level {limit + 1}"),)
-    return Diagnostic(
-        "H0108",
-        "this is nested too deeply",
-        labels,
-        f"at most {limit} levels are read: split it into stages, actions or shorter expressions",
-    )
-
-
-def _block_comment(where: Span) -> Diagnostic:
-    labels = (Label(where, "this begins no comment"),)
-    return Diagnostic(
-        "H0112", "comments go to the end of the line", labels, "begin each line of it with `//`"
-    )

@@ -18,6 +18,7 @@ from ..text.diagnostics import Diagnostic, Diagnostics, Label, Refused, did_you_
 from ..text.source import Source, Span
 from ..tree import Program
 from . import syntax_hints
+from .foreign_files import foreign_file
 from .lexer import Lexed, Token, lex, span
 from .program import build
 from .syntax_place import Place
@@ -70,6 +71,8 @@ _LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATN
 def parse(source: Source, as_before: bool = False) -> Program:
     """The tree of `source`. Raises `Refused` with every syntax error found. `as_before`: operators
     bind by the precedence before that of P4-16, for `fmt --migrate`."""
+    if (other := foreign_file(source)) is not None:
+        raise Refused([other])
     lexed = lex(source)
     found = Diagnostics(lexed.errors)
     if len(lexed.tokens) > MOST_TOKENS:
@@ -232,7 +235,7 @@ class _Careful(ErrorStrategy):
         self.stop = False
         self.seen: dict[int, set[str]] = {}  # words that could have stood at a token
         # Where characters are missing from the tokens, the grammar's complaints mean little.
-        self.silent = {d.span.line for d in lexed.errors if d.span}
+        self.silent = {d.span.line for d in lexed.errors if d.span and d.span.text[0] != ";"}
 
     def reset(self, recognizer: Any) -> None:
         pass

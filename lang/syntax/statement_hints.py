@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from .foreign_words import COUNT
 from .syntax_place import Place
 
 FORWARD = "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
+ELEMENT = "an element, how it matches, and a field: `match dst exact ipv4.dst`"
+CASTS = "there are no casts: how wide a value is follows from its type"
 #: What gives a value, and is no statement.
 _FUNCTIONS = frozenset(("hash", "random", "min", "max", "checksum", "reversed", "rest"))
 _WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
 
 #: By grammar rule: a declaration as it is written, for where it is not known what was meant.
 _DECLARED = {
-    "matchLine": "an element, how it matches, and a field: `match dst exact ipv4.dst`",
+    "matchLine": ELEMENT,
     "slot": "a name and a type: `a : u32`",
     "edge": "write `ethernet -> ipv4 when type = 0x0800`",
     "element": "an element has a number and a type: `ie dst = 1, ip4`",
@@ -25,12 +28,19 @@ _DECLARED = {
 }
 
 
+_GUARD = (
+    "a guard says which values announce the header: `= 6`, `= 6 | 17`, `= 16..47`; where none "
+    "fits, parsing stops"
+)
+
 #: The same of lines of a pipeline that are complete in front of what does not fit.
 _LINES = {
     "default": "it is for all packets: `default pass` or `default drop`",
     "ports": "roles alone: `ports lan, wan`; the edge's YAML says which interfaces have them",
+    "registers": "all of them are 0 at first; a stage sets one by `R[i] = 5`",
     "run": "stages run one behind the other: `run parser -> s -> t`",
 }
+_AGES = "entries of a state age: `ages 300`, in seconds, or `ages 300 idle` since their last use"
 #: Of rule kinds and states, as tables of P4 and maps have them.
 _CLAUSES = {
     "actions": "write `gives action`, and `match R.action {…}` in a stage",
@@ -39,25 +49,62 @@ _CLAUSES = {
     "entries": "rules are the controller's: none stand in the pipeline",
     "implementation": "write `spread` for one of several by a hash",
     "key": "write `match` for what is looked up",
+    "default": "write `find R else {…}` in a stage",
+    "expires": _AGES,
+    "idle_timeout": _AGES,
+    "lifetime": _AGES,
     "max_entries": "how many there may be stands behind the name: `rule R [1k] {…}`",
     "size": "how many there may be stands behind the name: `rule R [1k] {…}`",
+    "support_timeout": _AGES,
+    "timeout": _AGES,
     "value": "write `gives` for what is found",
 }
+#: The same behind a word that is one: `priority 5`.
+_BEHIND = {
+    "meters": "name elements or slots, which say the numbers: `meters rate, burst`",
+    "precedence": "name the element that says it: `ie rank = 9, u32`, and `precedence rank`",
+    "priority": "name the element that says it: `ie rank = 9, u32`, and `priority rank`",
+}
+#: Of fields of a header.
+_FIELD = "a name, then a type, without commas: `header h { a : u8  b : u16 }`"
+_WIDTH = "types are `u1` to `u64`, `mac`, `ip4`, `ip6`: a `bit<16>` is a `u16`"
 
 
 def declared(place: Place) -> str:
     """The innermost declaration, as it is written. Not within its block of statements."""
     rule, token = place.rule, place.token
-    if rule in ("rule_", "state") and token.text in _CLAUSES:
-        return _CLAUSES[token.text]
+    before = place.tokens[place.index - 1].text if place.index else ""
+    if hint := _of_clauses(place, before):
+        return hint
     if rule == "pipeline" and not token.first:
         line = next((t for t in reversed(place.tokens[: place.index]) if t.first), token)
-        return _LINES.get(line.text, "")
+        return _WIDTH if token.text == "<" else _LINES.get(line.text, "")
+    if "header" in place.rules:
+        return _WIDTH if token.text == "<" else _FIELD
     for each in place.rules:
         if each == "block" and place.expected != {"{"}:
             return ""
         if each in _DECLARED:
             return _DECLARED[each]
+    return ""
+
+
+def _of_clauses(place: Place, before: str) -> str:
+    """Of rule kinds, states, edges and defaults: what is written another way."""
+    rule, token = place.rule, place.token.text
+    within = rule in ("rule_", "state") or "matchLine" in place.rules
+    if within and (token in _CLAUSES or before in _CLAUSES):
+        return _CLAUSES.get(token) or _CLAUSES[before]
+    if "rule_" in place.rules and before in _BEHIND:
+        return _BEHIND[before]
+    if rule == "rule_" and token == ",":
+        return "elements that match stand below each other, without commas"
+    if rule == "state" and token == "=":
+        return "an entry holds what `remember S(…)` says"
+    if "graph" in place.rules and token in (",", "!=", "<", ">", "<=", ">="):
+        return _GUARD
+    if "fallback" in place.rules:
+        return _LINES["default"]
     return ""
 
 
@@ -71,12 +118,26 @@ def of_statements(place: Place) -> str:
     if token == "," and (place.expected == {"{"} or "member_" in place.rules):
         return "several values stand in braces: `a in { 6, 17 }`"
     if place.expected == {"{"} and before == ")":
-        return "there are no casts: how wide a value is follows from its type"
+        return CASTS
     if token == "{" and place.tokens[place.index - 2].text in _WITH_SLOTS:
         return "slots stand in round brackets: `remember S(a = user.src, n = 1)`"
     if token in ("in", "from", "(") and (kind := _found_behind(place)):
         return f"the rule that an entry keeps is found without more: `find {kind} from S.slot`"
+    if token == ":" and "index" in place.rules:
+        return "bits are taken by a mask: `user.ttl & 0xf`, `user.ttl >> 4 & 0xf`"
+    if before == "+" and token == "+" and "sum" in place.rules:
+        return "bits are joined by shifts: `user.ttl << 8 | user.tos`"
+    if token == "+" and "=" in place.expected:
+        return COUNT
+    if token == "in" and place.rule == "matchOn":
+        return "write `if a in { 6, 17 } {…}`; arms of a `match` list values: `6 | 17 => {…}`"
+    if place.expected == {"{"} and "statement" in place.rules:
+        return "the block stands in braces: `if a { drop }`, `find R else { drop }`"
     match place.rule:
+        case "statement" if token == "," and "=" in place.expected:
+            return "two fields are exchanged by `swap a, b`; others are assigned line by line"
+        case "statement" if casts(place):
+            return CASTS
         case "assign" if place.expected & {"="} and token in (",", ")"):
             return "slots and elements are named: `S(src = user.src, n = 1)`"
         case "place":
@@ -84,7 +145,7 @@ def of_statements(place: Place) -> str:
         case "statement" if before == "]" and token == "[":
             return "an array of registers has one length or two: `R[0][i] += 1`"
         case "statement" if place.expected == {")"} and _called(place) in _FUNCTIONS:
-            return "a value alone does nothing: name it, `let x = hash(…)`"
+            return f"a value alone does nothing: name it, `let x = {_called(place)}(…)`"
         case "statement" if before == "]" or place.expected == {")"}:
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
         case "statement" if token == "(" and place.tokens[place.index - 2].text == ".":
@@ -104,6 +165,14 @@ def of_statements(place: Place) -> str:
         case "statement" if place.expected <= {".", "via"}:
             return FORWARD
     return ""
+
+
+def casts(place: Place) -> bool:
+    """Whether what stands in front of the value is `= (u16)`."""
+    words = [token.text for token in place.tokens[: place.index]]
+    while words and words[-1] not in (")", "{", "}"):
+        words.pop()
+    return len(words) > 3 and words[-4] == "=" and words[-3] == "("
 
 
 def _called(place: Place) -> str:

@@ -8,7 +8,7 @@ from ..tree.operators import COMPARISONS, PRECEDENCE
 from . import foreign_words
 from .lexer import span
 from .planned import planned
-from .statement_hints import FORWARD, asks_meter, declared, of_statements
+from .statement_hints import CASTS, ELEMENT, FORWARD, asks_meter, casts, declared, of_statements
 from .syntax_place import Place
 
 HARD = frozenset(
@@ -116,7 +116,7 @@ def _reserved(place: Place) -> Diagnostic | None:
         return None
     if token.first or token.kind in ("and", "or", "is", "gives"):
         return None  # more likely something is missing before it
-    if _hint(place):
+    if _hint(place) or ("matchLine" in place.rules and declared(place) != ELEMENT):
         return None
     return _reserved_error(span(place.source, token), in_words(place.rule, place.expected))
 
@@ -133,6 +133,8 @@ def _plain(place: Place) -> Diagnostic:
 
 def _behind(place: Place) -> str:
     """Where the line before is not complete."""
+    if "block" in place.rules and casts(place):
+        return CASTS
     for token in reversed(place.tokens[: place.index]):
         if token.text == "if" and "block" in place.rules and not token.first:
             return "the condition stands in front: `if a { drop }`"

@@ -44,7 +44,7 @@ class YamlReader(ABC):
     @abstractmethod
     def _misshapen(self, where: Span, problem: str) -> Diagnostic: ...
     @abstractmethod
-    def _wrong_shape(self, where: Span, expected: str) -> Diagnostic: ...
+    def _wrong_shape(self, where: Span, expected: str, hint: str = "") -> Diagnostic: ...
     @abstractmethod
     def _twice(self, first: Span, second: Span, key: str) -> Diagnostic: ...
     @abstractmethod
@@ -91,10 +91,10 @@ class YamlReader(ABC):
         """Entries by key; with `known`, no others. An absent (null) mapping is an empty one."""
         if node is None or is_null(node):
             return {}
-        if not isinstance(node, yaml.MappingNode):
-            self.found.add(self._wrong_shape(self.span(node), "a mapping"))
-            return {}
         known = None if known is None else list(known)
+        if not isinstance(node, yaml.MappingNode):
+            self.found.add(self._wrong_shape(self.span(node), "a mapping", _as_mapping(node, known)))
+            return {}
         entries: dict[str, Entry] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -107,6 +107,15 @@ class YamlReader(ABC):
             else:
                 entries[key.value] = Entry(key, value)
         return entries
+
+
+def _as_mapping(node: yaml.Node, known: list[str] | None) -> str:
+    """How it is written: `{tcp: {}}` for `tcp`, or with the first key that there is."""
+    if not known:
+        return "write a name and a colon: `{NAME: …}`"
+    if isinstance(node, yaml.ScalarNode) and node.value in known:
+        return f"write `{{{node.value}: {{}}}}`"
+    return f"write a key and a colon: `{{{known[0]}: …}}`"
 
 
 def is_null(node: yaml.Node) -> bool:

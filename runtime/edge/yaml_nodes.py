@@ -35,8 +35,8 @@ class Nodes(YamlReader):
     def _misshapen(self, where: Span, problem: str) -> Diagnostic:
         return _misshapen(where, problem, self.guide)
 
-    def _wrong_shape(self, where: Span, expected: str) -> Diagnostic:
-        return _wrong_shape(where, expected)
+    def _wrong_shape(self, where: Span, expected: str, hint: str = "") -> Diagnostic:
+        return _wrong_shape(where, expected, hint)
 
     def _twice(self, first: Span, second: Span, key: str) -> Diagnostic:
         return _twice(first, second, key)
@@ -111,8 +111,9 @@ def _misshapen(where: Span, problem: str, guide: str) -> Diagnostic:
                       f"{guide} has an example")  # fmt: skip
 
 
-def _wrong_shape(where: Span, expected: str) -> Diagnostic:
-    return Diagnostic("H0602", f"{expected} is expected here", (Label(where, f"not {expected}"),))
+def _wrong_shape(where: Span, expected: str, hint: str = "") -> Diagnostic:
+    labels = (Label(where, f"not {expected}"),)
+    return Diagnostic("H0602", f"{expected} is expected here", labels, hint)
 
 
 def _twice(first: Span, second: Span, key: str) -> Diagnostic:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import yaml
 
 from ...text import literals
 from ...text.diagnostics import Diagnostic, Label, did_you_mean
+from ...text.field_names import FIELDS, HEADERS
 from ...text.source import Span
 from ...text.yaml_reader import YamlReader, is_null
 
 _LONGEST = 1000
+NOTHING: Mapping[str, str] = {}
 
 
 class Yaml(YamlReader):
@@ -21,13 +23,15 @@ class Yaml(YamlReader):
     SECOND = "a second document begins here: keep one, in a file of its own"
 
     def _no_yaml(self, where: Span, problem: str) -> Diagnostic:
-        return _no_yaml(where, problem)
+        address = self.source.text.startswith("::", where.start)
+        hint = 'an address that begins so stands in quotes: "::1"' if address else ""
+        return _no_yaml(where, problem, hint)
 
     def _misshapen(self, where: Span, problem: str) -> Diagnostic:
         return _misshapen(where, problem)
 
-    def _wrong_shape(self, where: Span, expected: str) -> Diagnostic:
-        return wrong_shape(where, expected)
+    def _wrong_shape(self, where: Span, expected: str, hint: str = "") -> Diagnostic:
+        return wrong_shape(where, expected, hint)
 
     def _twice(self, first: Span, second: Span, key: str) -> Diagnostic:
         return twice(first, second, key, "the key")
@@ -99,13 +103,21 @@ class Yaml(YamlReader):
             return None
         return found
 
-    def one_of(self, node: yaml.Node | None, words: Iterable[str], what: str) -> str | None:
+    def one_of(
+        self,
+        node: yaml.Node | None,
+        words: Iterable[str],
+        what: str,
+        others: Mapping[str, str] = NOTHING,
+    ) -> str | None:
+        """One of some words. `others`: what is meant by words of elsewhere."""
         text = self.text(node)
         words = list(words)
         if node is None or text is None:
             return None
         if text not in words:
-            self.found.add(unknown_name(self.span(node), text, what, words))
+            meant = f"write `{others[text]}`" if text in others else ""
+            self.found.add(unknown_name(self.span(node), text, what, words, meant))
             return None
         return text
 
@@ -113,8 +125,8 @@ class Yaml(YamlReader):
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _no_yaml(where: Span, problem: str) -> Diagnostic:
-    return Diagnostic("H0501", "this is not YAML", (Label(where, problem),))
+def _no_yaml(where: Span, problem: str, hint: str) -> Diagnostic:
+    return Diagnostic("H0501", "this is not YAML", (Label(where, problem),), hint)
 
 
 def _misshapen(where: Span, problem: str) -> Diagnostic:
@@ -123,7 +135,9 @@ def _misshapen(where: Span, problem: str) -> Diagnostic:
 
 def _unknown_key(where: Span, key: str, of: str, known: Iterable[str]) -> Diagnostic:
     known = list(known)
-    hint = did_you_mean(key, known) or f"{of} has {', '.join(known)}"
+    ours = FIELDS.get(key) or HEADERS.get(key)
+    hint = f"here it is called `{ours}`" if ours in known else did_you_mean(key, known)
+    hint = hint or f"{of} has {', '.join(known)}"
     return Diagnostic("H0502", f"{of} has no `{key}`", (Label(where, "not known here"),), hint)
 
 
@@ -131,8 +145,9 @@ def missing_key(where: Span, key: str, of: str) -> Diagnostic:
     return Diagnostic("H0503", f"{of} lacks `{key}`", (Label(where, f"`{key}` is needed"),))
 
 
-def wrong_shape(where: Span, expected: str) -> Diagnostic:
-    return Diagnostic("H0504", f"this must be {expected}", (Label(where, f"expected {expected}"),))
+def wrong_shape(where: Span, expected: str, hint: str = "") -> Diagnostic:
+    labels = (Label(where, f"expected {expected}"),)
+    return Diagnostic("H0504", f"this must be {expected}", labels, hint)
 
 
 def bad_value(where: Span, text: str, expected: str, hint: str = "") -> Diagnostic:
@@ -144,7 +159,7 @@ def unknown_name(
     where: Span, name: str, what: str, known: Iterable[str], hint: str = ""
 ) -> Diagnostic:
     known = list(known)
-    hint = did_you_mean(name, known) or hint or f"known: {', '.join(known) or 'none'}"
+    hint = hint or did_you_mean(name, known) or f"known: {', '.join(known) or 'none'}"
     return Diagnostic("H0506", f"there is no {what} `{name}`", (Label(where, "unknown"),), hint)
 
 

@@ -114,6 +114,28 @@ cases:
 """
 
 
+EMPTY = """ports: {LAN: {role: lan}}
+cases:
+  - name: nothing but bytes
+    port: LAN
+    packet: [{payload: 60}]
+    expect: {verdict: pass, out: same}
+  - name: too short for the kernel, in front
+    before: [{port: LAN, packet: [{payload: 3}]}]
+    port: LAN
+    packet: [{ethernet: {}}]
+    expect: {verdict: pass}
+"""
+
+
+@pytest.mark.usefixtures("kernel")
+def test_frames_without_headers(tmp_path: Path) -> None:
+    """Neither ends in an internal error: the one is run on both, the other is not."""
+    status, said = helioc_test(tmp_path, EMPTY, "both")
+    assert (status, said[0]) == (0, "2 passed, 0 failed (on the interpreter and kernel)")
+    assert said[1].startswith("1 on the interpreter alone: ")
+
+
 @pytest.mark.usefixtures("kernel")
 def test_what_no_kernel_ran_did_not_pass(tmp_path: Path) -> None:
     status, said = helioc_test(tmp_path, SHORT, "kernel")
@@ -136,6 +158,18 @@ WRONG = [
     (HEAD.replace("role: lan, ", "") + CASE, "H0503", "LAN"),
     (HEAD + CASE.replace("{verdict: redirect, port: WAN1}", "redirect"), "H0504", "redirect"),
     (HEAD + CASE.replace("{src: 1, dst: 2}", "[1, 2]"), "H0504", "[1, 2]"),
+    (
+        HEAD
+        + CASE.replace(
+            "[{ethernet: {}}, {user: {src: 10.1.0.9, dst: 10.2.0.9}}, {udp: {src: 1, dst: 2}}]",
+            "[]",
+        ),
+        "H0504",
+        "[]",
+    ),
+    (HEAD + CASE.replace("port: WAN1}", "out: []}"), "H0504", "[]"),
+    (HEAD + CASE.replace("port: WAN1}", "emits: [{SCAN: {}}]}"), "H0506", "SCAN"),
+    (HEAD + CASE.replace("{src: 10.1.0.9", "{src: ::1"), "H0501", ":"),
     (HEAD + CASE.replace("dst: 2", "dst: 65536"), "H0505", "65536"),
     (HEAD + CASE.replace("10.2.0.9", "10.2.0"), "H0505", "10.2.0"),
     (HEAD + CASE.replace("{ethernet: {}}", "{ethernet: {dst: 02:00}}"), "H0505", "02:00"),
@@ -198,9 +232,22 @@ def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
     assert code not in {c for f in fitting for c in codes_of(f % right)}
 
 
-def test_names_are_suggested() -> None:
-    (found,) = refused(HEAD + CASE.replace("udp:", "upd:"))
-    assert found.help == "did you mean `udp`?"
+HELP = (
+    ("udp:", "upd:", "did you mean `udp`?"),
+    ("src: 1,", "sport: 1,", "here it is called `src`"),
+    ("udp:", "udph:", "here it is called `udp`"),
+    ("{udp: {src: 1, dst: 2}}", "udp", "write `{udp: {}}`"),
+    ("{verdict: redirect, port: WAN1}", "redirect", "write a key and a colon: `{verdict: …}`"),
+    ("redirect", "forward", "write `redirect`"),
+    ("10.1.0.9", "::1", 'an address that begins so stands in quotes: "::1"'),
+    ("port: WAN1}", "emits: [{SCAN: {}}]}", "known: none"),
+)
+
+
+@pytest.mark.parametrize(("right", "wrong", "help"), HELP)
+def test_what_is_meant_is_suggested(right: str, wrong: str, help: str) -> None:
+    (found,) = refused(HEAD + CASE.replace(right, wrong))
+    assert found.help == help
 
 
 def test_a_request_is_checked_where_it_stands() -> None:
