@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from ...lang import tree
 from ...lang.syntax import foreign_words
 from ...lang.syntax.planned import planned
-from ...lang.text.field_names import FIELDS, HEADERS
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
+from ...lang.text.field_names import FIELDS, HEADERS
 from ...lang.text.source import Span
 
 
@@ -31,7 +31,9 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
     """`what` in the user's terms: "header", "node", "field of `user`" …"""
     candidates = list(candidates)
     ours = HEADERS.get(name.text) or FIELDS.get(name.text)
-    near = f"here it is called `{ours}`" if ours in candidates else did_you_mean(name.text, candidates)
+    near = (
+        f"here it is called `{ours}`" if ours in candidates else did_you_mean(name.text, candidates)
+    )
     if not near and (later := planned(name.span)):
         return later
     sort, _, owner = what.partition(" of ")

@@ -35,8 +35,16 @@ _SENT = ("port", "packet")
 _BEFORE = ("rules", *CHANGES, *_SENT)
 _NEEDED = ("name", "port", "packet", "expect")
 #: Verdicts, as statements and other languages call them.
-_MEANT = {"forward": "redirect", "bridge": "redirect", "XDP_REDIRECT": "redirect", "send back": "tx",
-          "XDP_TX": "tx", "accept": "pass", "deny": "drop", "reject": "drop"}  # fmt: skip
+_MEANT = {
+    "XDP_REDIRECT": "redirect",
+    "XDP_TX": "tx",
+    "accept": "pass",
+    "bridge": "redirect",
+    "deny": "drop",
+    "forward": "redirect",
+    "reject": "drop",
+    "send back": "tx",
+}
 _EXPECT = ("verdict", "port", "queue", "out", "events", "counted", "emits")
 
 

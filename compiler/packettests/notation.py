@@ -99,9 +99,7 @@ class Notation:
             return None if data is None else Written(data)
         pieces, items = _Pieces(), self._yaml.flat(node)
         if isinstance(node, yaml.SequenceNode) and not items:
-            self._yaml.found.add(
-                wrong_shape(self._yaml.span(node), "a list of headers", _EXAMPLE)
-            )
+            self._yaml.found.add(wrong_shape(self._yaml.span(node), "a list of headers", _EXAMPLE))
         for item in items:
             self._item(item, pieces, sent)
         return None if len(self._yaml.found.found) > before else self._built(pieces)

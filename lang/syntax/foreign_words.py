@@ -137,7 +137,7 @@ WORDS = {
     "setValid": "`push a {…}` puts a header in front of what came",
     "sizeof": _LENGTH,
     "standard_metadata": _ARRIVAL,
-    "struct": "headers are read by their names: `ipv4.src`; values of the packet are named by `let`",
+    "struct": "headers are read by their names, `ipv4.src`; a value is named by `let`",
     "switch": "write `match R.element { A => … }`, or `if`",
     "then": "the block stands in braces: `if a { drop }`",
     "true": _BIT,

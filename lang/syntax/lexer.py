@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from ..text import literals
-from ..text.diagnostics import Diagnostic, Label
+from ..text.diagnostics import Diagnostic
 from ..text.source import Source, Span
 from ..tree import Comment
 from .lexer_errors import (

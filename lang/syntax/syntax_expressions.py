@@ -317,8 +317,8 @@ def _no_node_index(where: Span, name: str, member: bool) -> Diagnostic:
     help = (
         "a node has a number, `vlan[1].id`; an entry of a state is found by its key: `recall S(…)`"
         if member
-        else f"an array is declared, `registers {name}[4096] : u32`; an entry of a state is found by "
-        "its key, `recall S(…) else {…}`, and then changed: `S.n += 1`"
+        else f"an array is declared, `registers {name}[4096] : u32`; an entry of a state is found "
+        "by its key, `recall S(…) else {…}`, and then changed: `S.n += 1`"
     )
     return Diagnostic("H0116", "an index cannot stand here", labels, help)
 

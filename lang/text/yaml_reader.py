@@ -93,7 +93,9 @@ class YamlReader(ABC):
             return {}
         known = None if known is None else list(known)
         if not isinstance(node, yaml.MappingNode):
-            self.found.add(self._wrong_shape(self.span(node), "a mapping", _as_mapping(node, known)))
+            self.found.add(
+                self._wrong_shape(self.span(node), "a mapping", _as_mapping(node, known))
+            )
             return {}
         entries: dict[str, Entry] = {}
         for key, value in node.value:

@@ -15,6 +15,43 @@ DEPTH = 16
 LONGEST = 8192
 
 
+_FORM_OF_IE = (
+    "an element is (name, value), for example (tos, 184); its length may be said: (tos, u8, 184)"
+)
+_FORM_OF_RULE = (
+    "a rule has its items in [ ], parted by commas: FAR 1 [(action, DROP)]; or behind a colon: "
+    "LBR: FAR 1, FAR 2"
+)
+_EVERYTHING = "an element that may have any value is left out"
+#: What is meant by characters of other notations.
+_OTHERS = {
+    "=": _FORM_OF_IE,
+    "{": _FORM_OF_RULE,
+    "}": _FORM_OF_RULE,
+    "<": _FORM_OF_IE,
+    ">": _FORM_OF_IE,
+    "*": _EVERYTHING,
+    "|": "an element has one value, range, prefix or value & mask: make a rule of each",
+    "-": 'numbers are 0 or more, a range is 80..90; a name with a - first stands in quotes: "-x"',
+    "#": "a comment begins with //",
+    "'": 'a name stands in double quotes: "my WAN"',
+}
+#: What is meant by verbs of elsewhere.
+_CREATE, _DELETE = "did you mean `create`?", "did you mean `delete`?"
+_ASKS = "a request changes rules; `helioctl show` lists them"
+_MEANT = {
+    "add": _CREATE, "append": _CREATE, "insert": _CREATE, "new": _CREATE, "table_add": _CREATE,
+    "put": _CREATE, "post": _CREATE,
+    "del": _DELETE, "drop": _DELETE, "remove": _DELETE, "rm": _DELETE, "table_delete": _DELETE,
+    "change": "did you mean `update`?", "edit": "did you mean `update`?",
+    "modify": "did you mean `update`?", "set": "did you mean `update`?",
+    "table_modify": "did you mean `update`?",
+    "clear": "all rules of a kind go by `replace KIND`",
+    "flush": "all rules of a kind go by `replace KIND`",
+    "get": _ASKS, "list": _ASKS, "show": _ASKS, "dump": _ASKS, "read": _ASKS,
+}  # fmt: skip
+
+
 def span(source: Source, found: Tokens, index: int) -> Span:
     if index >= len(found.starts):
         end = len(source.text.rstrip())
@@ -46,7 +83,9 @@ def unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
             title, help_ = "this quote is not closed", 'a name in quotes ends on its line: "my WAN"'
         else:
             title = f"{_spoken(found.texts[i])} has no meaning in a request"
-            help_ = 'a name with other characters stands in quotes: "Zürich"'
+            help_ = _OTHERS.get(
+                found.texts[i], 'a name with other characters stands in quotes: "Zürich"'
+            )
         yield Diagnostic("H0401", title, (Label(span(source, found, i)),), help_)
 
 
@@ -62,13 +101,14 @@ def empty(source: Source) -> Diagnostic:
         "H0404",
         "the request is empty",
         (Label(source.span(0, min(1, len(source.text))), "nothing is asked for here"),),
-        "say for example: create FAR [(action, u8, DROP)]",
+        "say for example: create FAR [(action, DROP)]",
     )
 
 
 def no_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
     word = found.texts[index]
-    help_ = did_you_mean(word, VERBS) or "say for example: create FAR [(action, u8, DROP)]"
+    help_ = _MEANT.get(word.lower()) or did_you_mean(word, VERBS)
+    help_ = help_ or "say for example: create FAR [(action, DROP)]"
     label = Label(span(source, found, index), "expected create, update, delete or replace")
     return Diagnostic("H0405", f"`{word}` is nothing a request can do", (label,), help_)
 
@@ -80,6 +120,12 @@ def _verb_behind_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
     place = span(source, found, index - 1).to(span(source, found, index))
     help_ = f"a change begins with one of create, update, delete and replace: leave out `{one}`"
     return Diagnostic("H0402", title, (Label(place, "two verbs in a row"),), help_)
+
+
+def _comma_between(source: Source, found: Tokens, index: int) -> Diagnostic:
+    """`create …, create …`"""
+    label = Label(span(source, found, index), "a change ends here")
+    return Diagnostic("H0402", "changes are parted by `;`", (label,), "write `;` in place of `,`")
 
 
 def too_deep(span: Span) -> Diagnostic:
@@ -106,11 +152,6 @@ def too_long(source: Source, found: Tokens, start: int, end: int) -> Diagnostic:
     return Diagnostic("H0406", title, (Label(place, says),), help_)
 
 
-_FORM_OF_IE = "an element is (type, length, value), for example (tos, u8, 184)"
-_FORM_OF_RULE = (
-    "a rule has its items in [ ], parted by commas: FAR 1 [(action, u8, DROP)]; or behind a colon: "
-    "LBR: FAR 1, FAR 2"
-)
 _HELP = {
     "element": _FORM_OF_IE,
     "type": _FORM_OF_IE,
@@ -128,6 +169,8 @@ def syntax(
     verbs = [kind for kind in found.kinds[end - 1 : end + 1] if kind in VERBS.values()]
     if at_end and len(verbs) == 2:
         return _verb_behind_verb(source, found, end)
+    if at_end and len(verbs) == 1 and found.texts[end - 1] == ",":
+        return _comma_between(source, found, end - 1)
     place = span(source, found, end - 1 if at_end else index)
     what = "the change ends here" if at_end else f"expected {expected}, not `{found.texts[index]}`"
     title = f"expected {expected}"

@@ -42,7 +42,7 @@ def shared_id(draft: Draft, node: Node) -> int:
     if not found:
         said = item.id if item.id is not None else f"`{item.name}`"
         title = f"there is no {kind.name} {said}"
-        help_ = f"create it first, or describe it here: {kind.name} {said} [(type, length, value)]"
+        help_ = f"create it first, or describe it here: {kind.name} {said} [(element, value)]"
         code = "H0441" if item.id is not None else "H0440"
         fault = at_node(node, Fault(code, title, "id", "no such rule", help_))
         return forward(draft, kind.name, item.id, item.name or "", fault).id
@@ -71,6 +71,8 @@ def locate(draft: Draft, node: Node, parts: Parts) -> list[Rule]:
         title = f"there is no {kind.name} {said}"
         names = [r.name for r in staged.table if r.name] if kind.rule.named else []
         help_ = did_you_mean(item.name or "", names)
+        if item.name in ("all", "any"):
+            help_ = f"all rules of a kind go by `replace {kind.name}`"
         raise Fault("H0450", title, "id", "no such rule", help_)
     if parts.named:
         same = [rule for rule in found if rule.match == parts.match]

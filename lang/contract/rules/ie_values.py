@@ -167,7 +167,10 @@ class Codec:
             "mac": ("a MAC address", "02:00:00:00:00:01, or a number"),
         }.get(self.kind, ("a number", "46, or 0x2e"))
         title = f"`{text}` is not {what}, which `{self.name}` takes"
-        return Fault("H0415", title, part, f"expected {what}", f"write for example {example}")
+        help_ = f"write for example {example}"
+        if text.lower() in ("any", "all"):
+            help_ = "an element that may have any value is left out"
+        return Fault("H0415", title, part, f"expected {what}", help_)
 
     def _refused(self, reserved: Reserved, part: str) -> Fault:
         title = f"`{reserved.name}` is a reserved value of `{self.name}`: no rule can have it yet"
@@ -285,6 +288,8 @@ class Codec:
         length = other if isinstance(other, int) else literal_number(other, "uint")
         if length is None or not 0 <= length <= self.width:
             help_ = f"a prefix of `{self.name}` has 0 to {self.width} bits"
+            if (bits := _ones_of(other)) is not None:
+                help_ = f"write it as a prefix: /{bits}"
             title = f"/{short(other)} is no prefix length"
             raise Fault("H0420", title, "other", "out of range", help_)
         return length
@@ -416,3 +421,13 @@ def _format_ip6(value: int) -> str:
 
 def format_ip4(value: int) -> str:
     return f"{value >> 24}.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
+
+
+def _ones_of(mask: str | int) -> int | None:
+    """The prefix length that an IPv4 netmask says, None where it is none."""
+    try:
+        bits = int.from_bytes(inet_pton(AF_INET, mask if isinstance(mask, str) else ""), "big")
+    except (OSError, ValueError):
+        return None
+    turned = bits ^ 0xFFFFFFFF
+    return None if turned & (turned + 1) else 32 - turned.bit_length()

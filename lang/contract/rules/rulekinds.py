@@ -213,6 +213,8 @@ class Kind:
             title = f"{self.name} has no `{self.elements[name]}`"
             return Fault("H0412", title, "type", "an element of other rules", takes)
         title = f"`{ie.type}` is no information element"
+        if self.rule.priority is not None and name in ("priority", "precedence"):
+            takes = f"the {self.rule.priority[0]} of {self.name} is `{self.rule.priority[1]}`"
         return Fault("H0411", title, "type", "not declared", did_you_mean(ie.type, own) or takes)
 
     def decode(self, ies: Iterable[IE], member: Kind | None = None) -> Parts:
