@@ -16,6 +16,10 @@ def not_assigned(
     span: Span, field: str, why: str, where: Span, derived: bool = False
 ) -> Diagnostic:
     again = "the packet would be another one: pop the header and push it again"
+    if "chain" in why:
+        again = (
+            "headers of a chain stay in their order, and stay what they are: change other fields"
+        )
     if "option" in why:
         again = "an option stays as long as it came, and of its kind: change its other fields"
     return error(
@@ -103,13 +107,12 @@ def does_not_fit(
     labels = [(span, f"needs more than {width} bits")]
     if where is not None:
         labels.append((where, f"{what} is {width} bits wide"))
-    return error(
-        "H0220",
-        f"{value} does not fit into {what}",
-        *labels,
-        help=f"the largest value of {width} bits is {(1 << width) - 1}"
-        + (f"; write `{shortened}` for its lowest {width} bits" if shortened else ""),
-    )
+    most = (1 << width) - 1
+    help = f"the largest value of {width} bits is {most}"
+    if shortened:
+        help += f"; write `{shortened}` for its lowest {width} bits"
+        help += f", or `min({span.text}, {most})`" if width < 64 else ""
+    return error("H0220", f"{value} does not fit into {what}", *labels, help=help)
 
 
 LONGEST_FRAME = 32_767

@@ -100,8 +100,7 @@ def check_size(graph: model.Graph, roles: Sequence[str], whole: Span, found: Dia
             return
     depth, way = deepest(graph)
     if depth > DEEPEST:
-        chains = [c.name for c in graph.chains if {*c.members} & {*way}]
-        found.add(_too_deep(graph.node(way[-1]).span, depth, way, DEEPEST, chains))
+        found.add(_too_deep(graph, depth, way))
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -149,15 +148,19 @@ def _cycle(edges: Sequence[tuple[Span, str]]) -> Diagnostic:
     )
 
 
-def _too_deep(
-    span: Span, depth: int, path: Sequence[str], limit: int, chains: Sequence[str]
-) -> Diagnostic:
-    fewer = f", or lower the bound of `{chains[-1]}`" if chains else ""
+def _too_deep(graph: model.Graph, depth: int, way: Sequence[str]) -> Diagnostic:
+    steps, fewer = list(way), ""
+    for chain in graph.chains:
+        if met := [name for name in way if name in chain.members]:
+            largest = max(graph.node(m).header.maximum for m in chain.members)
+            steps[steps.index(met[0])] = f"{chain.most} of `{chain.name}`, {largest:,} bytes each"
+            fits = (DEEPEST - depth) // largest + chain.most
+            fewer = f", or write `max {fits}` for `{chain.name}`" if fits > 0 else fewer
     return error(
         "H0217",
-        f"headers may begin up to {depth} bytes into the packet",
-        (span, f"the longest way: {' -> '.join(path)}"),
-        help=f"the kernel's verifier follows {limit} bytes at most: shorten the way{fewer}",
+        f"headers may end up to {depth:,} bytes into the packet",
+        (graph.node(way[-1]).span, f"the longest way: {' -> '.join(steps)}"),
+        help=f"the kernel's verifier follows {DEEPEST:,} bytes at most: shorten the way{fewer}",
     )
 
 

@@ -24,6 +24,10 @@ def pop_link(program: Program, statement: tree.PopLink, state: State, scope: Sco
         return Changed(None, state)
     if pushed_before(program, span, "a `pop`", state):
         return Changed(None, state)
+    if (chain := program.checked.graph.chain(node.name)) is not None:
+        program.report(_of_a_chain(statement.node.span, node.name, chain))
+        program.unsure = True
+        return Changed(None, state)
     present = StageNames(program, state, scope).present(node.name, statement.node.span)
     if not present or not all(_stands_alone(program, node, w, statement.node.span) for w in state):
         program.unsure = True
@@ -90,6 +94,16 @@ def _not_by_itself(span: Span, node: str, why: str) -> Diagnostic:
         (span, why),
         help=f"`pop NODE` takes a tag away that stands behind another link header; `pop to {node}` "
         "removes what is in front of it",
+    )
+
+
+def _of_a_chain(span: Span, node: str, chain: model.Chain) -> Diagnostic:
+    return error(
+        "H0388",
+        f"a pop of `{node}` would divide the chain `{chain.name}`",
+        (span, "others of the chain may stand in front of it, and behind it"),
+        (chain.span, "in any order"),
+        help="the chain goes as a whole: pop to a header behind it, or drop the packet",
     )
 
 

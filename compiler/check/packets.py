@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.field_names import HEADERS
 from .. import model
 from ..model.checksums import LAYER4
 from . import errors
@@ -35,11 +36,10 @@ class PacketNames:
         if name.text in self.chains:
             self.found.add(_no_header(name, self.chains[name.text]))
         elif self.checked.sound:
-            self.found.add(
-                errors.unknown(
-                    "node", name, self.nodes, f"the parse graph has {', '.join(self.nodes)}"
-                )
-            )
+            help = called(name.text, self.nodes.values())
+            known = () if help else self.nodes
+            help = help or f"the parse graph has {', '.join(self.nodes)}"
+            self.found.add(errors.unknown("node", name, known, help))
 
     def field(self, path: tree.Path, groups: bool = False) -> Value | None:
         """The field, or the element of an array; of an optional group only where `groups`."""
@@ -198,6 +198,13 @@ class PacketNames:
 
     def call(self, call: tree.Call) -> Value | None:
         return hash_call(call, Expressions(self.field, self.call, self.found), self.found)
+
+
+def called(name: str, nodes: Iterable[model.Node]) -> str:
+    """In words, the nodes of the header that a name means; "" if there are none."""
+    header = HEADERS.get(name, name)
+    named = [f"`{node.name}`" for node in nodes if node.header.name == header]
+    return f"the header {header} has the name {' or '.join(named)} here" if named else ""
 
 
 def option_of(header: model.Header, path: tree.Path) -> model.Group | None:

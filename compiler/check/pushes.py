@@ -136,6 +136,7 @@ def can_be_pushed(
                     len(having) == len(state),
                     roles_of(having),
                     node.span,
+                    program.checked.graph.chain(node.name),
                 )
             )
         else:
@@ -190,13 +191,22 @@ def _pushed(
 
 
 def _present_already(
-    span: Span, node: str, always: bool, roles: Sequence[str], where: Span
+    span: Span,
+    node: str,
+    always: bool,
+    roles: Sequence[str],
+    where: Span,
+    chain: model.Chain | None,
 ) -> Diagnostic:
+    help = f"`pop` it first, or name another in the parser: `-> … as new_{node} when … on push`"
+    if chain is not None:
+        help = f"name another in the parser: `-> … as new_{node} when … on push`; or push where no "
+        help += f"packet has it: `if not {node} {{…}}`"
     says = "every packet has it" if always else "some packets have it"
     return error(
         "H0286",
         f"`{node}` cannot be pushed: it is there already",
         (span, f"{says} here on {', '.join(roles)}"),
         (where, "this node"),
-        help=f"`pop` it first, or name another in the parser: `-> … as new_{node} when … on push`",
+        help=help,
     )

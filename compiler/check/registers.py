@@ -86,6 +86,12 @@ def change(
     if made is None or (made != "=" and registers.width > MOST_COUNTED):
         program.report(_no_change(path, operator, registers, made is None))
         return Changed(None, state)
+    match written.value:
+        case tree.Binary(left=left, operator="+" | "-" as sign) if not operator and (
+            left.span.text == path.span.text and value.high >> registers.width
+        ):
+            program.report(_in_two_steps(written, path.span.text, sign, written.value.right.span))
+            return Changed(None, state)
     what = f"`{path.parts[0].text}`"
     if not fits(value, registers.width, "uint", what, registers.span, program.found):
         return Changed(None, state)
@@ -115,6 +121,18 @@ def _too_many(each: tree.Registers, count: int) -> Diagnostic:
         f"`{each.name.text}` would be {count:,} registers",
         (first.to(last), "at most 4M"),
         help="a sketch of four rows has some thousands a row: `[4][4096]`",
+    )
+
+
+def _in_two_steps(
+    written: tree.Update | tree.Assign, register: str, sign: str, by: Span
+) -> Diagnostic:
+    """`R[i] = R[i] + 1`"""
+    return error(
+        "H0220",
+        f"`{written.value.span.text}` does not fit into `{register}`",
+        (written.value.span, "read, and set in a second step"),
+        help=f"write `{register} {sign}= {by.text}`: one step, which stops at the end of the range",
     )
 
 

@@ -14,7 +14,7 @@ from .expressions import Expressions
 from .extremes import EXTREMES, extreme_call
 from .flow import roles_of
 from .moments import clock, now, now_call, random_call
-from .packets import PacketNames, hash_call
+from .packets import PacketNames, called, hash_call
 from .ranges import narrowed
 from .rule_names import RuleNames
 from .stage_lists import SaidItems, count, items
@@ -203,6 +203,12 @@ class StageNames(RuleNames):
                 help = f"it is a symbol of `{owner.name}`: {use}"
                 program.report(errors.unknown("node or rule", name, (), help))
                 return
+        help = called(name.text, program.checked.graph.nodes)
+        if name.text in program.roles:
+            help = f"it is a role of ports: `port is {name.text}`"
+        if help:
+            program.report(errors.unknown("node or rule", name, (), help))
+            return
         help = f"the parse graph has {', '.join(nodes)}"
         if name.text in program.locals:
             help = (
@@ -210,8 +216,6 @@ class StageNames(RuleNames):
             )
         elif self.use == "target":
             help = f"a value of this packet is named by `let {name.text} = …`"
-        elif name.text in program.roles:
-            help = f"it is a role of ports: `port is {name.text}`"
         elif name.text == "frame":
             help = "of the frame there is only `frame.length`"
         elif name.text.isupper():
