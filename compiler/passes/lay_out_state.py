@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from ..ir.expr import Expr, Number, State
 from ..ir.names import is_local
-from ..ir.nodes import Body, ForgetPlaces
+from ..ir.nodes import Body, ForgetPlaces, If, Statement
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, bits_of
 from ..ir.unit import NodeState, Unit, with_functions
-from ..ir.walk import expressions
+from ..ir.walk import expressions, statements
 
 _NUMBERS = {"length", "l4", "link", "queue"}
 
@@ -42,10 +42,20 @@ def lay_out_state(unit: Unit) -> Unit:
 
 
 def _forgetting(body: Body, places: set[str]) -> Body:
-    """A parser that forgets the places that the record has."""
-    return tuple(
-        s for s in body if not isinstance(s, ForgetPlaces) or places.intersection(s.members)
-    )
+    """A parser that forgets the places that the record has, also where a row of tests ends
+    (usual_path)."""
+
+    def needless(s: Statement) -> bool:
+        return isinstance(s, ForgetPlaces) and places.isdisjoint(s.members)
+
+    def left(body: Body) -> Body:
+        return tuple(
+            replace(s, then=left(s.then), otherwise=left(s.otherwise)) if isinstance(s, If) else s
+            for s in body
+            if not needless(s)
+        )
+
+    return left(body) if any(map(needless, statements(body))) else body
 
 
 def _with_constants(unit: Unit) -> Unit:

@@ -78,3 +78,28 @@ def test_steps_behind_headers_of_many_parts_are_bounded() -> None:
     text = emit(lower_pipeline(check(parse(Source("p.hp", PARTS)))), lines=False)
     assert text.count("p + (opaque(size) & 0x1f)") == 1
     assert text.count("p += opaque(size) & 0x1f;") == 1
+
+
+UNREAD = """import std.ethernet, std.ip
+pipeline p {
+  ports any
+  parser {
+    ethernet -> ipv4 when type = 0x0800
+    ipv4     -> udp  when protocol = 17
+    ipv4     -> tcp  when protocol = 6
+  }
+  stage s {
+    if frame.length > 1000 { drop }
+    pass
+  }
+  run parser -> s
+}
+"""
+
+
+@pytest.mark.usefixtures("kernel", "clang")
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_a_stage_that_reads_no_header_loads(join: Join) -> None:
+    """The row of usual packets (usual_path) forgets no places where none are kept."""
+    measured = measure_object(compile_pipeline(check(parse(Source("p.hp", UNREAD))), join).object)
+    assert not measured.refused and not measured.why_not
