@@ -51,6 +51,11 @@ def too_long(name: str, length: int, most: int) -> Diagnostic:
                       (), "a value, a prefix, a value and its mask, or a range")  # fmt: skip
 
 
+def no_names(kind: str, text: str) -> Diagnostic:
+    return Diagnostic("H0735", f"{kind} rules have no names: `{text}` is none of them", (),
+                      "write the rule's id; rules of a `named` kind have names")  # fmt: skip
+
+
 def no_such_port(text: str, have: Sequence[str]) -> Diagnostic:
     help_ = did_you_mean(text, have) or f"it has {_all(have)}"
     return Diagnostic("H0736", f"`{text}` is no port of the pipeline", (), help_)

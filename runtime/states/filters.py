@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...lang.contract.manifest.manifest import Element, Slot, State
 from ...lang.contract.request.request import Form, unquoted
@@ -16,7 +17,7 @@ from ...lang.contract.rules.rules import Matcher
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused
 from . import errors
 from .entry import Where
-from .kept_rules import KEPT
+from .kept_rules import KEPT, KeptRules
 from .storage import Array, Part, words_of
 
 #: Conditions at a time, and characters of the value of one: a mask of IPv6 has 81.
@@ -30,20 +31,29 @@ _KINDS: dict[Form, str] = {
 _U64 = (1 << 64) - 1
 
 
+class Named(NamedTuple):
+    """A rule that is there by this name."""
+
+    name: str
+
+
 class Condition(NamedTuple):
     """`given`: of a slot of the entry, not of its key. `matcher`: None fits any value."""
 
     slot: Slot
     given: bool
-    matcher: Matcher | None
+    matcher: Matcher | Named | None
 
 
 class Filter:
     """An entry passes that fits all conditions."""
 
-    def __init__(self, state: State, ports: Mapping[str, int], where: Where) -> None:
-        """`ports`: numbers by name. Raises `Refused`, with all that is wrong."""
-        self._conditions = _read(state, ports, where)
+    def __init__(
+        self, state: State, ports: Mapping[str, int], where: Where, rules: KeptRules
+    ) -> None:
+        """`ports`: numbers by name; `rules`: that entries keep. Raises `Refused`, with all that is
+        wrong."""
+        self._conditions, self._rules = _read(state, ports, where, rules), rules
         #: The slots of the entry that it asks for.
         self.given = {c.slot for c in self._conditions if c.given and c.matcher is not None}
 
@@ -51,21 +61,25 @@ class Filter:
         """By row."""
         found = np.ones(len(part.keys), np.bool_)
         for slot, given, matcher in self._conditions:
-            if matcher is not None:
+            if isinstance(matcher, Named):
+                rows = np.flatnonzero(found)
+                data = slot_bytes(part, slot, given)[rows]
+                found[rows] = self._rules.have_name(slot, data, matcher.name)
+            elif matcher is not None:
                 found &= _fits(matcher, words_at(part, slot, given), width_of(slot))
         return found
 
 
-def key_of(state: State, ports: Mapping[str, int], where: Where) -> bytes:
+def key_of(state: State, ports: Mapping[str, int], where: Where, rules: KeptRules) -> bytes:
     """The bytes of a key, of which each slot is said. Raises `Refused`."""
-    conditions, found = _read(state, ports, where), Diagnostics()
+    conditions, found = _read(state, ports, where, rules), Diagnostics()
     said, key = set[str](), bytearray(state.key_size)
     for slot, given, matcher in conditions:
         if given:
             found.add(errors.no_whole_key(state, f"`{slot.name}` is what an entry holds"))
         elif slot.name in said:
             found.add(errors.no_whole_key(state, f"`{slot.name}` is said twice"))
-        elif matcher is None or matcher.form != "value":
+        elif not isinstance(matcher, Matcher) or matcher.form != "value":
             found.add(errors.no_whole_key(state, f"`{slot.name}` is to have one value"))
         else:
             number = matcher.value
@@ -78,10 +92,15 @@ def key_of(state: State, ports: Mapping[str, int], where: Where) -> bytes:
     return bytes(key)
 
 
+def slot_bytes(part: Part, slot: Slot, given: bool) -> npt.NDArray[np.uint8]:
+    """The bytes of a slot, by row."""
+    return (part.entries if given else part.keys)[:, slot.offset : slot.offset + slot.size]
+
+
 def words_at(part: Part, slot: Slot, given: bool) -> list[Array]:
     """The values of a slot, as `words_of` has them. In an entry (`given`) the number of a port is
     in host order, and of a rule the id is looked at."""
-    data = (part.entries if given else part.keys)[:, slot.offset : slot.offset + slot.size]
+    data = slot_bytes(part, slot, given)
     if slot.type == "rule":
         return [np.ascontiguousarray(data).view(KEPT)[:, 0]["id"].astype(np.uint64)]
     if given and slot.type == "port" and sys.byteorder == "little":
@@ -94,7 +113,9 @@ def width_of(slot: Slot) -> int:
     return _WIDTHS.get(slot.type) or int(slot.type[1:])
 
 
-def _read(state: State, ports: Mapping[str, int], where: Where) -> list[Condition]:
+def _read(
+    state: State, ports: Mapping[str, int], where: Where, rules: KeptRules
+) -> list[Condition]:
     if len(where) > MOST:
         raise Refused([errors.too_many_conditions(len(where), MOST)])
     found, made = Diagnostics(), list[Condition]()
@@ -106,7 +127,7 @@ def _read(state: State, ports: Mapping[str, int], where: Where) -> list[Conditio
             found.add(errors.too_long(slot.name, len(text), LONGEST))
         else:
             try:
-                made.append(Condition(slot, given, _matcher(slot, text, ports)))
+                made.append(Condition(slot, given, _matcher(slot, text, ports, rules)))
             except Refused as error:
                 found.extend(error.diagnostics)
             except Fault as fault:
@@ -123,10 +144,18 @@ def _slot(state: State, name: str) -> tuple[bool, Slot | None]:
     return next(exact, like[0] if like else (False, None))
 
 
-def _matcher(slot: Slot, text: str, ports: Mapping[str, int]) -> Matcher | None:
+def _matcher(
+    slot: Slot, text: str, ports: Mapping[str, int], rules: KeptRules
+) -> Matcher | Named | None:
     """Raises `Fault`, `Refused`."""
     if slot.type == "port":
         return Matcher("value", _port(text, ports))
+    if slot.type == "rule":
+        text = text.removeprefix(f"{slot.rule} ")  # as a list shows it
+        if not text[:1].isdigit():
+            if not rules.are_named(slot.rule):
+                raise Refused([errors.no_names(slot.rule, text)])
+            return Named(unquoted(text))
     kind = slot.type if slot.type in ("ip4", "ip6", "mac") else "uint"
     codec = Codec(Element(slot.name, 0, slot.type, width_of(slot), kind, {}, ()))
     form, value, other = split_value(text)

@@ -35,6 +35,16 @@ class KeptRules:
                 text = texts[sequence, cell] = self._text(slot.rule, sequence, number, cell)
             yield text
 
+    def are_named(self, kind: str) -> bool:
+        return self._manifest.rule(kind).named
+
+    def have_name(
+        self, slot: Slot, data: npt.NDArray[np.uint8], name: str
+    ) -> npt.NDArray[np.bool_]:
+        """By row, whether the rule is there and has that name."""
+        wanted = f"{slot.rule} {quoted(name)}"
+        return np.fromiter((text == wanted for text in self.named(slot, data)), np.bool_, len(data))
+
     def _text(self, kind: str, sequence: int, number: int, cell: int) -> str:
         there = self._rule(kind, cell)
         if there is None or there.sequence != sequence:

@@ -14,7 +14,7 @@ from ..base.errors import of_kernel, refused
 from ..kernel.handles import BpfError, Map, Program
 from . import errors, registers
 from .entry import Entry, Where
-from .filters import Filter, key_of, words_at
+from .filters import Filter, key_of, slot_bytes, words_at
 from .kept_rules import KeptRules
 from .removal import load_remover, remove_lines
 from .storage import SEED, Array, Part, are_old, read_key, read_parts, seen_of
@@ -43,7 +43,7 @@ class StateTable:
 
     def entries(self, where: Where = ()) -> Iterator[Entry]:
         """Those that packets find and that are meant: some thousands at a time, these by key."""
-        meant = Filter(self.state, self._ports, where)
+        meant = Filter(self.state, self._ports, where, self._rules)
         for part in read_parts(self._table, self.state):
             found = self._found(part)
             found = found.only(meant.passes(found))
@@ -51,7 +51,7 @@ class StateTable:
 
     def entry(self, where: Where) -> Entry:
         """The entry of a key. Raises `Refused` where there is none, too."""
-        key = key_of(self.state, self._ports, where)
+        key = key_of(self.state, self._ports, where, self._rules)
         found = list(self._shown(self._found(self._of_key(key))))
         if not found:
             raise refused(errors.no_such_entry(self.state))
@@ -60,7 +60,7 @@ class StateTable:
     def delete(self, where: Where, program: Program | None = None) -> None:
         """Delete the entry of a key. `program`: of `remover`, if there is one by now. Raises
         `Refused` where packets find none, too."""
-        key = key_of(self.state, self._ports, where)
+        key = key_of(self.state, self._ports, where, self._rules)
         with self._removing(program) as remove:
             for _ in range(_ATTEMPTS):
                 part = self._of_key(key)
@@ -73,7 +73,7 @@ class StateTable:
     def flush(self, where: Where = (), program: Program | None = None) -> int:
         """Delete the entries that are meant. Returns how many packets could find; those that are
         too old go, too. `program`: as above, for the same."""
-        meant, deleted = Filter(self.state, self._ports, where), 0
+        meant, deleted = Filter(self.state, self._ports, where, self._rules), 0
         with self._removing(program, meant.given) as remove:
             for part in read_parts(self._table, self.state):
                 fits, old = meant.passes(part), are_old(self.state, part.entries, _now())
@@ -83,7 +83,7 @@ class StateTable:
 
     def remover(self, where: Where = ()) -> Program | None:
         """The program that deletes entries for which this is said, where it takes one. Close it."""
-        given = Filter(self.state, self._ports, where).given
+        given = Filter(self.state, self._ports, where, self._rules).given
         if not self.state.in_place:
             return None
         with self._deleting():
@@ -126,7 +126,7 @@ class StateTable:
         state, now = self.state, _now()
         slots = [(s, False) for s in state.match] + [(s, True) for s in state.gives]
         columns = [
-            self._rules.named(s, part.entries[:, s.offset : s.offset + s.size])
+            self._rules.named(s, slot_bytes(part, s, given))
             if s.type == "rule"
             else self._texts(s, words_at(part, s, given))
             for s, given in slots

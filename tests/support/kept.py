@@ -76,3 +76,8 @@ def running() -> Iterator[Kept]:
     with PrivateRun(Bundle(made.manifest, made.object)) as private:
         private.set_environment(Environment((LAN, WAN)))
         yield Kept(private)
+
+
+def no_rules() -> KeptRules:
+    """Of the pipeline, whose entries keep none."""
+    return KeptRules(compiled().manifest, {})

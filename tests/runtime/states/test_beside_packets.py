@@ -300,5 +300,10 @@ def test_who_deletes_may_be_killed(
 def test_conditions_of_a_filter_are_those_of_the_entry(tables: Kept) -> None:
     """And what fits any value is asked for nowhere."""
     state = tables.state("FLOW")
-    made = Filter(state, {}, [("src", "10.0.0.1"), ("packets", "0..7"), ("lifetime", "0..255")])
+    made = Filter(
+        state,
+        {},
+        [("src", "10.0.0.1"), ("packets", "0..7"), ("lifetime", "0..255")],
+        kept.no_rules(),
+    )
     assert {each.name for each in made.given} == {"packets"}

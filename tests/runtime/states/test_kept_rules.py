@@ -102,7 +102,29 @@ def test_entries_are_asked_for_by_the_rules_id(world: World) -> None:
     assert world.table("LAST").flush([("from", "4")]) == 1
 
 
-@pytest.mark.parametrize("said", ["web", "SERVER 7", "10.0.0.1", "1.5", "4294967296", "-1"])
+@pytest.mark.parametrize("said", ["web 1", '"web 1"', 'SERVER "web 1"'])
+def test_entries_are_asked_for_by_the_rules_name(world: World, said: str) -> None:
+    assert world.servers(("server", said)) == [('SERVER "web 1"', "TUNNEL 3")]
+    assert world.servers(("server", said), ("src", "10.1.0.2")) == []
+    assert world.servers(("server", "web")) == world.servers(("server", "web 2")) == []
+    assert world.servers(("server", "SERVER 8")) == [("SERVER 8", "TUNNEL 3")]
+    assert world.table("CONNECTION").flush([("server", said)]) == 1
+    assert world.servers() == [("SERVER 8", "TUNNEL 3")]
+
+
+def test_the_name_of_a_rule_that_is_gone_finds_nothing(world: World) -> None:
+    world.apply("update CLIENT 1 [SERVER 8]; delete SERVER 7")
+    assert world.servers(("server", "web 1")) == []
+
+
+def test_a_kind_without_names_has_none(world: World) -> None:
+    with pytest.raises(Refused) as refused:
+        list(world.table("LAST").entries([("from", "north")]))
+    (found,) = refused.value.diagnostics
+    assert found.title == "FROM rules have no names: `north` is none of them"
+
+
+@pytest.mark.parametrize("said", ["10.0.0.1", "1.5", "4294967296", "1x"])
 def test_what_is_no_id(world: World, said: str) -> None:
     with pytest.raises(Refused) as refused:
         world.servers(("server", said))

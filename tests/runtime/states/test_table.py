@@ -184,7 +184,7 @@ def test_values_of_any_width_are_compared(numbers: list[int], data: st.DataObjec
         (f"{low & high}&{high}", lambda n: n & high == low & high),
     ]  # fmt: skip
     for text, fits in cases:
-        found = Filter(state, {}, [(slot, text)]).passes(part)
+        found = Filter(state, {}, [(slot, text)], kept.no_rules()).passes(part)
         assert found.tolist() == [fits(n) for n in numbers], text
 
 
@@ -296,7 +296,10 @@ def test_all_that_is_wrong_is_told(tables: Kept) -> None:
                           st.text(max_size=30)), max_size=4))  # fmt: skip
 def test_any_text_is_understood_or_refused(where: list[tuple[str, str]]) -> None:
     state = kept.compiled().manifest.states[0]
-    for make in (lambda: Filter(state, {"LAN": 1}, where), lambda: key_of(state, {}, where)):
+    for make in (
+        lambda: Filter(state, {"LAN": 1}, where, kept.no_rules()),
+        lambda: key_of(state, {}, where, kept.no_rules()),
+    ):
         try:
             make()
         except Refused as error:
