@@ -138,7 +138,7 @@ def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Nar
 def _plain_value(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
     value = StageNames(program, state, scope).expressions.value(expr)
     if value is not None:
-        help = f"compare it: `{expr.span.text} = …`"
+        help = f"compare it: `{expr.span.text} = {1 if value.width == 1 else '…'}`"
         if value.literal:
             help = f"write `A in {{ B, {expr.span.text} }}` for one of several values"
         program.report(errors.no_condition(expr.span, help))
@@ -164,8 +164,10 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
             "test",
             what,
             ("local", "multicast", "fragment", "limited"),
-            "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, `port is ROLE`, "
-            "`error is limited`",
+            "broadcasts are among those of `ADDRESS is multicast`"
+            if what.text == "broadcast"
+            else "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, "
+            "`port is ROLE`, `error is limited`",
         )
     )
     return Narrowed(None, state, state)

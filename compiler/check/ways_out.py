@@ -26,7 +26,7 @@ NEXT_HOPS = (model.Packet, model.Item, model.Attribute, model.Recalled, model.Li
 
 
 def forward(program: Program, statement: tree.Forward, state: State, scope: Scope) -> Changed:
-    port = _port(program, statement.port, state, scope)
+    port = _port(program, statement.port, state, scope, "forward")
     value = StageNames(program, state, scope).name(statement.via)
     via = value.expr if value is not None else None
     known = isinstance(via, NEXT_HOPS)
@@ -57,7 +57,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
 
 
 def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
-    port = _port(program, statement.port, state, scope)
+    port = _port(program, statement.port, state, scope, "bridge")
     _not_appended(program, statement.span, "`bridge`", state)
     _settle(program, state, statement.span, [], pops_only=False)
     return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
@@ -123,25 +123,33 @@ def _front(program: Program, world: World) -> model.Node | None:
     return node if node is not None and (ip or node.header.link) else None
 
 
-def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> model.PortOf | None:
+def _port(
+    program: Program, path: tree.Path, state: State, scope: Scope, what: str
+) -> model.PortOf | None:
+    """`what`: the statement that needs it."""
     names = StageNames(program, state, scope)
     if path.parts[0].text in program.states and len(path.parts) > 1:
-        return _recalled_port(path, names)
+        return _recalled_port(path, names, what)
     found = named_port(path, names)
     if isinstance(found, str):
-        program.report(_not_a_port(path.span, found))
+        help = _PORTS
+        if path.text == "port":
+            help = f"the packet came by that one: `send back` returns it; or {_PORTS}"
+        elif path.text in program.roles:
+            help = f"many ports may have that role: {_PORTS}"
+        program.report(_not_a_port(path.span, found, what, help))
         return None
     return found
 
 
-def _recalled_port(path: tree.Path, names: StageNames) -> model.PortOf | None:
+def _recalled_port(path: tree.Path, names: StageNames, what: str) -> model.PortOf | None:
     value = names.recalled(path)
     if value is None:
         return None
     assert isinstance(value.expr, model.Recalled)
     if not value.expr.port:
         held = f"a {value.expr.rule}" if value.expr.rule else KINDS[value.kind]
-        names.program.report(_not_a_port(path.span, held))
+        names.program.report(_not_a_port(path.span, held, what, _PORTS))
         return None
     return model.PortOf(value.expr)
 
@@ -213,13 +221,11 @@ def _not_announced(span: Span, source: str, target: str, change: Span, hooks: La
     )
 
 
-def _not_a_port(span: Span, found: str) -> Diagnostic:
-    return error(
-        "H0292",
-        "`forward` needs a port",
-        (span, f"this is {found}"),
-        help="name a port bound by an arm (`port p => …`) or an element that refers to `port`",
-    )
+_PORTS = "name a port bound by an arm (`port p => …`) or an element that refers to `port`"
+
+
+def _not_a_port(span: Span, found: str, what: str, help: str) -> Diagnostic:
+    return error("H0292", f"`{what}` needs a port", (span, f"this is {found}"), help=help)
 
 
 def _not_ip(span: Span, roles: Sequence[str]) -> Diagnostic:

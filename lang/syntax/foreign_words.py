@@ -21,6 +21,8 @@ _LENGTH = "`frame.length` is that of the frame; others are fields, such as `user
 _SUMS = "checksums follow each change by themselves"
 _ENDS = "write `push a {…} before x` or `append a {…} behind x`, and `pop to x`"
 _ARRIVAL = "write `port is lan`; a rule tells ports of a role apart: `match in exact port`"
+_FLAG = "each flag is a field of one bit: `tcp.syn = 1`"
+_HASHED = "write `hash(a, b)`, of 32 bits"
 _ALONE = "a verdict stands alone, without `()`"
 
 #: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
@@ -90,11 +92,17 @@ WORDS = {
     "bpf_spin_lock": _ATOMIC,
     "bpf_xdp_adjust_head": _ENDS,
     "bpf_xdp_adjust_tail": _ENDS,
+    "ACK": _FLAG,
+    "FIN": _FLAG,
+    "RST": _FLAG,
+    "SYN": _FLAG,
     "break": _VERDICT,
     "by": "`count NAME` counts one packet; a sum is kept in `registers`, or in a slot: `S.n += 2`",
     "case": "an arm is `6 => drop` or `6 | 17 => {…}`",
     "const": "constants stand beside the stages; a value of the packet is named by `let`",
     "continue": _VERDICT,
+    "crc16": _HASHED,
+    "crc32": _HASHED,
     "def": _FUNCTION,
     "delete": "write `forget S(…)` for an entry of a state; rules are the controller's",
     "digest": _TELLS,
@@ -112,6 +120,7 @@ WORDS = {
     "int": _TYPED,
     "is_valid": _PRESENT,
     "isValid": _PRESENT,
+    "jhash": _HASHED,
     "len": _LENGTH,
     "lock": _ATOMIC,
     "log": _PRINTED,
@@ -140,6 +149,8 @@ WORDS = {
     "struct": "headers are read by their names, `ipv4.src`; a value is named by `let`",
     "switch": "write `match R.element { A => … }`, or `if`",
     "then": "the block stands in braces: `if a { drop }`",
+    "time": "write `now`, in ns, or `now(utc)`",
+    "timestamp": "write `now`, in ns, or `now(utc)`",
     "true": _BIT,
     "u16": _TYPED,
     "u32": _TYPED,

@@ -129,6 +129,12 @@ def of_statements(place: Place) -> str:
         return "bits are joined by shifts: `user.ttl << 8 | user.tos`"
     if token == "+" and "=" in place.expected:
         return COUNT
+    if before == "bridge":
+        return FORWARD.replace("forward P via A", "bridge P")
+    if token == "{" and place.tokens[place.index - 2].kind == "find":
+        return f"`find {before} else {{…}}` is for a miss, `if find {before} {{…}}` for a rule"
+    if token == "-" and {"sum", "atom"} & {*place.rules}:
+        return "numbers are 0 or more; what may become less stops there by `-|`: `a -| b`"
     if token == "in" and place.rule == "matchOn":
         return "write `if a in { 6, 17 } {…}`; arms of a `match` list values: `6 | 17 => {…}`"
     if place.expected == {"{"} and "statement" in place.rules:

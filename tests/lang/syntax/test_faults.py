@@ -60,8 +60,8 @@ def test_every_code_is_shown() -> None:
 
 
 VALUES = {
-    "bpf_get_prandom_u32", "bpf_ktime_get_ns", "false", "ingress_global_timestamp", "null", "true",
-    "valid",
+    "ACK", "FIN", "RST", "SYN", "bpf_get_prandom_u32", "bpf_ktime_get_ns", "crc16", "crc32",
+    "false", "ingress_global_timestamp", "jhash", "null", "time", "timestamp", "true", "valid",
 }  # fmt: skip
 
 
