@@ -201,14 +201,14 @@ class PacketNames:
 
 
 def called(name: str, nodes: Iterable[model.Node]) -> str:
-    """In words, the nodes that a name means: by their header, or too far in a stack; "" if there are
-    none."""
+    """In words, the nodes that a name means, by their header or as one too far in a stack; "" if
+    there are none."""
     nodes = tuple(nodes)
     front, header = name.partition("[")[0], HEADERS.get(name, name)
     stack = [node for node in nodes if node.name.partition("[")[0] == front]
     if stack and front != name:
         few = len(stack) == 1
-        return f"it is no stack: `{front}`" if few else f"the stack ends with `{stack[-1].name}`"
+        return f"it is no stack: `{front}`" if few else f"the last one is `{stack[-1].name}`"
     named = [f"`{node.name}`" for node in nodes if node.header.name == header]
     return f"the header {header} has the name {' or '.join(named)} here" if named else ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from ..text.source import Source
 from ..tree import Comment
 
 INDENT = "  "
+WIDEST = 100
+"""Columns of a line that is broken where it is longer: of slots of a state."""
+
+_LISTED = re.compile(r"(?:match|gives) (?=\w+ :)|(?:\} else )?(?:if )?(?:remember|recall|forget) ")
 
 
 @dataclass
@@ -36,7 +41,20 @@ class _Entry:
 
     @property
     def code(self) -> str:
-        return INDENT * self.depth + self.text if self.text else ""
+        """Of several lines where one would be too long: a list goes on behind a comma."""
+        if not self.text:
+            return ""
+        line = INDENT * self.depth + self.text
+        listed = _LISTED.match(self.text)
+        if listed is None or len(line) <= WIDEST:
+            return line
+        clause = listed[0] in ("match ", "gives ")
+        return _folded(line, len(INDENT) * self.depth + (len(listed[0]) if clause else 4))
+
+    @property
+    def width(self) -> int:
+        """Of the last line."""
+        return len(self.code.rpartition("\n")[2])
 
 
 class Layout:
@@ -135,9 +153,34 @@ class Layout:
         return len_on_screen(line[: len(line) - len(line.lstrip())])
 
 
+def _folded(line: str, indent: int) -> str:
+    """The line, broken behind commas of its list where it would be too long; not within what stands
+    behind the list, as a block that is broken is written otherwise."""
+    end = _closing(line)
+    *parts, last = line[:end].split(", ")
+    lines = [""]
+    for part in (*parts, last + line[end:]):
+        if lines[-1] and len(lines[-1]) + len(part) + 3 > WIDEST:
+            lines[-1] += ","
+            lines.append(" " * indent + part)
+        else:
+            lines[-1] += f", {part}" if lines[-1] else part
+    return "\n".join(lines)
+
+
+def _closing(line: str) -> int:
+    """Where the bracket is closed that is the first to be opened; the end where there is none."""
+    depth = 0
+    for at, sign in enumerate(line):
+        depth += (sign == "(") - (sign == ")")
+        if sign == ")" and not depth:
+            return at
+    return len(line)
+
+
 def _column(run: list[_Entry]) -> int:
     """Where the comments behind a run of lines stand: two columns behind the longest."""
-    return 2 + max((len(e.code) for e in run if e.comment and e.text), default=0)
+    return 2 + max((e.width for e in run if e.comment and e.text), default=0)
 
 
 def _runs(entries: list[_Entry]) -> list[list[_Entry]]:
@@ -156,5 +199,5 @@ def _spell(entry: _Entry, column: int) -> str:
     if entry.comment is None:
         return entry.code
     if entry.text or entry.continued:
-        return f"{entry.code:<{column}}{entry.comment.text}"
+        return entry.code + " " * (column - entry.width) + entry.comment.text
     return INDENT * entry.depth + entry.comment.text

@@ -245,3 +245,34 @@ def test_reserved_values_keep_their_reasons() -> None:
         "}\n"
     )
     assert formatted(formatted(text)) == formatted(text)
+
+
+LONG = ", ".join(f"number_{i} = ipv4.id" for i in range(12))
+WIDE = ", ".join(f"number_{i} : u16" for i in range(12))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"remember S({LONG}) else {{}}",
+        f"remember S({LONG})  // all of them",
+        f"recall S({LONG}) else {{ drop }}",
+        f"forget S({LONG})",
+        f"if recall S({LONG}) {{ forget S({LONG}) }}",
+        f"if recall S({LONG}) {{ pass }} else if remember S({LONG}) {{ drop }} else {{ pass }}",
+        f"remember S({LONG}, last = hash({', '.join(['ipv4.id'] * 20)}))",
+        f"if a {{ remember S({LONG}) }}",
+        f"match a.b {{ 6 => remember S({LONG}) }}",
+    ],
+)
+def test_slots_are_broken_at_the_widest_column(statement: str) -> None:
+    """Behind a comma, and what is written so is written so again."""
+    out = check(
+        f"pipeline p {{ state S [1k] {{ match {WIDE} gives {WIDE} }} stage s {{\n{statement}\n}} }}"
+    )
+    assert "          number_5 : u16, " in out
+    for line in out.splitlines():
+        if line.lstrip().startswith(
+            ("remember", "recall", "forget", "match n", "gives", "number_")
+        ):
+            assert len(line.partition("  //")[0].partition(") { ")[0]) <= 100
