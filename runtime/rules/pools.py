@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -117,16 +117,18 @@ class Pool:
             end += end
 
     def give(self, number: int) -> None:
-        self.give_many((number,))
+        if self.holds:
+            self.held.append(number)
+            return
+        self._taken[number] = 0
+        self._free += 1
+        self._lowest = min(self._lowest, number)
 
-    def give_many(self, numbers: Iterable[int]) -> None:
+    def give_many(self, numbers: Sequence[int]) -> None:
         if self.holds:
             self.held.extend(numbers)
-            return
-        for number in numbers:
-            self._taken[number] = 0
-            self._free += 1
-            self._lowest = min(self._lowest, number)
+        else:
+            self.put_back(np.array(numbers, np.int64))
 
     def put_back(self, numbers: Array) -> None:
         """Undo a `take_many`: nobody saw what they stood for."""
@@ -198,9 +200,9 @@ class Halves:
     def give(self, slot: int) -> None:
         self._pools[slot & 1].give(slot + 1 >> 1)
 
-    def give_many(self, slots: Iterable[int]) -> None:
-        for slot in slots:
-            self.give(slot)
+    def give_many(self, slots: Sequence[int]) -> None:
+        for odd, pool in enumerate(self._pools):
+            pool.give_many([slot + 1 >> 1 for slot in slots if slot & 1 == odd])
 
     def put_back(self, slots: Array) -> None:
         for odd, pool in enumerate(self._pools):

@@ -7,6 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 from helioc.runtime.rules.pools import Halves, NoRoom, Pool
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def test_all_rules_can_change_and_be_replaced_at_once() -> None:
@@ -66,3 +68,59 @@ def test_many_numbers_like_those_of_others(wanted: list[int], found: list[int]) 
     assert pool.take_all_like(np.array(wanted, np.uint32)).tolist() == found
     rest = [pool.take() for _ in range(len(pool))]
     assert sorted([1, *found, *rest]) == list(range(1, 10))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("take"), st.integers(0, 14)),
+        st.tuples(st.just("many"), st.lists(st.integers(0, 14), max_size=8)),
+        st.tuples(st.just("give"), st.integers(0, 12)),
+        st.tuples(st.sampled_from(["hold", "let go", "back"]), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_against_a_set(steps: list[tuple[str, int | list[int]]]) -> None:
+    """Each number is with one taker at most; what is asked for is given where it is free; what came
+    back while it was held waits, unless there is no other."""
+    pool, free, held, holds = Pool("K", "cells", 12), set(range(1, 12)), set[int](), 0
+    taken, last = list[int](), np.zeros(0, np.uint32)
+    for what, about in steps:
+        if what in ("take", "many"):
+            wanted = about if isinstance(about, list) else [about]
+            if len(wanted) > len(free):
+                free, held = free | held, set()
+            if len(wanted) > len(free):
+                with pytest.raises(NoRoom):
+                    pool.take_all_like(np.array(wanted, np.uint32))
+                continue
+            if isinstance(about, list):
+                last = pool.take_all_like(np.array(wanted, np.uint32))
+                found = last.tolist()
+            else:
+                found = [pool.take_like(about)]
+            assert len(set(found)) == len(found) and free.issuperset(found)
+            assert {n for n in wanted if n in free} <= set(found)
+            free -= set(found)
+            taken += found
+        elif what == "give" and taken and isinstance(about, int):
+            number = taken.pop(about % len(taken))
+            last = last[last != number]
+            pool.give(number)
+            (held if holds else free).add(number)
+        elif what == "back":
+            pool.put_back(last)
+            free |= set(last.tolist())
+            taken = [n for n in taken if n not in free]
+            last = last[:0]
+        elif what == "hold":
+            pool.hold()
+            holds += 1
+        elif what == "let go" and holds:
+            pool.let_go()
+            holds -= 1
+            if not holds:
+                free, held = free | held, set()
+        assert len(pool) == len(free)
