@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..text.render import len_on_screen
 from ..text.source import Source
 from ..tree import Comment
+from .fold import WIDEST, fold
 
 INDENT = "  "
-WIDEST = 100
-"""Columns of a line that is broken where it is longer: of slots of a state."""
-
-_LISTED = re.compile(r"(?:match|gives) (?=\w+ :)|(?:\} else )?(?:if )?(?:remember|recall|forget) ")
 
 
 @dataclass
@@ -26,6 +23,10 @@ class Line:
     end: int
     blank: bool  # an empty line above
     text: str = ""
+    hang: int = 0  # of what is broken, in columns; 0: as usual
+
+    def fits(self, text: str) -> bool:
+        return len(INDENT) * self.depth + len(self.text) + len(text) <= WIDEST
 
 
 @dataclass
@@ -38,18 +39,15 @@ class _Entry:
     comment: Comment | None = None
     indent: int = 0  # of the line in the source
     continued: bool = False  # a comment of its own that goes on with the one above it
+    hang: int = 0
 
-    @property
+    @cached_property
     def code(self) -> str:
-        """Of several lines where one would be too long: a list goes on behind a comma."""
-        if not self.text:
-            return ""
-        line = INDENT * self.depth + self.text
-        listed = _LISTED.match(self.text)
-        if listed is None or len(line) <= WIDEST:
-            return line
-        clause = listed[0] in ("match ", "gives ")
-        return _folded(line, len(INDENT) * self.depth + (len(listed[0]) if clause else 4))
+        """Of several lines where one would be too long: right of a block that follows."""
+        hang = self.hang or len(INDENT) * (1 + self.text.endswith("{"))
+        margin = len(INDENT) * self.depth
+        line = " " * margin + self.text if self.text else ""
+        return line if self.text.startswith("///") else "\n".join(fold(line, margin + hang))
 
     @property
     def width(self) -> int:
@@ -71,6 +69,10 @@ class Layout:
         line = self.lines[-1]
         line.text += text
         line.end = max(line.end, end)
+
+    def fits(self, text: str) -> bool:
+        """Whether `text` has room in the line that was begun."""
+        return self.lines[-1].fits(text)
 
     def gap(self, start: int, doc: bool = False) -> bool:
         """Whether the source has an empty line above the thing that begins its line at `start`,
@@ -116,7 +118,7 @@ class Layout:
             self._own_lines(entries, before.get(i, []), self._depth_above(i))
             said = behind.get(i)
             indent = self._indent_of(said) if said else 0
-            entries.append(_Entry(line.depth, line.text, line.blank, said, indent))
+            entries.append(_Entry(line.depth, line.text, line.blank, said, indent, hang=line.hang))
         self._own_lines(entries, before.get(len(self.lines), []), 0)
         return entries
 
@@ -151,31 +153,6 @@ class Layout:
         """Columns on the screen in front of a comment's line."""
         line = self.source.line(self._line_of(comment))
         return len_on_screen(line[: len(line) - len(line.lstrip())])
-
-
-def _folded(line: str, indent: int) -> str:
-    """The line, broken behind commas of its list where it would be too long; not within what stands
-    behind the list, as a block that is broken is written otherwise."""
-    end = _closing(line)
-    *parts, last = line[:end].split(", ")
-    lines = [""]
-    for part in (*parts, last + line[end:]):
-        if lines[-1] and len(lines[-1]) + len(part) + 3 > WIDEST:
-            lines[-1] += ","
-            lines.append(" " * indent + part)
-        else:
-            lines[-1] += f", {part}" if lines[-1] else part
-    return "\n".join(lines)
-
-
-def _closing(line: str) -> int:
-    """Where the bracket is closed that is the first to be opened; the end where there is none."""
-    depth = 0
-    for at, sign in enumerate(line):
-        depth += (sign == "(") - (sign == ")")
-        if sign == ")" and not depth:
-            return at
-    return len(line)
 
 
 def _column(run: list[_Entry]) -> int:

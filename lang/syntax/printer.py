@@ -12,7 +12,8 @@ from typing import TypeVar
 from .. import tree
 from ..tree import Program
 from . import print_expr
-from .layout import Layout
+from .fold import WIDEST
+from .layout import Layout, Line
 from .printer_statements import Statements, emitted, width
 
 
@@ -82,13 +83,15 @@ class _Printer(Statements):
         self.close(node, 0)
 
     def inline_group(self, node: tree.Group) -> bool:
-        return not self.broken(node.span.start, node.span.end)
+        """As in the source, but where that is too long."""
+        line = Line(1, 0, 0, False, _group(node))
+        return line.fits("") and not self.broken(node.span.start, node.span.end)
 
     def group(self, node: tree.Group, flags: int) -> None:
         self.item(node, 1)
         if self.inline_group(node):
-            inside = f"{{ {print_expr.fields(node.fields)} }}" if node.fields else "{}"
-            self.write(f"when {_flags(node):<{flags}} {inside}", node.span.end)
+            text = _group(node, flags)
+            self.write(text if self.layout.fits(text) else _group(node), node.span.end)
             return
         self.write(f"when {_flags(node)} {{", node.flags[-1].span.end)
         self.fields(node.fields, 2)
@@ -102,14 +105,15 @@ class _Printer(Statements):
     def field(self, node: tree.Field, depth: int, names: int) -> None:
         self.item(node, depth, node.doc)
         head_end = (node.default or node.type).span.end
+        text = print_expr.field(node, names)
         if node.options is not None:
             self.options(node, node.options, depth, names)
-        elif node.parts and self.broken(head_end, node.span.end):
+        elif node.parts and not self.one_line(text, head_end, node.span.end):
             self.write(print_expr.field_head(node, names) + " {", head_end)
             self.fields(node.parts, depth + 1)
             self.close(node, depth)
         else:
-            self.write(print_expr.field(node, names), node.span.end)
+            self.write(text, node.span.end)
 
     def options(self, field: tree.Field, node: tree.Options, depth: int, names: int) -> None:
         head = print_expr.field_head(field, names) + print_expr.options_head(node)
@@ -123,13 +127,13 @@ class _Printer(Statements):
             test = print_expr.option_test(member)
             text = f"{member.name.text:<{longest}} when {test:<{kinds}} {{"
             self.item(member, depth + 1, member.doc)
-            if self.broken(member.span.start, member.span.end):
-                self.write(text, member.alternatives[-1].span.end)
-                self.fields(member.fields, depth + 2)
-                self.close(member, depth + 1)
-            else:
-                inside = f" {print_expr.fields(member.fields)} }}" if member.fields else "}"
+            inside = f" {print_expr.fields(member.fields)} }}" if member.fields else "}"
+            if self.one_line(text + inside, member.span.start, member.span.end):
                 self.write(text + inside, member.span.end)
+                continue
+            self.write(text, member.alternatives[-1].span.end)
+            self.fields(member.fields, depth + 2)
+            self.close(member, depth + 1)
         self.close(node, depth)
 
     # ---- pipelines ---------------------------------------------------------------------------
@@ -175,9 +179,10 @@ class _Printer(Statements):
             self.write(head, node.span.end)
             return
         head += " " * (types - len(_types(node))) + "  {"
-        if not self.broken(end, node.span.end):
-            symbols = ", ".join(f"{s.name.text} = {_value(s)}" for s in node.symbols)
-            self.write(f"{head} {symbols} }}", node.span.end)
+        symbols = ", ".join(f"{s.name.text} = {_value(s)}" for s in node.symbols)
+        inline = f"{head} {symbols} }}"
+        if self.one_line(inline, end, node.span.end):
+            self.write(inline, node.span.end)
             return
         self.write(head, end)
         longest = width(s.name.text for s in node.symbols)
@@ -224,14 +229,16 @@ class _Printer(Statements):
             return
         sources = width(print_expr.edge_ends(e)[0] for e in node.edges)
         targets = width(print_expr.edge_ends(e)[1] for e in node.edges)
-        guards = width(map(print_expr.guard, node.edges))
+        room = WIDEST - len(f"    {'':{sources}} -> {'':{targets}}    on ")
+        room -= width(print_expr.names(e.ports) for e in node.edges)
+        guards = width(map(print_expr.guard, node.edges), room)
         for edge in written:
             if isinstance(edge, tree.Chain):
                 self.chain(edge)
                 continue
             source, target = print_expr.edge_ends(edge)
             text = f"{source:<{sources}} -> {target:<{targets}}"
-            if guards:
+            if guards or print_expr.guard(edge):
                 text += f"  {print_expr.guard(edge):<{guards}}"
             if edge.ports:
                 text += f"  on {print_expr.names(edge.ports)}"
@@ -274,22 +281,21 @@ class _Printer(Statements):
                 continue
             else:
                 text = f"{word:<{words}} {_body(clause)}"
-            self.line(clause, 2, text)
+            self.line(clause, 2, text, words + 1)
             above = clause
         self.close(node, 1)
 
     def raised(self, node: tree.Raise, words: int) -> None:
         """Its fields in a line, or each in its own, as in the source."""
         due = f"{node.word.text} {node.amount.text} {node.unit.text}"
-        if not self.broken(node.event.span.end, node.word.span.start):
-            word, _, behind = emitted(node).partition(" ")
-            self.line(node, 2, f"{word:<{words}} {behind} {due}")
-            return
+        word, _, behind = emitted(node).partition(" ")
+        inline = f"{word:<{words}} {behind} {due}"
         self.item(node, 2)
+        if self.one_line(inline, node.event.span.end, node.word.span.start):
+            self.write(inline, node.span.end)
+            return
         self.write(f"{'emit':<{words}} {node.event.text} {{", node.event.span.end)
-        for field in node.fields:
-            comma = "" if field is node.fields[-1] else ","
-            self.line(field, 3, print_expr.assign(field) + comma)
+        self.assignments(node.fields, 3)
         self.begin(2, node.word.span.start)
         self.write(f"}} {due}", node.span.end)
 
@@ -301,16 +307,17 @@ class _Printer(Statements):
         words = width(_state_clause(clause)[0] for clause in node.clauses)
         for clause in node.clauses:
             word, text = _state_clause(clause)
-            self.line(clause, 2, f"{word:<{words}} {text}")
+            self.line(clause, 2, f"{word:<{words}} {text}", words + 1)
         self.close(node, 1)
 
     def event(self, node: tree.Event) -> None:
         """Its fields in a line, or each in its own, as in the source."""
         fields = [(f, f"{f.name.text} : {f.type.text}") for f in node.fields]
         closed = fields[-1][0].span.end if fields else node.name.span.end
-        if not self.broken(node.name.span.end, closed):
-            inside = f"{{ {', '.join(text for _, text in fields)} }}" if fields else "{}"
-            self.write(f"event {node.name.text} {inside}{_limit(node.limit)}", node.span.end)
+        inside = f"{{ {', '.join(text for _, text in fields)} }}" if fields else "{}"
+        inline = f"event {node.name.text} {inside}{_limit(node.limit)}"
+        if not fields or self.one_line(inline, node.name.span.end, closed):
+            self.write(inline, node.span.end)
             return
         self.write(f"event {node.name.text} {{", node.name.span.end)
         names = width(f.name.text for f in node.fields)
@@ -330,6 +337,11 @@ def _limit(node: tree.Limit | None) -> str:
 
 def _flags(node: tree.Group) -> str:
     return print_expr.names(node.flags, " or ")
+
+
+def _group(node: tree.Group, flags: int = 0) -> str:
+    inside = f"{{ {print_expr.fields(node.fields)} }}" if node.fields else "{}"
+    return f"when {_flags(node):<{flags}} {inside}"
 
 
 def _clause(node: tree.Member) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .. import tree
 from . import print_expr
-from .layout import Layout
+from .layout import Layout, Line
 
 
-def width(texts: Iterable[str]) -> int:
-    """Of the longest, 0 if there are none."""
-    return max(map(len, texts), default=0)
+_ALIGNED = 64
+"""Columns of a part that others are aligned with."""
+
+
+def width(texts: Iterable[str], most: int = _ALIGNED) -> int:
+    """Of the longest that has no more than `most` columns, 0 if there is none."""
+    return max((len(text) for text in texts if len(text) <= most), default=0)
 
 
 _LOOK_UPS = tree.Find | tree.Choose | tree.Asked
@@ -39,9 +43,16 @@ class Statements:
             blank = False
         self.begin(depth, start, blank)
 
-    def line(self, node: tree.Node, depth: int, text: str) -> None:
+    def line(self, node: tree.Node, depth: int, text: str, hang: int = 0) -> None:
         self.item(node, depth)
         self.write(text, node.span.end)
+        self.layout.lines[-1].hang = hang
+
+    def assignments(self, fields: Sequence[tree.Assign], depth: int) -> None:
+        """Each in a line of its own."""
+        for field in fields:
+            comma = "" if field is fields[-1] else ","
+            self.line(field, depth, print_expr.assign(field) + comma)
 
     def close(self, node: tree.Node, depth: int) -> None:
         self.begin(depth, node.span.end - 1)
@@ -51,15 +62,19 @@ class Statements:
         """Whether the source has a line end in [start, end)."""
         return self.text.find("\n", start, end) >= 0
 
+    def one_line(self, text: str, start: int, end: int) -> bool:
+        """Whether `text`, of [start, end), stays on one line: as in the source, where it has room."""
+        return self.layout.fits(text) and not self.broken(start, end)
+
     def commented(self, start: int, end: int) -> bool:
         return any(start <= c < end for c in self.comment_starts)
 
     # ---- statements --------------------------------------------------------------------------
 
-    def block(self, node: tree.Block, depth: int) -> None:
-        """A block in braces, in the line that was begun."""
+    def block(self, node: tree.Block, depth: int, split: bool = False) -> None:
+        """A block in braces, in the line that was begun; over several if it is to be split."""
         inline = self.inline_block(node)
-        if inline is not None:
+        if inline is not None and (inline == "{}" or (not split and self.layout.fits(inline))):
             self.write(inline, node.span.end)
             return
         self.write("{", node.span.start + 1)
@@ -90,7 +105,7 @@ class Statements:
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
         if isinstance(node, tree.Push | tree.Append):
-            if any(self.broken(e.node.span.end, e.span.end) for e in node.path if e.fields):
+            if any(map(self.split_fields, node.path)):
                 return None
             verb, place = _verb_and_place(node)
             return f"{verb}{' / '.join(map(print_expr.pushed, node.path))}{place}"
@@ -110,33 +125,38 @@ class Statements:
         """Whether a block is one in the source, not the single statement of a case or `else if`."""
         return self.text[node.span.start] == "{"
 
-    def statement(self, node: tree.Statement, depth: int) -> None:
-        """A statement, in the line that was begun."""
+    def statement(self, node: tree.Statement, depth: int, split: bool = False) -> None:
+        """A statement, in the line that was begun. Where it has blocks and is too long for a line,
+        none of them is in one."""
         inline = self.inline(node)
-        if inline is not None:
+        if inline is not None and not split and self.layout.fits(inline):
             self.write(inline, node.span.end)
-        elif isinstance(node, tree.If):
+            return
+        split = split or inline is not None
+        if isinstance(node, tree.If):
             self.write(f"if {_asked(node)} ", node.condition.span.end)
-            self.block(node.then, depth)
-            self.otherwise(node.otherwise, depth)
+            self.block(node.then, depth, split)
+            self.otherwise(node.otherwise, depth, split)
         elif isinstance(node, _LOOK_UPS):
-            self.write(_lookup(node), node.span.start)
-            self.otherwise(node.otherwise, depth)
+            self.write(_lookup(node), node.span.start if node.otherwise else node.span.end)
+            self.otherwise(node.otherwise, depth, split)
         elif isinstance(node, tree.MatchOn):
             self.match_on(node, depth)
         elif isinstance(node, tree.Push | tree.Append):
             self.push(node, depth)
         elif isinstance(node, tree.Emit):
             self.emit(node, depth)
+        else:
+            self.write(_simple(node), node.span.end)
 
-    def otherwise(self, node: tree.Block | None, depth: int) -> None:
+    def otherwise(self, node: tree.Block | None, depth: int, split: bool) -> None:
         if node is None:
             return
         self.write(" else ", node.span.start)
         if self.braced(node):
-            self.block(node, depth)
+            self.block(node, depth, split)
         else:
-            self.statement(node.statements[0], depth)
+            self.statement(node.statements[0], depth, split)
 
     def match_on(self, node: tree.MatchOn, depth: int) -> None:
         self.write(f"match {print_expr.value(node.subject)} {{", node.subject.span.end)
@@ -151,26 +171,33 @@ class Statements:
         self.close(node, depth)
 
     def push(self, node: tree.Push | tree.Append, depth: int) -> None:
+        """The fields of a header in a line, or each in its own, as in the source; where those of
+        one have to be, also others that do not fit between them."""
         verb, place = _verb_and_place(node)
+        texts = [*map(print_expr.pushed, node.path)]
+        next_line = Line(depth + 1, 0, 0, False, "/ ")
+        fit = self.layout.fits(verb + texts[0]) and all(map(next_line.fits, texts[1:]))
+        whole = fit and not any(map(self.split_fields, node.path))
+        behind = [f" / {element.node.text} {{" for element in node.path[1:]] + [place]
         for i, element in enumerate(node.path):
             self.write(" / " if i else verb, element.span.start)
-            if not element.fields or not self.broken(element.node.span.end, element.span.end):
-                self.write(print_expr.pushed(element), element.span.end)
+            inline = not self.split_fields(element) and self.layout.fits(texts[i] + behind[i])
+            if whole or inline or not element.fields:
+                self.write(texts[i], element.span.end)
                 continue
             self.write(f"{element.node.text} {{", element.node.span.end)
-            for field in element.fields:
-                comma = "" if field is element.fields[-1] else ","
-                self.line(field, depth + 1, print_expr.assign(field) + comma)
+            self.assignments(element.fields, depth + 1)
             self.close(element, depth)
         if place:
             self.write(place, node.span.end)
 
+    def split_fields(self, node: tree.PushElement) -> bool:
+        return bool(node.fields) and self.broken(node.node.span.end, node.span.end)
+
     def emit(self, node: tree.Emit, depth: int) -> None:
         """Each field in a line of its own."""
         self.write(f"emit {node.event.text} {{", node.event.span.end)
-        for field in node.fields:
-            comma = "" if field is node.fields[-1] else ","
-            self.line(field, depth + 1, print_expr.assign(field) + comma)
+        self.assignments(node.fields, depth + 1)
         self.close(node, depth)
 
 
@@ -243,7 +270,7 @@ def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Emit):
         return emitted(node)
     if isinstance(node, tree.Forward):
-        return f"forward {node.port.text} via {node.via.text}"
+        return f"forward {node.port.text} via {print_expr.value(node.via)}"
     if isinstance(node, tree.Apply):
         return f"{node.action.text}({node.argument.text})"
     assert isinstance(node, tree.Verdict)

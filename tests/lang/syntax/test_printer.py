@@ -14,6 +14,7 @@ from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_pipeline import pipeline_text
 
 from ..conftest import PIPELINES, strip
 
@@ -276,3 +277,116 @@ def test_slots_are_broken_at_the_widest_column(statement: str) -> None:
             ("remember", "recall", "forget", "match n", "gives", "number_")
         ):
             assert len(line.partition("  //")[0].partition(") { ")[0]) <= 100
+
+
+SUM = " + ".join(f"number_{i}" for i in range(12))
+ASKED = " or ".join(f"ipv4.number_{i} = 1 and udp" for i in range(6))
+INSIDE = [
+    f"find K({LONG}) else {{ drop }}",
+    f"find K({LONG})  // all of them",
+    f"choose F from K.L({LONG}) over hash({', '.join(['ipv4.id'] * 20)}) else {{ default }}",
+    f"push a {{ {LONG} }} / b {{ x = y }} behind c[1]",
+    f"push a {{ x = {SUM} }} before c",
+    f"append {' / '.join(['a { x = 1, y = 2, z = ipv4.destination }'] * 4)} behind a",
+    f"push a {{ x = 1 }} / b {{ {LONG} }} / c",
+    f"emit E {{ {LONG} }}",
+    f"x.y = {SUM}",
+    f"x.y += ({SUM}) * hash({SUM}, {SUM}, 3)",
+    f"let sum = {SUM}",
+    f"queue {SUM}",
+    f"exchange S.state from {SUM} to {SUM}",
+    f"if {ASKED} {{ pass }}",
+    f"if not ({ASKED}) and ({ASKED}) {{}} else if {ASKED} {{ drop }} else {{ pass }}",
+    f"if find K({LONG}) {{ pass }} else if a {{ drop }} else {{ pass }}",
+    f"if a {{ find K({LONG}) else {{ drop }} }}",
+    f"if x in {{ {', '.join(map(str, range(60)))} }} or a {{ pass }}",
+    f"if meter K is red {{ push a {{ {LONG} }} }} else {{ emit E {{ {LONG} }} }}",
+    f"match x.y {{ {' | '.join(map(str, range(60)))} => drop 6 => find K({LONG}) }}",
+    f"match {SUM} {{ 6 => if {ASKED} {{ drop }} 17 => {{ pass }} }}",
+    f"swap {'a' * 60}.{'b' * 60}, {'c' * 60}.{'d' * 60}",
+]
+BESIDE = [
+    f"ports {', '.join(f'role_{i}' for i in range(20))}",
+    "parser { a -> b when x = 1 on lan c -> d as e when "
+    + " and ".join(f"field_{i} = {i} | 0x10..0x20" for i in range(6))
+    + " write 1, 2, 3 if it fits on lan, wan\n e -> f on wan\n"
+    + f"chain g by h max 8 {{ i when {' | '.join(map(str, range(50)))} write 7 }} }}",
+    f"const C = {{ {', '.join(map(str, range(60)))} }}",
+    f"ie e = 1, u8 {{ {', '.join(f'NAME_{i} = {i}' for i in range(12))} }}",
+    f"ie e = 1, {' | '.join(f'RULE_{i}' for i in range(20))}",
+    f"rule K [1k] named by {'k' * 60} {{ match {'a' * 40} exact {'b' * 60} "
+    f"gives {' | '.join(f'RULE_{i}' for i in range(20))} "
+    f"emit E {{ {LONG} }} after 300 idle }}",
+    f"rule K [1k] {{ spread F[1..8] by weight over hash({', '.join(['ipv4.id'] * 20)}) "
+    f"counts {', '.join(['packets'] * 20)} }}",
+    f"event E {{ {WIDE} }} limit 10 per second, 1 by {', '.join(f'number_{i}' for i in range(12))}",
+    f"event E {{}} limit 10 per second, 1 by {', '.join(f'number_{i}' for i in range(12))}",
+    f"registers {'r' * 60}[{'m' * 60}][{'n' * 60}] : u32",
+    f"run parser -> {' -> '.join(f'stage_{i}' for i in range(20))}",
+]
+PARTS = "  ".join(f"field_{i} : u4 = 3" for i in range(12))
+HEADERS = [
+    f"x : u48 {{ {PARTS} }}",
+    f"when {' or '.join(f'flag_{i}' for i in range(20))} {{ x : u8 }} when a {{ y : u8 }}",
+    f"when a {{ {PARTS} }} when bc {{ y : u8 }}",
+    f"options : tlv(kind : u8, length : u8, {', '.join(f'bare {i}' for i in range(20))}) max 40 "
+    f"{{ mss when kind = {' | '.join(map(str, range(60)))} {{ {PARTS} }} end when kind = 1 {{}} }}",
+    f"sum : u16 = {SUM}",
+    f"accept {ASKED}",
+    f"size {SUM}",
+]
+
+
+def within_the_widest_column(text: str) -> str:
+    """`text` formatted: what is longer is a comment, or has nowhere to end."""
+    out = check(text)
+    for line in out.splitlines():
+        code = line.partition("//")[0].strip()
+        assert len(line.partition("//")[0].rstrip()) <= 100 or " " not in code, line
+    return out
+
+
+@pytest.mark.parametrize("depth", [0, 12])
+@pytest.mark.parametrize("statement", INSIDE)
+def test_statements_are_broken_at_the_widest_column(statement: str, depth: int) -> None:
+    nested = "if a {\n" * depth + statement + "\n}" * depth
+    within_the_widest_column(f"pipeline p {{ stage s {{\n{nested}\n}} }}")
+
+
+@pytest.mark.parametrize("declaration", BESIDE)
+def test_declarations_are_broken_at_the_widest_column(declaration: str) -> None:
+    within_the_widest_column(f"pipeline p {{\n{declaration}\n}}")
+
+
+@pytest.mark.parametrize("member", HEADERS)
+def test_headers_are_broken_at_the_widest_column(member: str) -> None:
+    within_the_widest_column(f"header h {{\n{member}\n}}")
+
+
+LONG_ONES = [
+    f"import {', '.join(f'module_{i}' for i in range(20))}\n",
+    *(f"header h {{\n/// {'word ' * 40}\n{each}\n}}\n" for each in HEADERS),
+    *(f"pipeline p {{\n// {'word ' * 40}\n{each}\n}}\n" for each in BESIDE),
+    *(f"pipeline p {{ stage s {{\n{each}\n}} }}\n" for each in INSIDE),
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(LONG_ONES), st.randoms(use_true_random=False))
+def test_any_layout_of_what_is_too_long(text: str, random_: random.Random) -> None:
+    within_the_widest_column(_squeezed(text, random_))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.randoms(use_true_random=False))
+def test_any_layout_of_a_generated_pipeline(seed: int, random_: random.Random) -> None:
+    within_the_widest_column(_squeezed(pipeline_text(seed), random_))
+
+
+def test_how_long_statements_are_broken(golden: Golden) -> None:
+    (long,) = cases(Path(__file__).parent / "cases" / "long.txt")
+    golden(long, formatted=within_the_widest_column(long.text))
+
+
+def test_the_place_of_a_next_hop_is_written_without_its_comments() -> None:
+    check("pipeline p { stage s { forward a.b via C.d[e.f // one\n & // two\n 3] } }")
