@@ -1025,7 +1025,7 @@ enum role {
 	ROLE_WAN,
 };
 
-static __always_inline int close_lan_202(struct xdp_md *ctx, struct state *st, u32 from)
+static __always_inline int close_lan_204(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1079,12 +1079,12 @@ __noinline int close_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 			store_be16(data, 12, 0x800);
 	}
 	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
-		result = close_lan_202(ctx, st, from);
+		result = close_lan_204(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
 	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
-		result = close_lan_202(ctx, st, from);
+		result = close_lan_204(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
@@ -1196,7 +1196,7 @@ static __always_inline int reply_to_user_lan(struct xdp_md *ctx, struct state *s
 	return reply_to_user_lan_body(ctx, a, b);
 }
 
-static __always_inline int close_lan_2_222(struct xdp_md *ctx, struct state *st, u32 from)
+static __always_inline int close_lan_2_230(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1250,12 +1250,12 @@ __noinline int close_lan_2_body(struct xdp_md *ctx, u32 a, u32 b)
 			store_be16(data, 12, 0x86dd);
 	}
 	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
-		result = close_lan_2_222(ctx, st, from);
+		result = close_lan_2_230(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
 	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
-		result = close_lan_2_222(ctx, st, from);
+		result = close_lan_2_230(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
@@ -1454,7 +1454,7 @@ static __always_inline int walk_extension_lan(struct xdp_md *ctx, struct state *
 	return walk_extension_lan_body(ctx, a, b);
 }
 
-static __always_inline int close_wan_279(struct xdp_md *ctx, struct state *st, u32 from)
+static __always_inline int close_wan_293(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1506,12 +1506,12 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 		store_be16(data, 12, 0x800);
 	}
 	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
-		result = close_wan_279(ctx, st, from);
+		result = close_wan_293(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
 	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
-		result = close_wan_279(ctx, st, from);
+		result = close_wan_293(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
@@ -1543,7 +1543,7 @@ static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a
 	return close_wan_body(ctx, a, b);
 }
 
-static __always_inline int close_wan_2_300(struct xdp_md *ctx, struct state *st, u32 from)
+static __always_inline int close_wan_2_315(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1595,12 +1595,12 @@ __noinline int close_wan_2_body(struct xdp_md *ctx, u32 a, u32 b)
 		store_be16(data, 12, 0x86dd);
 	}
 	if (st->scratch->link == 18 && st->scratch->vlan_at + 4 == st->scratch->link) {
-		result = close_wan_2_300(ctx, st, from);
+		result = close_wan_2_315(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
 	if (st->scratch->link == 18 && st->scratch->service_at + 4 == st->scratch->link) {
-		result = close_wan_2_300(ctx, st, from);
+		result = close_wan_2_315(ctx, st, from);
 		if (result != CONTINUE)
 			return result;
 	}
@@ -2080,7 +2080,7 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	if (role == ROLE_LAN && load8(data, 23) == 6) {
 		if (unlikely(data + 54 > end))
 			GOTO(other);
-		/* linx.hp:61: user -> tcp when protocol = 6 */
+		/* linx.hp:63: user -> tcp when protocol = 6 */
 		if (unlikely(load_be16(data, 16) < 40 ||
 				(u32)((u64)(load8(data, 46) >> 4) * 4) < 20 || data + 34 +
 				(u32)((u64)(load8(data, 46) >> 4) * 4) > end ||
@@ -2101,7 +2101,7 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	if (role == ROLE_LAN && load8(data, 23) == 17) {
 		if (unlikely(data + 42 > end))
 			GOTO(other);
-		/* linx.hp:62: user -> udp when protocol = 17 */
+		/* linx.hp:64: user -> udp when protocol = 17 */
 		if (unlikely(load_be16(data, 16) < 28))
 			GOTO(other);
 		st->scratch->chain_extension_ = 0;
@@ -2142,7 +2142,7 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	if (role == ROLE_WAN && load8(data, 47) == 6) {
 		if (unlikely(data + 78 > end))
 			GOTO(other);
-		/* linx.hp:61: user -> tcp when protocol = 6 */
+		/* linx.hp:63: user -> tcp when protocol = 6 */
 		if (unlikely(load_be16(data, 40) < 40 ||
 				(u32)((u64)(load8(data, 70) >> 4) * 4) < 20 || data + 58 +
 				(u32)((u64)(load8(data, 70) >> 4) * 4) > end ||
@@ -2165,7 +2165,7 @@ static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u3
 	if (role == ROLE_WAN && load8(data, 47) == 17) {
 		if (unlikely(data + 66 > end))
 			GOTO(other);
-		/* linx.hp:62: user -> udp when protocol = 17 */
+		/* linx.hp:64: user -> udp when protocol = 17 */
 		if (unlikely(load_be16(data, 40) < 28))
 			GOTO(other);
 		st->scratch->chain_extension_ = 0;
@@ -2483,7 +2483,7 @@ node_user6:
 	GOTO(done);
 
 chain_extension:
-	/* linx.hp:63: extension */
+	/* linx.hp:65: extension */
 	at = forgotten(st->scratch, at);
 	came = walk_extension_lan(ctx, st, at, limit);
 	if (!(came < 0x10000)) {
@@ -2510,7 +2510,7 @@ chain_extension:
 	GOTO(done);
 
 node_tcp:
-	/* linx.hp:61: user -> tcp when protocol = 6 */
+	/* linx.hp:63: user -> tcp when protocol = 6 */
 	at = forgotten(st->scratch, at);
 	p = data + at;
 	if (unlikely(p + 20 > end || at + 20 > limit))
@@ -2528,7 +2528,7 @@ node_tcp:
 	GOTO(done);
 
 node_udp:
-	/* linx.hp:62: user -> udp when protocol = 17 */
+	/* linx.hp:64: user -> udp when protocol = 17 */
 	at = forgotten(st->scratch, at);
 	p = data + at;
 	if (unlikely(p + 8 > end || at + 8 > limit))
@@ -2554,28 +2554,28 @@ tiny: __attribute__((unused));
 	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
-static __always_inline void classifier_263(struct xdp_md *ctx, struct state *st)
+static __always_inline void classifier_277(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:263: if kind in MPLS */
+	/* linx.hp:277: if kind in MPLS */
 	if (st->scratch->let_kind_ == 0x8847 || st->scratch->let_kind_ == 0x8848) {
-		/* linx.hp:264: count mpls */
+		/* linx.hp:278: count mpls */
 		count_event(EVENT_COUNT_MPLS);
 	} else {
-		/* linx.hp:265: if kind in PPPOE */
+		/* linx.hp:279: if kind in PPPOE */
 		if (st->scratch->let_kind_ == 0x8863 || st->scratch->let_kind_ == 0x8864) {
-			/* linx.hp:266: count pppoe */
+			/* linx.hp:280: count pppoe */
 			count_event(EVENT_COUNT_PPPOE);
 		} else {
-			/* linx.hp:267: if kind < 0x0600 { count llc } */
+			/* linx.hp:281: if kind < 0x0600 { count llc } */
 			if (st->scratch->let_kind_ < 0x600)
 				count_event(EVENT_COUNT_LLC);
 		}
 	}
 }
 
-static __always_inline int classifier_286(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_301(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:286: find PDR(fragment = 1) else { default } */
+	/* linx.hp:301: find PDR(fragment = 1) else { default } */
 	u64 key_2[4] = {};
 	key_2[2] |= 0x1000000000000ULL;
 	key_2[0] |= load64(st->user_h, 12);
@@ -2618,9 +2618,9 @@ static __always_inline int classifier_286(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_288(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_303(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:288: find PDR(fragment = 0) else { default } */
+	/* linx.hp:303: find PDR(fragment = 0) else { default } */
 	u64 key_6[4] = {};
 	key_6[0] |= load64(st->user_h, 12);
 	key_6[3] |= (u64)load8(st->user_h, 1) << 16;
@@ -2662,9 +2662,9 @@ static __always_inline int classifier_288(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_291(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_306(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:291: if mpls.label != first(PDR.mpls_label) { count mpls pass } */
+	/* linx.hp:306: if mpls.label != first(PDR.mpls_label) { count mpls pass } */
 	u32 kept_1 = st->scratch->pdr_slot;
 	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
 	if (unlikely(!not_null(st->pdr_rule)))
@@ -2678,9 +2678,9 @@ static __always_inline int classifier_291(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_311(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_326(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:311: find PDR6(fragment = 1, protocol = extension.next_header) else { defau... */
+	/* linx.hp:326: find PDR6(fragment = 1, protocol = extension.next_header) else { defau... */
 	u64 key_14[7] = {};
 	key_14[6] |= (u64)st->scratch->chain_extension_ << 8;
 	key_14[6] |= 1ULL;
@@ -2729,15 +2729,15 @@ static __always_inline int classifier_311(struct xdp_md *ctx, struct state *st)
 	else
 		pdr6_count(cell_16, st->scratch->length);
 	if (!st->pdr6_rule) {
-		/* linx.hp:311: default */
+		/* linx.hp:326: default */
 		return default_action();
 	}
 	return CONTINUE;
 }
 
-static __always_inline int classifier_313(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_328(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:313: find PDR6(fragment = 0, protocol = extension.next_header) else { defau... */
+	/* linx.hp:328: find PDR6(fragment = 0, protocol = extension.next_header) else { defau... */
 	u64 key_18[7] = {};
 	key_18[6] |= (u64)st->scratch->chain_extension_ << 8;
 	key_18[0] |= load64(st->user6_h, 8);
@@ -2785,15 +2785,15 @@ static __always_inline int classifier_313(struct xdp_md *ctx, struct state *st)
 	else
 		pdr6_count(cell_20, st->scratch->length);
 	if (!st->pdr6_rule) {
-		/* linx.hp:313: default */
+		/* linx.hp:328: default */
 		return default_action();
 	}
 	return CONTINUE;
 }
 
-static __always_inline int classifier_316(struct xdp_md *ctx, struct state *st)
+static __always_inline int classifier_331(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:316: if mpls.label != first(PDR6.mpls_label) and mpls.label != 2 */
+	/* linx.hp:331: if mpls.label != first(PDR6.mpls_label) and mpls.label != 2 */
 	u32 kept_2 = st->scratch->pdr6_slot;
 	st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
 	if (unlikely(!not_null(st->pdr6_rule)))
@@ -2804,7 +2804,7 @@ static __always_inline int classifier_316(struct xdp_md *ctx, struct state *st)
 	if ((((((u64)load_be16(st->mpls_h, 0) << 8) | load8(st->mpls_h, 2)) >> 4) &
 			0xfffff) != first_22 && (((((u64)load_be16(st->mpls_h, 0) << 8) |
 			load8(st->mpls_h, 2)) >> 4) & 0xfffff) != 2) {
-		/* linx.hp:317: count mpls pass */
+		/* linx.hp:332: count mpls pass */
 		return pass_as(EVENT_COUNT_MPLS);
 	}
 	return CONTINUE;
@@ -2814,11 +2814,11 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 {
 	int result;
 
-	/* linx.hp:247: if not user and not user6 */
+	/* linx.hp:261: if not user and not user6 */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
 	if (!not_null(st->user_h) && !not_null(st->user6_h)) {
-		/* linx.hp:260: let kind = first(vlan.type, service.type, ethernet.type) */
+		/* linx.hp:274: let kind = first(vlan.type, service.type, ethernet.type) */
 		u64 first_1 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
@@ -2834,64 +2834,64 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 			}
 		}
 		st->scratch->let_kind_ = first_1;
-		/* linx.hp:261: if kind in TAGS */
+		/* linx.hp:275: if kind in TAGS */
 		if (st->scratch->let_kind_ == 0x8100 || st->scratch->let_kind_ == 0x88a8 ||
 				st->scratch->let_kind_ == 0x9100 ||
 				st->scratch->let_kind_ == 0x9200) {
-			/* linx.hp:262: count qinq */
+			/* linx.hp:276: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_263(ctx, st);
+			classifier_277(ctx, st);
 		}
-		/* linx.hp:270: pass */
+		/* linx.hp:284: pass */
 		return pass();
 	}
-	/* linx.hp:276: if user */
+	/* linx.hp:290: if user */
 	if (not_null(st->user_h)) {
-		/* linx.hp:277: if user.dst is local { // the host's own, opened first if it c... */
+		/* linx.hp:291: if user.dst is local { // the host's own, opened first if it c... */
 		if (is_local(load32(st->user_h, 16))) {
-			/* linx.hp:279: pass */
+			/* linx.hp:293: pass */
 			return pass();
 		}
-		/* linx.hp:281: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= ... */
+		/* linx.hp:295: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 */
 		if (load_be32(st->user_h, 12) < 0x1000000 ||
 				load_be32(st->user_h, 12) >= 0xe0000000 ||
 				(load_be32(st->user_h, 12) >= 0x7f000000 &&
 				load_be32(st->user_h, 12) < 0x80000000)) {
-			/* linx.hp:282: count martian // 0/8, 127/8, groups and 240/4 */
+			/* linx.hp:297: count martian // 0/8, 127/8, groups and 240/4 */
 			return drop_as(EVENT_COUNT_MARTIAN);
 		}
-		/* linx.hp:285: if user is fragment */
+		/* linx.hp:300: if user is fragment */
 		if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-			result = classifier_286(ctx, st);
+			result = classifier_301(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		} else {
-			result = classifier_288(ctx, st);
+			result = classifier_303(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
-		/* linx.hp:290: if mpls */
+		/* linx.hp:305: if mpls */
 		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
 		if (not_null(st->mpls_h)) {
-			result = classifier_291(ctx, st);
+			result = classifier_306(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
 	}
-	/* linx.hp:297: if user6 */
+	/* linx.hp:312: if user6 */
 	if (not_null(st->user6_h)) {
-		/* linx.hp:298: if user6.dst is local { if port is wan { pop to user6 } pass } */
+		/* linx.hp:313: if user6.dst is local { if port is wan { pop to user6 } pass } */
 		if (is_local6(load128(st->user6_h, 24)))
 			return pass();
-		/* linx.hp:302: if user6.src in NO_HOST6 { count martian drop } */
+		/* linx.hp:317: if user6.src in NO_HOST6 { count martian drop } */
 		if (load_be128(st->user6_h, 8) <= 1 ||
 				(load_be128(st->user6_h, 8) >= 0xffff00000000ULL &&
 				load_be128(st->user6_h, 8) <= 0xffffffffffffULL) ||
 				load_be128(st->user6_h, 8) >= ((u128)0xff00000000000000ULL << 64 |
 				0x0ULL))
 			return drop_as(EVENT_COUNT_MARTIAN);
-		/* linx.hp:306: if extension.next_header in EXTENSIONS */
+		/* linx.hp:321: if extension.next_header in EXTENSIONS */
 		if (st->scratch->chain_extension_ == 0 || st->scratch->chain_extension_ == 43 ||
 				st->scratch->chain_extension_ == 44 ||
 				st->scratch->chain_extension_ == 51 ||
@@ -2899,10 +2899,10 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 				st->scratch->chain_extension_ == 135 ||
 				st->scratch->chain_extension_ == 139 ||
 				st->scratch->chain_extension_ == 140) {
-			/* linx.hp:307: count extension_chain drop */
+			/* linx.hp:322: count extension_chain drop */
 			return drop_as(EVENT_COUNT_EXTENSION_CHAIN);
 		}
-		/* linx.hp:310: if first(part.fragment_offset) > 0 or first(part.more_fragment... */
+		/* linx.hp:325: if first(part.fragment_offset) > 0 or first(part.more_fragment... */
 		u64 first_11 = 0;
 		st->part_h = header_at(ctx, st->scratch->part_at, 8);
 		if (not_null(st->part_h))
@@ -2915,18 +2915,18 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 			holds_13 = first_12 == 1;
 		}
 		if (holds_13) {
-			result = classifier_311(ctx, st);
+			result = classifier_326(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		} else {
-			result = classifier_313(ctx, st);
+			result = classifier_328(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
-		/* linx.hp:315: if mpls */
+		/* linx.hp:330: if mpls */
 		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
 		if (not_null(st->mpls_h)) {
-			result = classifier_316(ctx, st);
+			result = classifier_331(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
@@ -2990,7 +2990,7 @@ static __always_inline int leave_by(struct xdp_md *ctx, struct state *st, struct
 	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
-static __always_inline int forwarder_207(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_210(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
@@ -3062,7 +3062,7 @@ static __always_inline void put_outer6(struct xdp_md *ctx, struct state *st, voi
 	store128(outer6_51, 24, outer6_dst_14);
 }
 
-static __always_inline int forwarder_212(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_220(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_12, u8 given_19, u8 outer6_traffic_class_15,
 		u64 outer6_flow_label_17, u128 outer6_src_13, u128 outer6_dst_14, u32 gre_key_18)
 {
@@ -3121,7 +3121,7 @@ static __always_inline int forwarder_212(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_214(struct xdp_md *ctx, struct state *st, u32 referred_20)
+static __always_inline int forwarder_222(struct xdp_md *ctx, struct state *st, u32 referred_20)
 {
 	int result;
 
@@ -3186,7 +3186,7 @@ static __always_inline int may_leave_2(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_227(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_236(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_25, u8 given_30, u8 outer_tos_28, u32 outer_src_26,
 		u32 outer_dst_27, u32 gre_key_29)
 {
@@ -3242,7 +3242,7 @@ static __always_inline int forwarder_227(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_232(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_246(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_32, u8 given_39, u8 outer6_traffic_class_35,
 		u64 outer6_flow_label_37, u128 outer6_src_33, u128 outer6_dst_34, u32 gre_key_38)
 {
@@ -3299,7 +3299,7 @@ static __always_inline int forwarder_232(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_234(struct xdp_md *ctx, struct state *st, u32 referred_40)
+static __always_inline int forwarder_248(struct xdp_md *ctx, struct state *st, u32 referred_40)
 {
 	int result;
 
@@ -3336,7 +3336,7 @@ static __always_inline int forwarder_234(struct xdp_md *ctx, struct state *st, u
 
 static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:325: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
+	/* linx.hp:340: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
 	if (st->scratch->pdr_slot != 0) {
 		u32 kept_1 = st->scratch->pdr_slot;
 		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
@@ -3349,21 +3349,21 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				return internal();
 			far_count(cell_1, st->scratch->length);
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			/* linx.hp:200: match FAR.action */
+			/* linx.hp:202: match FAR.action */
 			u64 value_3 = far_2->action;
 			if (value_3 == IE_ACTION_DROP) {
-				/* linx.hp:201: drop */
+				/* linx.hp:203: drop */
 				return drop();
 			}
 			if (value_3 == IE_ACTION_PASS) {
-				/* linx.hp:202: pass */
+				/* linx.hp:204: pass */
 				u32 closed_41 = close_lan(ctx, st, 0, 0);
 				if (closed_41 != XDP_PASS)
 					return closed_41 & 7;
 				return pass();
 			}
 			if (value_3 == IE_ACTION_REDIRECT) {
-				/* linx.hp:203: match FAR.interface */
+				/* linx.hp:205: match FAR.interface */
 				if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 					u32 referred_4 = far_2->interface;
 					struct overlay_record *overlay_5 = overlay_at(referred_4,
@@ -3371,7 +3371,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay_5))
 						return internal();
 					overlay_count(referred_4, st->scratch->length);
-					/* linx.hp:205: push outer { src = o.local_ip, dst = o... */
+					/* linx.hp:207: push outer { src = o.local_ip, dst = o... */
 					u32 outer_src_6 = overlay_5->local_ip;
 					u32 outer_dst_7 = overlay_5->remote_ip;
 					if (unlikely(!not_null(st->user_h)))
@@ -3379,9 +3379,9 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					u8 outer_tos_8 = load8(st->user_h, 1);
 					u32 gre_key_9 = overlay_5->key;
 					u8 given_10 = overlay_5->has_key;
-					/* linx.hp:206: clamp mss */
-					/* linx.hp:207: forward o.interface via o.remote_ip */
-					return forwarder_207(ctx, st, overlay_5, given_10,
+					/* linx.hp:209: clamp mss */
+					/* linx.hp:210: forward o.interface via o.remote_ip */
+					return forwarder_210(ctx, st, overlay_5, given_10,
 							outer_tos_8, outer_src_6, outer_dst_7,
 							gre_key_9);
 				}
@@ -3392,7 +3392,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay6_12))
 						return internal();
 					overlay6_count(referred_11, st->scratch->length);
-					/* linx.hp:210: push outer6 { src = o.local_ip6, dst =... */
+					/* linx.hp:213: push outer6 */
 					u128 outer6_src_13 = overlay6_12->local_ip6;
 					u128 outer6_dst_14 = overlay6_12->remote_ip6;
 					if (unlikely(!not_null(st->user_h)))
@@ -3408,26 +3408,26 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 							0xfffff;
 					u32 gre_key_18 = overlay6_12->key;
 					u8 given_19 = overlay6_12->has_key;
-					/* linx.hp:211: clamp mss */
-					/* linx.hp:212: forward o.interface via o.remote_ip6 */
-					return forwarder_212(ctx, st, overlay6_12, given_19,
+					/* linx.hp:219: clamp mss */
+					/* linx.hp:220: forward o.interface via o.remote_ip6 */
+					return forwarder_220(ctx, st, overlay6_12, given_19,
 							outer6_traffic_class_15,
 							outer6_flow_label_17, outer6_src_13,
 							outer6_dst_14, gre_key_18);
 				}
 				if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 					u32 referred_20 = far_2->interface;
-					/* linx.hp:214: forward p via user.dst */
+					/* linx.hp:222: forward p via user.dst */
 					if (unlikely(!not_null(st->user_h)))
 						return internal();
-					return forwarder_214(ctx, st, referred_20);
+					return forwarder_222(ctx, st, referred_20);
 				}
 				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 	}
-	/* linx.hp:331: if PDR6 { if PDR6 gives FAR { pop to user6 apply6(FAR) } } */
+	/* linx.hp:346: if PDR6 { if PDR6 gives FAR { pop to user6 apply6(FAR) } } */
 	if (st->scratch->pdr6_slot != 0) {
 		u32 kept_2 = st->scratch->pdr6_slot;
 		st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
@@ -3440,21 +3440,21 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 				return internal();
 			far_count(cell_21, st->scratch->length);
 			st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
-			/* linx.hp:220: match FAR.action */
+			/* linx.hp:228: match FAR.action */
 			u64 value_23 = far_22->action;
 			if (value_23 == IE_ACTION_DROP) {
-				/* linx.hp:221: drop */
+				/* linx.hp:229: drop */
 				return drop();
 			}
 			if (value_23 == IE_ACTION_PASS) {
-				/* linx.hp:222: pass */
+				/* linx.hp:230: pass */
 				u32 closed_57 = close_lan_2(ctx, st, 0, 0);
 				if (closed_57 != XDP_PASS)
 					return closed_57 & 7;
 				return pass();
 			}
 			if (value_23 == IE_ACTION_REDIRECT) {
-				/* linx.hp:223: match FAR.interface */
+				/* linx.hp:231: match FAR.interface */
 				if (far_22->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 					u32 referred_24 = far_22->interface;
 					struct overlay_record *overlay_25 = overlay_at(referred_24,
@@ -3462,7 +3462,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay_25))
 						return internal();
 					overlay_count(referred_24, st->scratch->length);
-					/* linx.hp:225: push outer { src = o.local_ip, dst = o... */
+					/* linx.hp:233: push outer { src = o.local_ip, dst = o... */
 					u32 outer_src_26 = overlay_25->local_ip;
 					u32 outer_dst_27 = overlay_25->remote_ip;
 					if (unlikely(!not_null(st->user6_h)))
@@ -3470,9 +3470,9 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					u8 outer_tos_28 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
 					u32 gre_key_29 = overlay_25->key;
 					u8 given_30 = overlay_25->has_key;
-					/* linx.hp:226: clamp mss */
-					/* linx.hp:227: forward o.interface via o.remote_ip */
-					return forwarder_227(ctx, st, overlay_25, given_30,
+					/* linx.hp:235: clamp mss */
+					/* linx.hp:236: forward o.interface via o.remote_ip */
+					return forwarder_236(ctx, st, overlay_25, given_30,
 							outer_tos_28, outer_src_26, outer_dst_27,
 							gre_key_29);
 				}
@@ -3483,7 +3483,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay6_32))
 						return internal();
 					overlay6_count(referred_31, st->scratch->length);
-					/* linx.hp:230: push outer6 { src = o.local_ip6, dst =... */
+					/* linx.hp:239: push outer6 */
 					u128 outer6_src_33 = overlay6_32->local_ip6;
 					u128 outer6_dst_34 = overlay6_32->remote_ip6;
 					if (unlikely(!not_null(st->user6_h)))
@@ -3554,19 +3554,19 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 							0xfffff;
 					u32 gre_key_38 = overlay6_32->key;
 					u8 given_39 = overlay6_32->has_key;
-					/* linx.hp:231: clamp mss */
-					/* linx.hp:232: forward o.interface via o.remote_ip6 */
-					return forwarder_232(ctx, st, overlay6_32, given_39,
+					/* linx.hp:245: clamp mss */
+					/* linx.hp:246: forward o.interface via o.remote_ip6 */
+					return forwarder_246(ctx, st, overlay6_32, given_39,
 							outer6_traffic_class_35,
 							outer6_flow_label_37, outer6_src_33,
 							outer6_dst_34, gre_key_38);
 				}
 				if (far_22->interface_tag == TAG_FAR_INTERFACE_PORT) {
 					u32 referred_40 = far_22->interface;
-					/* linx.hp:234: forward p via user6.dst */
+					/* linx.hp:248: forward p via user6.dst */
 					if (unlikely(!not_null(st->user6_h)))
 						return internal();
-					return forwarder_234(ctx, st, referred_40);
+					return forwarder_248(ctx, st, referred_40);
 				}
 				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
@@ -3578,11 +3578,11 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 
 static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	/* linx.hp:340: if PDR */
+	/* linx.hp:355: if PDR */
 	if (st->scratch->pdr_slot != 0) {
-		/* linx.hp:341: pop to user */
+		/* linx.hp:356: pop to user */
 		st->user_h = header_at(ctx, st->scratch->user_at, 20);
-		/* linx.hp:342: choose FAR from PDR.LBR else { default } */
+		/* linx.hp:357: choose FAR from PDR.LBR else { default } */
 		u32 kept_1 = st->scratch->pdr_slot;
 		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
 		if (unlikely(!not_null(st->pdr_rule)))
@@ -3630,22 +3630,22 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			return pass();
 		}
 		far_count(chosen_1, st->scratch->length);
-		/* linx.hp:343: apply(FAR) */
-		/* linx.hp:200: match FAR.action */
+		/* linx.hp:358: apply(FAR) */
+		/* linx.hp:202: match FAR.action */
 		u64 value_12 = st->far_rule->action;
 		if (value_12 == IE_ACTION_DROP) {
-			/* linx.hp:201: drop */
+			/* linx.hp:203: drop */
 			return drop();
 		}
 		if (value_12 == IE_ACTION_PASS) {
-			/* linx.hp:202: pass */
+			/* linx.hp:204: pass */
 			u32 closed_57 = close_lan(ctx, st, 0, 0);
 			if (closed_57 != XDP_PASS)
 				return closed_57 & 7;
 			return pass();
 		}
 		if (value_12 == IE_ACTION_REDIRECT) {
-			/* linx.hp:203: match FAR.interface */
+			/* linx.hp:205: match FAR.interface */
 			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_13 = st->far_rule->interface;
 				struct overlay_record *overlay_14 = overlay_at(referred_13,
@@ -3653,7 +3653,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				if (unlikely(!overlay_14))
 					return internal();
 				overlay_count(referred_13, st->scratch->length);
-				/* linx.hp:205: push outer { src = o.local_ip, dst = o.remote_... */
+				/* linx.hp:207: push outer { src = o.local_ip, dst = o.remote_... */
 				u32 outer_src_15 = overlay_14->local_ip;
 				u32 outer_dst_16 = overlay_14->remote_ip;
 				if (unlikely(!not_null(st->user_h)))
@@ -3661,9 +3661,9 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				u8 outer_tos_17 = load8(st->user_h, 1);
 				u32 gre_key_18 = overlay_14->key;
 				u8 given_19 = overlay_14->has_key;
-				/* linx.hp:206: clamp mss */
-				/* linx.hp:207: forward o.interface via o.remote_ip */
-				return forwarder_207(ctx, st, overlay_14, given_19, outer_tos_17,
+				/* linx.hp:209: clamp mss */
+				/* linx.hp:210: forward o.interface via o.remote_ip */
+				return forwarder_210(ctx, st, overlay_14, given_19, outer_tos_17,
 						outer_src_15, outer_dst_16, gre_key_18);
 			}
 			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
@@ -3673,7 +3673,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				if (unlikely(!overlay6_21))
 					return internal();
 				overlay6_count(referred_20, st->scratch->length);
-				/* linx.hp:210: push outer6 { src = o.local_ip6, dst = o.remot... */
+				/* linx.hp:213: push outer6 */
 				u128 outer6_src_22 = overlay6_21->local_ip6;
 				u128 outer6_dst_23 = overlay6_21->remote_ip6;
 				if (unlikely(!not_null(st->user_h)))
@@ -3687,26 +3687,26 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 				u64 outer6_flow_label_26 = (u64)jhash_words(word_25, 4) & 0xfffff;
 				u32 gre_key_27 = overlay6_21->key;
 				u8 given_28 = overlay6_21->has_key;
-				/* linx.hp:211: clamp mss */
-				/* linx.hp:212: forward o.interface via o.remote_ip6 */
-				return forwarder_212(ctx, st, overlay6_21, given_28,
+				/* linx.hp:219: clamp mss */
+				/* linx.hp:220: forward o.interface via o.remote_ip6 */
+				return forwarder_220(ctx, st, overlay6_21, given_28,
 						outer6_traffic_class_24, outer6_flow_label_26,
 						outer6_src_22, outer6_dst_23, gre_key_27);
 			}
 			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_29 = st->far_rule->interface;
-				/* linx.hp:214: forward p via user.dst */
+				/* linx.hp:222: forward p via user.dst */
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
-				return forwarder_214(ctx, st, referred_29);
+				return forwarder_222(ctx, st, referred_29);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
-	/* linx.hp:345: pop to user6 */
+	/* linx.hp:360: pop to user6 */
 	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
-	/* linx.hp:346: choose FAR from PDR6.LBR(tos = user6.traffic_class) over hash(user6.sr... */
+	/* linx.hp:361: choose FAR from PDR6.LBR(tos = user6.traffic_class) */
 	u32 kept_2 = st->scratch->pdr6_slot;
 	st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
 	if (unlikely(!not_null(st->pdr6_rule)))
@@ -3769,7 +3769,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	}
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
-		/* linx.hp:346: default */
+		/* linx.hp:363: default */
 		if (default_verdict() == XDP_DROP)
 			return drop();
 		u32 closed_73 = close_lan_2(ctx, st, 0, 0);
@@ -3778,22 +3778,22 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		return pass();
 	}
 	far_count(chosen_30, st->scratch->length);
-	/* linx.hp:347: apply6(FAR) */
-	/* linx.hp:220: match FAR.action */
+	/* linx.hp:365: apply6(FAR) */
+	/* linx.hp:228: match FAR.action */
 	u64 value_38 = st->far_rule->action;
 	if (value_38 == IE_ACTION_DROP) {
-		/* linx.hp:221: drop */
+		/* linx.hp:229: drop */
 		return drop();
 	}
 	if (value_38 == IE_ACTION_PASS) {
-		/* linx.hp:222: pass */
+		/* linx.hp:230: pass */
 		u32 closed_74 = close_lan_2(ctx, st, 0, 0);
 		if (closed_74 != XDP_PASS)
 			return closed_74 & 7;
 		return pass();
 	}
 	if (value_38 == IE_ACTION_REDIRECT) {
-		/* linx.hp:223: match FAR.interface */
+		/* linx.hp:231: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_39 = st->far_rule->interface;
 			struct overlay_record *overlay_40 = overlay_at(referred_39,
@@ -3801,7 +3801,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			if (unlikely(!overlay_40))
 				return internal();
 			overlay_count(referred_39, st->scratch->length);
-			/* linx.hp:225: push outer { src = o.local_ip, dst = o.remote_ip, tos ... */
+			/* linx.hp:233: push outer { src = o.local_ip, dst = o.remote_ip, tos ... */
 			u32 outer_src_41 = overlay_40->local_ip;
 			u32 outer_dst_42 = overlay_40->remote_ip;
 			if (unlikely(!not_null(st->user6_h)))
@@ -3809,9 +3809,9 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			u8 outer_tos_43 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
 			u32 gre_key_44 = overlay_40->key;
 			u8 given_45 = overlay_40->has_key;
-			/* linx.hp:226: clamp mss */
-			/* linx.hp:227: forward o.interface via o.remote_ip */
-			return forwarder_227(ctx, st, overlay_40, given_45, outer_tos_43,
+			/* linx.hp:235: clamp mss */
+			/* linx.hp:236: forward o.interface via o.remote_ip */
+			return forwarder_236(ctx, st, overlay_40, given_45, outer_tos_43,
 					outer_src_41, outer_dst_42, gre_key_44);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
@@ -3821,7 +3821,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			if (unlikely(!overlay6_47))
 				return internal();
 			overlay6_count(referred_46, st->scratch->length);
-			/* linx.hp:230: push outer6 { src = o.local_ip6, dst = o.remote_ip6, t... */
+			/* linx.hp:239: push outer6 */
 			u128 outer6_src_48 = overlay6_47->local_ip6;
 			u128 outer6_dst_49 = overlay6_47->remote_ip6;
 			if (unlikely(!not_null(st->user6_h)))
@@ -3866,18 +3866,18 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			u64 outer6_flow_label_52 = (u64)jhash_words(word_51, 10) & 0xfffff;
 			u32 gre_key_53 = overlay6_47->key;
 			u8 given_54 = overlay6_47->has_key;
-			/* linx.hp:231: clamp mss */
-			/* linx.hp:232: forward o.interface via o.remote_ip6 */
-			return forwarder_232(ctx, st, overlay6_47, given_54,
+			/* linx.hp:245: clamp mss */
+			/* linx.hp:246: forward o.interface via o.remote_ip6 */
+			return forwarder_246(ctx, st, overlay6_47, given_54,
 					outer6_traffic_class_50, outer6_flow_label_52,
 					outer6_src_48, outer6_dst_49, gre_key_53);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_55 = st->far_rule->interface;
-			/* linx.hp:234: forward p via user6.dst */
+			/* linx.hp:248: forward p via user6.dst */
 			if (unlikely(!not_null(st->user6_h)))
 				return internal();
-			return forwarder_234(ctx, st, referred_55);
+			return forwarder_248(ctx, st, referred_55);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -3888,15 +3888,15 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 {
 	int result;
 
-	/* linx.hp:247: if not user and not user6 */
+	/* linx.hp:261: if not user and not user6 */
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
 	if (!not_null(st->user_h) && !not_null(st->user6_h)) {
-		/* linx.hp:248: if outer or outer6 */
+		/* linx.hp:262: if outer or outer6 */
 		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 		st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
 		if (not_null(st->outer_h) || not_null(st->outer6_h)) {
-			/* linx.hp:249: if first(outer.protocol, outer_options.next_header, ou... */
+			/* linx.hp:263: if first(outer.protocol, outer_options.next_header, ou... */
 			u64 first_1 = 0;
 			if (not_null(st->outer_h)) {
 				first_1 = load8(st->outer_h, 9);
@@ -3909,15 +3909,15 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 					first_1 = load8(st->outer6_h, 6);
 			}
 			if (first_1 == 47) {
-				/* linx.hp:250: if outer */
+				/* linx.hp:264: if outer */
 				if (not_null(st->outer_h)) {
-					/* linx.hp:251: if outer is fragment */
+					/* linx.hp:265: if outer is fragment */
 					if ((load16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0) {
-						/* linx.hp:252: count fragment pass */
+						/* linx.hp:266: count fragment pass */
 						return pass_as(EVENT_COUNT_FRAGMENT);
 					}
 				}
-				/* linx.hp:256: if first(gre.protocol) in MPLS { count mpls } ... */
+				/* linx.hp:270: if first(gre.protocol) in MPLS { count mpls } ... */
 				u64 first_2 = 0;
 				st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 				if (not_null(st->gre_h))
@@ -3930,17 +3930,17 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 					holds_4 = first_3 == 0x8848;
 				}
 				if (holds_4) {
-					/* linx.hp:256: count mpls */
+					/* linx.hp:270: count mpls */
 					count_event(EVENT_COUNT_MPLS);
 				} else {
-					/* linx.hp:256: count other_gre */
+					/* linx.hp:270: count other_gre */
 					count_event(EVENT_COUNT_OTHER_GRE);
 				}
 			}
-			/* linx.hp:258: pass */
+			/* linx.hp:272: pass */
 			return pass();
 		}
-		/* linx.hp:260: let kind = first(vlan.type, service.type, ethernet.type) */
+		/* linx.hp:274: let kind = first(vlan.type, service.type, ethernet.type) */
 		u64 first_5 = 0;
 		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 		if (not_null(st->vlan_h)) {
@@ -3956,22 +3956,22 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			}
 		}
 		st->scratch->let_kind_ = first_5;
-		/* linx.hp:261: if kind in TAGS */
+		/* linx.hp:275: if kind in TAGS */
 		if (st->scratch->let_kind_ == 0x8100 || st->scratch->let_kind_ == 0x88a8 ||
 				st->scratch->let_kind_ == 0x9100 ||
 				st->scratch->let_kind_ == 0x9200) {
-			/* linx.hp:262: count qinq */
+			/* linx.hp:276: count qinq */
 			count_event(EVENT_COUNT_QINQ);
 		} else {
-			classifier_263(ctx, st);
+			classifier_277(ctx, st);
 		}
-		/* linx.hp:270: pass */
+		/* linx.hp:284: pass */
 		return pass();
 	}
-	/* linx.hp:274: if outer { find OVERLAY else { pass } } else { find OVERLAY6 else { pa... */
+	/* linx.hp:288: if outer { find OVERLAY else { pass } } else { find OVERLAY6 else { pa... */
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (not_null(st->outer_h)) {
-		/* linx.hp:274: find OVERLAY else { pass } */
+		/* linx.hp:288: find OVERLAY else { pass } */
 		u64 key_6[2] = {};
 		st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 		if (not_null(st->gre_h)) {
@@ -3997,7 +3997,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		if (!st->overlay_rule)
 			return pass();
 	} else {
-		/* linx.hp:274: find OVERLAY6 else { pass } */
+		/* linx.hp:288: find OVERLAY6 else { pass } */
 		u64 key_11[5] = {};
 		st->outer6_h = there_at(ctx, st->scratch->outer6_at);
 		if (unlikely(st->outer6_h + 40 > limit_of(ctx)))
@@ -4033,11 +4033,11 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 		if (!st->overlay6_rule)
 			return pass();
 	}
-	/* linx.hp:276: if user */
+	/* linx.hp:290: if user */
 	if (not_null(st->user_h)) {
-		/* linx.hp:277: if user.dst is local { // the host's own, opened first if it c... */
+		/* linx.hp:291: if user.dst is local { // the host's own, opened first if it c... */
 		if (is_local(load32(st->user_h, 16))) {
-			/* linx.hp:278: pop to user */
+			/* linx.hp:292: pop to user */
 			st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
 			if (not_null(st->outer6_h)) {
 				u8 met_37 = (load8(st->outer6_h, 1) >> 4) & 3;
@@ -4056,41 +4056,41 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 						set_ecn(st->user_h, met_38);
 				}
 			}
-			/* linx.hp:279: pass */
+			/* linx.hp:293: pass */
 			u32 closed_39 = close_wan(ctx, st, 0, 0);
 			if (closed_39 != XDP_PASS)
 				return closed_39 & 7;
 			return pass();
 		}
-		/* linx.hp:281: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 or user.src >= ... */
+		/* linx.hp:295: if user.src < 1.0.0.0 or user.src >= 224.0.0.0 */
 		if (load_be32(st->user_h, 12) < 0x1000000 ||
 				load_be32(st->user_h, 12) >= 0xe0000000 ||
 				(load_be32(st->user_h, 12) >= 0x7f000000 &&
 				load_be32(st->user_h, 12) < 0x80000000)) {
-			/* linx.hp:282: count martian // 0/8, 127/8, groups and 240/4 */
+			/* linx.hp:297: count martian // 0/8, 127/8, groups and 240/4 */
 			return drop_as(EVENT_COUNT_MARTIAN);
 		}
-		/* linx.hp:285: if user is fragment */
+		/* linx.hp:300: if user is fragment */
 		if ((load16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-			result = classifier_286(ctx, st);
+			result = classifier_301(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		} else {
-			result = classifier_288(ctx, st);
+			result = classifier_303(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
-		/* linx.hp:290: if mpls */
+		/* linx.hp:305: if mpls */
 		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
 		if (not_null(st->mpls_h)) {
-			result = classifier_291(ctx, st);
+			result = classifier_306(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
 	}
-	/* linx.hp:297: if user6 */
+	/* linx.hp:312: if user6 */
 	if (not_null(st->user6_h)) {
-		/* linx.hp:298: if user6.dst is local { if port is wan { pop to user6 } pass } */
+		/* linx.hp:313: if user6.dst is local { if port is wan { pop to user6 } pass } */
 		if (is_local6(load128(st->user6_h, 24))) {
 			st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
 			if (not_null(st->outer6_h)) {
@@ -4115,14 +4115,14 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 				return closed_42 & 7;
 			return pass();
 		}
-		/* linx.hp:302: if user6.src in NO_HOST6 { count martian drop } */
+		/* linx.hp:317: if user6.src in NO_HOST6 { count martian drop } */
 		if (load_be128(st->user6_h, 8) <= 1 ||
 				(load_be128(st->user6_h, 8) >= 0xffff00000000ULL &&
 				load_be128(st->user6_h, 8) <= 0xffffffffffffULL) ||
 				load_be128(st->user6_h, 8) >= ((u128)0xff00000000000000ULL << 64 |
 				0x0ULL))
 			return drop_as(EVENT_COUNT_MARTIAN);
-		/* linx.hp:306: if extension.next_header in EXTENSIONS */
+		/* linx.hp:321: if extension.next_header in EXTENSIONS */
 		if (st->scratch->chain_extension_ == 0 || st->scratch->chain_extension_ == 43 ||
 				st->scratch->chain_extension_ == 44 ||
 				st->scratch->chain_extension_ == 51 ||
@@ -4130,10 +4130,10 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 				st->scratch->chain_extension_ == 135 ||
 				st->scratch->chain_extension_ == 139 ||
 				st->scratch->chain_extension_ == 140) {
-			/* linx.hp:307: count extension_chain drop */
+			/* linx.hp:322: count extension_chain drop */
 			return drop_as(EVENT_COUNT_EXTENSION_CHAIN);
 		}
-		/* linx.hp:310: if first(part.fragment_offset) > 0 or first(part.more_fragment... */
+		/* linx.hp:325: if first(part.fragment_offset) > 0 or first(part.more_fragment... */
 		u64 first_25 = 0;
 		st->part_h = header_at(ctx, st->scratch->part_at, 8);
 		if (not_null(st->part_h))
@@ -4146,18 +4146,18 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 			holds_27 = first_26 == 1;
 		}
 		if (holds_27) {
-			result = classifier_311(ctx, st);
+			result = classifier_326(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		} else {
-			result = classifier_313(ctx, st);
+			result = classifier_328(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
-		/* linx.hp:315: if mpls */
+		/* linx.hp:330: if mpls */
 		st->mpls_h = header_at(ctx, st->scratch->mpls_at, 4);
 		if (not_null(st->mpls_h)) {
-			result = classifier_316(ctx, st);
+			result = classifier_331(ctx, st);
 			if (result != CONTINUE)
 				return result;
 		}
@@ -4210,7 +4210,7 @@ static __always_inline int may_leave_3(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_207_2(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_210_2(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
@@ -4268,7 +4268,7 @@ static __always_inline int forwarder_207_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_212_2(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_220_2(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_12, u8 given_19, u8 outer6_traffic_class_15,
 		u64 outer6_flow_label_17, u128 outer6_src_13, u128 outer6_dst_14, u32 gre_key_18)
 {
@@ -4327,7 +4327,7 @@ static __always_inline int forwarder_212_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_214_2(struct xdp_md *ctx, struct state *st, u32 referred_20)
+static __always_inline int forwarder_222_2(struct xdp_md *ctx, struct state *st, u32 referred_20)
 {
 	int result;
 
@@ -4407,7 +4407,7 @@ static __always_inline int may_leave_4(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_227_2(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_236_2(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_25, u8 given_30, u8 outer_tos_28, u32 outer_src_26,
 		u32 outer_dst_27, u32 gre_key_29)
 {
@@ -4463,7 +4463,7 @@ static __always_inline int forwarder_227_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_232_2(struct xdp_md *ctx, struct state *st,
+static __always_inline int forwarder_246_2(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_32, u8 given_39, u8 outer6_traffic_class_35,
 		u64 outer6_flow_label_37, u128 outer6_src_33, u128 outer6_dst_34, u32 gre_key_38)
 {
@@ -4520,7 +4520,7 @@ static __always_inline int forwarder_232_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_234_2(struct xdp_md *ctx, struct state *st, u32 referred_40)
+static __always_inline int forwarder_248_2(struct xdp_md *ctx, struct state *st, u32 referred_40)
 {
 	int result;
 
@@ -4559,7 +4559,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 {
 	int result;
 
-	/* linx.hp:325: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
+	/* linx.hp:340: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
 	if (st->scratch->pdr_slot != 0) {
 		u32 kept_1 = st->scratch->pdr_slot;
 		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
@@ -4574,21 +4574,21 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 			result = join_ecn(ctx, st);
 			if (result != CONTINUE)
 				return result;
-			/* linx.hp:200: match FAR.action */
+			/* linx.hp:202: match FAR.action */
 			u64 value_3 = far_2->action;
 			if (value_3 == IE_ACTION_DROP) {
-				/* linx.hp:201: drop */
+				/* linx.hp:203: drop */
 				return drop();
 			}
 			if (value_3 == IE_ACTION_PASS) {
-				/* linx.hp:202: pass */
+				/* linx.hp:204: pass */
 				u32 closed_43 = close_wan(ctx, st, 0, 0);
 				if (closed_43 != XDP_PASS)
 					return closed_43 & 7;
 				return pass();
 			}
 			if (value_3 == IE_ACTION_REDIRECT) {
-				/* linx.hp:203: match FAR.interface */
+				/* linx.hp:205: match FAR.interface */
 				if (far_2->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 					u32 referred_4 = far_2->interface;
 					struct overlay_record *overlay_5 = overlay_at(referred_4,
@@ -4596,7 +4596,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay_5))
 						return internal();
 					overlay_count(referred_4, st->scratch->length);
-					/* linx.hp:205: push outer { src = o.local_ip, dst = o... */
+					/* linx.hp:207: push outer { src = o.local_ip, dst = o... */
 					u32 outer_src_6 = overlay_5->local_ip;
 					u32 outer_dst_7 = overlay_5->remote_ip;
 					if (unlikely(!not_null(st->user_h)))
@@ -4604,9 +4604,9 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					u8 outer_tos_8 = load8(st->user_h, 1);
 					u32 gre_key_9 = overlay_5->key;
 					u8 given_10 = overlay_5->has_key;
-					/* linx.hp:206: clamp mss */
-					/* linx.hp:207: forward o.interface via o.remote_ip */
-					return forwarder_207_2(ctx, st, overlay_5, given_10,
+					/* linx.hp:209: clamp mss */
+					/* linx.hp:210: forward o.interface via o.remote_ip */
+					return forwarder_210_2(ctx, st, overlay_5, given_10,
 							outer_tos_8, outer_src_6, outer_dst_7,
 							gre_key_9);
 				}
@@ -4617,7 +4617,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay6_12))
 						return internal();
 					overlay6_count(referred_11, st->scratch->length);
-					/* linx.hp:210: push outer6 { src = o.local_ip6, dst =... */
+					/* linx.hp:213: push outer6 */
 					u128 outer6_src_13 = overlay6_12->local_ip6;
 					u128 outer6_dst_14 = overlay6_12->remote_ip6;
 					if (unlikely(!not_null(st->user_h)))
@@ -4633,26 +4633,26 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 							0xfffff;
 					u32 gre_key_18 = overlay6_12->key;
 					u8 given_19 = overlay6_12->has_key;
-					/* linx.hp:211: clamp mss */
-					/* linx.hp:212: forward o.interface via o.remote_ip6 */
-					return forwarder_212_2(ctx, st, overlay6_12, given_19,
+					/* linx.hp:219: clamp mss */
+					/* linx.hp:220: forward o.interface via o.remote_ip6 */
+					return forwarder_220_2(ctx, st, overlay6_12, given_19,
 							outer6_traffic_class_15,
 							outer6_flow_label_17, outer6_src_13,
 							outer6_dst_14, gre_key_18);
 				}
 				if (far_2->interface_tag == TAG_FAR_INTERFACE_PORT) {
 					u32 referred_20 = far_2->interface;
-					/* linx.hp:214: forward p via user.dst */
+					/* linx.hp:222: forward p via user.dst */
 					if (unlikely(!not_null(st->user_h)))
 						return internal();
-					return forwarder_214_2(ctx, st, referred_20);
+					return forwarder_222_2(ctx, st, referred_20);
 				}
 				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 	}
-	/* linx.hp:331: if PDR6 { if PDR6 gives FAR { pop to user6 apply6(FAR) } } */
+	/* linx.hp:346: if PDR6 { if PDR6 gives FAR { pop to user6 apply6(FAR) } } */
 	if (st->scratch->pdr6_slot != 0) {
 		u32 kept_2 = st->scratch->pdr6_slot;
 		st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
@@ -4667,21 +4667,21 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 			result = join_ecn_2(ctx, st);
 			if (result != CONTINUE)
 				return result;
-			/* linx.hp:220: match FAR.action */
+			/* linx.hp:228: match FAR.action */
 			u64 value_23 = far_22->action;
 			if (value_23 == IE_ACTION_DROP) {
-				/* linx.hp:221: drop */
+				/* linx.hp:229: drop */
 				return drop();
 			}
 			if (value_23 == IE_ACTION_PASS) {
-				/* linx.hp:222: pass */
+				/* linx.hp:230: pass */
 				u32 closed_55 = close_wan_2(ctx, st, 0, 0);
 				if (closed_55 != XDP_PASS)
 					return closed_55 & 7;
 				return pass();
 			}
 			if (value_23 == IE_ACTION_REDIRECT) {
-				/* linx.hp:223: match FAR.interface */
+				/* linx.hp:231: match FAR.interface */
 				if (far_22->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 					u32 referred_24 = far_22->interface;
 					struct overlay_record *overlay_25 = overlay_at(referred_24,
@@ -4689,7 +4689,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay_25))
 						return internal();
 					overlay_count(referred_24, st->scratch->length);
-					/* linx.hp:225: push outer { src = o.local_ip, dst = o... */
+					/* linx.hp:233: push outer { src = o.local_ip, dst = o... */
 					u32 outer_src_26 = overlay_25->local_ip;
 					u32 outer_dst_27 = overlay_25->remote_ip;
 					if (unlikely(!not_null(st->user6_h)))
@@ -4697,9 +4697,9 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					u8 outer_tos_28 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
 					u32 gre_key_29 = overlay_25->key;
 					u8 given_30 = overlay_25->has_key;
-					/* linx.hp:226: clamp mss */
-					/* linx.hp:227: forward o.interface via o.remote_ip */
-					return forwarder_227_2(ctx, st, overlay_25, given_30,
+					/* linx.hp:235: clamp mss */
+					/* linx.hp:236: forward o.interface via o.remote_ip */
+					return forwarder_236_2(ctx, st, overlay_25, given_30,
 							outer_tos_28, outer_src_26, outer_dst_27,
 							gre_key_29);
 				}
@@ -4710,7 +4710,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 					if (unlikely(!overlay6_32))
 						return internal();
 					overlay6_count(referred_31, st->scratch->length);
-					/* linx.hp:230: push outer6 { src = o.local_ip6, dst =... */
+					/* linx.hp:239: push outer6 */
 					u128 outer6_src_33 = overlay6_32->local_ip6;
 					u128 outer6_dst_34 = overlay6_32->remote_ip6;
 					if (unlikely(!not_null(st->user6_h)))
@@ -4781,19 +4781,19 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 							0xfffff;
 					u32 gre_key_38 = overlay6_32->key;
 					u8 given_39 = overlay6_32->has_key;
-					/* linx.hp:231: clamp mss */
-					/* linx.hp:232: forward o.interface via o.remote_ip6 */
-					return forwarder_232_2(ctx, st, overlay6_32, given_39,
+					/* linx.hp:245: clamp mss */
+					/* linx.hp:246: forward o.interface via o.remote_ip6 */
+					return forwarder_246_2(ctx, st, overlay6_32, given_39,
 							outer6_traffic_class_35,
 							outer6_flow_label_37, outer6_src_33,
 							outer6_dst_34, gre_key_38);
 				}
 				if (far_22->interface_tag == TAG_FAR_INTERFACE_PORT) {
 					u32 referred_40 = far_22->interface;
-					/* linx.hp:234: forward p via user6.dst */
+					/* linx.hp:248: forward p via user6.dst */
 					if (unlikely(!not_null(st->user6_h)))
 						return internal();
-					return forwarder_234_2(ctx, st, referred_40);
+					return forwarder_248_2(ctx, st, referred_40);
 				}
 				return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 			}
@@ -4807,13 +4807,13 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 {
 	int result;
 
-	/* linx.hp:340: if PDR */
+	/* linx.hp:355: if PDR */
 	if (st->scratch->pdr_slot != 0) {
-		/* linx.hp:341: pop to user */
+		/* linx.hp:356: pop to user */
 		result = join_ecn(ctx, st);
 		if (result != CONTINUE)
 			return result;
-		/* linx.hp:342: choose FAR from PDR.LBR else { default } */
+		/* linx.hp:357: choose FAR from PDR.LBR else { default } */
 		u32 kept_1 = st->scratch->pdr_slot;
 		st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &kept_1);
 		if (unlikely(!not_null(st->pdr_rule)))
@@ -4861,22 +4861,22 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			return pass();
 		}
 		far_count(chosen_1, st->scratch->length);
-		/* linx.hp:343: apply(FAR) */
-		/* linx.hp:200: match FAR.action */
+		/* linx.hp:358: apply(FAR) */
+		/* linx.hp:202: match FAR.action */
 		u64 value_12 = st->far_rule->action;
 		if (value_12 == IE_ACTION_DROP) {
-			/* linx.hp:201: drop */
+			/* linx.hp:203: drop */
 			return drop();
 		}
 		if (value_12 == IE_ACTION_PASS) {
-			/* linx.hp:202: pass */
+			/* linx.hp:204: pass */
 			u32 closed_59 = close_wan(ctx, st, 0, 0);
 			if (closed_59 != XDP_PASS)
 				return closed_59 & 7;
 			return pass();
 		}
 		if (value_12 == IE_ACTION_REDIRECT) {
-			/* linx.hp:203: match FAR.interface */
+			/* linx.hp:205: match FAR.interface */
 			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 				u32 referred_13 = st->far_rule->interface;
 				struct overlay_record *overlay_14 = overlay_at(referred_13,
@@ -4884,7 +4884,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				if (unlikely(!overlay_14))
 					return internal();
 				overlay_count(referred_13, st->scratch->length);
-				/* linx.hp:205: push outer { src = o.local_ip, dst = o.remote_... */
+				/* linx.hp:207: push outer { src = o.local_ip, dst = o.remote_... */
 				u32 outer_src_15 = overlay_14->local_ip;
 				u32 outer_dst_16 = overlay_14->remote_ip;
 				if (unlikely(!not_null(st->user_h)))
@@ -4892,9 +4892,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				u8 outer_tos_17 = load8(st->user_h, 1);
 				u32 gre_key_18 = overlay_14->key;
 				u8 given_19 = overlay_14->has_key;
-				/* linx.hp:206: clamp mss */
-				/* linx.hp:207: forward o.interface via o.remote_ip */
-				return forwarder_207_2(ctx, st, overlay_14, given_19, outer_tos_17,
+				/* linx.hp:209: clamp mss */
+				/* linx.hp:210: forward o.interface via o.remote_ip */
+				return forwarder_210_2(ctx, st, overlay_14, given_19, outer_tos_17,
 						outer_src_15, outer_dst_16, gre_key_18);
 			}
 			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
@@ -4904,7 +4904,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				if (unlikely(!overlay6_21))
 					return internal();
 				overlay6_count(referred_20, st->scratch->length);
-				/* linx.hp:210: push outer6 { src = o.local_ip6, dst = o.remot... */
+				/* linx.hp:213: push outer6 */
 				u128 outer6_src_22 = overlay6_21->local_ip6;
 				u128 outer6_dst_23 = overlay6_21->remote_ip6;
 				if (unlikely(!not_null(st->user_h)))
@@ -4918,28 +4918,28 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 				u64 outer6_flow_label_26 = (u64)jhash_words(word_25, 4) & 0xfffff;
 				u32 gre_key_27 = overlay6_21->key;
 				u8 given_28 = overlay6_21->has_key;
-				/* linx.hp:211: clamp mss */
-				/* linx.hp:212: forward o.interface via o.remote_ip6 */
-				return forwarder_212_2(ctx, st, overlay6_21, given_28,
+				/* linx.hp:219: clamp mss */
+				/* linx.hp:220: forward o.interface via o.remote_ip6 */
+				return forwarder_220_2(ctx, st, overlay6_21, given_28,
 						outer6_traffic_class_24, outer6_flow_label_26,
 						outer6_src_22, outer6_dst_23, gre_key_27);
 			}
 			if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 				u32 referred_29 = st->far_rule->interface;
-				/* linx.hp:214: forward p via user.dst */
+				/* linx.hp:222: forward p via user.dst */
 				if (unlikely(!not_null(st->user_h)))
 					return internal();
-				return forwarder_214_2(ctx, st, referred_29);
+				return forwarder_222_2(ctx, st, referred_29);
 			}
 			return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
-	/* linx.hp:345: pop to user6 */
+	/* linx.hp:360: pop to user6 */
 	result = join_ecn_2(ctx, st);
 	if (result != CONTINUE)
 		return result;
-	/* linx.hp:346: choose FAR from PDR6.LBR(tos = user6.traffic_class) over hash(user6.sr... */
+	/* linx.hp:361: choose FAR from PDR6.LBR(tos = user6.traffic_class) */
 	u32 kept_2 = st->scratch->pdr6_slot;
 	st->pdr6_rule = bpf_map_lookup_elem(&pdr6_records, &kept_2);
 	if (unlikely(!not_null(st->pdr6_rule)))
@@ -5002,7 +5002,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	}
 	if (!st->far_rule) {
 		count_event(EVENT_MISS_LBR);
-		/* linx.hp:346: default */
+		/* linx.hp:363: default */
 		if (default_verdict() == XDP_DROP)
 			return drop();
 		u32 closed_71 = close_wan_2(ctx, st, 0, 0);
@@ -5011,22 +5011,22 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		return pass();
 	}
 	far_count(chosen_30, st->scratch->length);
-	/* linx.hp:347: apply6(FAR) */
-	/* linx.hp:220: match FAR.action */
+	/* linx.hp:365: apply6(FAR) */
+	/* linx.hp:228: match FAR.action */
 	u64 value_38 = st->far_rule->action;
 	if (value_38 == IE_ACTION_DROP) {
-		/* linx.hp:221: drop */
+		/* linx.hp:229: drop */
 		return drop();
 	}
 	if (value_38 == IE_ACTION_PASS) {
-		/* linx.hp:222: pass */
+		/* linx.hp:230: pass */
 		u32 closed_72 = close_wan_2(ctx, st, 0, 0);
 		if (closed_72 != XDP_PASS)
 			return closed_72 & 7;
 		return pass();
 	}
 	if (value_38 == IE_ACTION_REDIRECT) {
-		/* linx.hp:223: match FAR.interface */
+		/* linx.hp:231: match FAR.interface */
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY) {
 			u32 referred_39 = st->far_rule->interface;
 			struct overlay_record *overlay_40 = overlay_at(referred_39,
@@ -5034,7 +5034,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			if (unlikely(!overlay_40))
 				return internal();
 			overlay_count(referred_39, st->scratch->length);
-			/* linx.hp:225: push outer { src = o.local_ip, dst = o.remote_ip, tos ... */
+			/* linx.hp:233: push outer { src = o.local_ip, dst = o.remote_ip, tos ... */
 			u32 outer_src_41 = overlay_40->local_ip;
 			u32 outer_dst_42 = overlay_40->remote_ip;
 			if (unlikely(!not_null(st->user6_h)))
@@ -5042,9 +5042,9 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			u8 outer_tos_43 = (load_be16(st->user6_h, 0) >> 4) & 0xff;
 			u32 gre_key_44 = overlay_40->key;
 			u8 given_45 = overlay_40->has_key;
-			/* linx.hp:226: clamp mss */
-			/* linx.hp:227: forward o.interface via o.remote_ip */
-			return forwarder_227_2(ctx, st, overlay_40, given_45, outer_tos_43,
+			/* linx.hp:235: clamp mss */
+			/* linx.hp:236: forward o.interface via o.remote_ip */
+			return forwarder_236_2(ctx, st, overlay_40, given_45, outer_tos_43,
 					outer_src_41, outer_dst_42, gre_key_44);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_OVERLAY6) {
@@ -5054,7 +5054,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			if (unlikely(!overlay6_47))
 				return internal();
 			overlay6_count(referred_46, st->scratch->length);
-			/* linx.hp:230: push outer6 { src = o.local_ip6, dst = o.remote_ip6, t... */
+			/* linx.hp:239: push outer6 */
 			u128 outer6_src_48 = overlay6_47->local_ip6;
 			u128 outer6_dst_49 = overlay6_47->remote_ip6;
 			if (unlikely(!not_null(st->user6_h)))
@@ -5099,18 +5099,18 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			u64 outer6_flow_label_52 = (u64)jhash_words(word_51, 10) & 0xfffff;
 			u32 gre_key_53 = overlay6_47->key;
 			u8 given_54 = overlay6_47->has_key;
-			/* linx.hp:231: clamp mss */
-			/* linx.hp:232: forward o.interface via o.remote_ip6 */
-			return forwarder_232_2(ctx, st, overlay6_47, given_54,
+			/* linx.hp:245: clamp mss */
+			/* linx.hp:246: forward o.interface via o.remote_ip6 */
+			return forwarder_246_2(ctx, st, overlay6_47, given_54,
 					outer6_traffic_class_50, outer6_flow_label_52,
 					outer6_src_48, outer6_dst_49, gre_key_53);
 		}
 		if (st->far_rule->interface_tag == TAG_FAR_INTERFACE_PORT) {
 			u32 referred_55 = st->far_rule->interface;
-			/* linx.hp:234: forward p via user6.dst */
+			/* linx.hp:248: forward p via user6.dst */
 			if (unlikely(!not_null(st->user6_h)))
 				return internal();
-			return forwarder_234_2(ctx, st, referred_55);
+			return forwarder_248_2(ctx, st, referred_55);
 		}
 		return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 	}
@@ -5122,7 +5122,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 STAGES_MAP(lan_stages, 3);
 STAGES_MAP(wan_stages, 3);
 
-/* Port role lan: parser (linx.hp:33), classifier (linx.hp:246). Looks in PDR, PDR6. Goes on with
+/* Port role lan: parser (linx.hp:33), classifier (linx.hp:260). Looks in PDR, PDR6. Goes on with
  * forwarder by a tail call. */
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
@@ -5143,7 +5143,7 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: forwarder (linx.hp:324). Reads rules of OVERLAY, OVERLAY6, PDR, PDR6, FAR. Goes
+/* Port role lan: forwarder (linx.hp:339). Reads rules of OVERLAY, OVERLAY6, PDR, PDR6, FAR. Goes
  * on with balancer by a tail call. */
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
@@ -5161,7 +5161,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role lan: balancer (linx.hp:339). Looks in LBR. Reads rules of OVERLAY, OVERLAY6, PDR,
+/* Port role lan: balancer (linx.hp:354). Looks in LBR. Reads rules of OVERLAY, OVERLAY6, PDR,
  * PDR6, FAR. */
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
@@ -5178,7 +5178,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: parser (linx.hp:33), classifier (linx.hp:246). Looks in OVERLAY, OVERLAY6, PDR,
+/* Port role wan: parser (linx.hp:33), classifier (linx.hp:260). Looks in OVERLAY, OVERLAY6, PDR,
  * PDR6. Goes on with forwarder by a tail call. */
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
@@ -5199,7 +5199,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: forwarder (linx.hp:324). Reads rules of OVERLAY, OVERLAY6, PDR, PDR6, FAR. Goes
+/* Port role wan: forwarder (linx.hp:339). Reads rules of OVERLAY, OVERLAY6, PDR, PDR6, FAR. Goes
  * on with balancer by a tail call. */
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
@@ -5217,7 +5217,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-/* Port role wan: balancer (linx.hp:339). Looks in LBR. Reads rules of OVERLAY, OVERLAY6, PDR,
+/* Port role wan: balancer (linx.hp:354). Looks in LBR. Reads rules of OVERLAY, OVERLAY6, PDR,
  * PDR6, FAR. */
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
