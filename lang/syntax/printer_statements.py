@@ -8,7 +8,6 @@ from .. import tree
 from . import print_expr
 from .layout import Layout, Line
 
-
 _ALIGNED = 64
 """Columns of a part that others are aligned with."""
 
@@ -63,7 +62,7 @@ class Statements:
         return self.text.find("\n", start, end) >= 0
 
     def one_line(self, text: str, start: int, end: int) -> bool:
-        """Whether `text`, of [start, end), stays on one line: as in the source, where it has room."""
+        """Whether `text`, of [start, end), stays on one line: as in the source, if it fits."""
         return self.layout.fits(text) and not self.broken(start, end)
 
     def commented(self, start: int, end: int) -> bool:
