@@ -1,4 +1,4 @@
-"""Canonical text of what always fits on one line: expressions, types, guards."""
+"""Canonical text without line ends, which `fold.py` puts: expressions, types, guards."""
 
 from __future__ import annotations
 

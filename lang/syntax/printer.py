@@ -1,7 +1,7 @@
 """A tree as canonical text: what `helioc fmt` writes.
 
-Where a thing may stand on one line or on several, the source decides; the rest (columns, indents,
-spaces) is fixed. Formatting a formatted file changes nothing.
+Where a thing may stand on one line or on several, the source decides, but for lines that would be
+too long; the rest (columns, indents, spaces) is fixed. Formatting a formatted file changes nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Printer(Statements):
         self.close(node, 0)
 
     def inline_group(self, node: tree.Group) -> bool:
-        """As in the source, but where that is too long."""
+        """As in the source, if it fits."""
         line = Line(1, 0, 0, False, _group(node))
         return line.fits("") and not self.broken(node.span.start, node.span.end)
 
