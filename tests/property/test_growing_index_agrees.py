@@ -22,7 +22,7 @@ from scapy.packet import Raw
 from small_tables import WORLD
 
 #: Keys up to which the smaller index is used.
-FIT = 256
+FIT = 512
 
 
 class Killed(BaseException):
@@ -39,7 +39,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 def both(request: pytest.FixtureRequest, kernel: None, way: None) -> Iterator[Both]:
     path = Path(__file__).with_name("prefixes.hp")
     with loaded(check_file(path), WORLD, request.param) as made:
-        assert made.kernel.manifest.rule("HOST").index_logs == (6, 8)
+        assert made.kernel.manifest.rule("HOST").index_logs == (7, 9)
         yield made
         made.kernel.writer.close()
 
@@ -77,17 +77,17 @@ def logs(both: Both) -> set[int]:
 
 def test_they_agree(both: Both) -> None:
     random, book = Random(1), both.book(create(1, FIT - 4))
-    assert logs(both) == {6}
+    assert logs(both) == {7}
     agree(both, book, random, FIT, 12)
     for n in range(FIT - 4, FIT + 4):
         both.tell(book, create(n, n + 1))
         agree(both, book, random, FIT, 4)
-    assert logs(both) == {8}
+    assert logs(both) == {9}
     both.reopen()
-    both.tell(book, create(FIT + 4, 290))
-    agree(both, book, random, 290, 12)
-    both.tell(book, "; ".join(f"delete HOST {n}; delete ROUTE {n}" for n in range(1, 250)))
-    agree(both, book, random, 290, 12)
+    both.tell(book, create(FIT + 4, 590))
+    agree(both, book, random, 590, 12)
+    both.tell(book, "; ".join(f"delete HOST {n}; delete ROUTE {n}" for n in range(1, 500)))
+    agree(both, book, random, 590, 12)
 
 
 def test_a_writer_that_dies(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,5 +106,5 @@ def test_a_writer_that_dies(both: Both, monkeypatch: pytest.MonkeyPatch) -> None
     both.reopen()
     agree(both, book, random, FIT, 12)
     both.tell(book, create(FIT, FIT + 2))
-    assert logs(both) == {8}
+    assert logs(both) == {9}
     agree(both, book, random, FIT, 12)
