@@ -21,6 +21,8 @@ from .values import KINDS, fits
 
 #: Hooks that a `forward` may run, with the packet's pops applied.
 AT_FORWARD: tuple[model.Event, ...] = ("too_big", "ttl_expired", "no_headroom", "unresolved")
+#: Packet classes, and how many of a packet's nodes the new link header replaces: see `_kept`.
+Kept = list[tuple[World, int]]
 #: What a next hop's address may be.
 NEXT_HOPS = (model.Packet, model.Item, model.Attribute, model.Recalled, model.Listed, model.Local)
 
@@ -38,21 +40,23 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
         )
         via = None
     _not_appended(program, statement.span, "`forward`", state)
-    _no_tag_behind(program, statement.span, state)
-    strange = [w for w in state if _front(program, w) is None]
-    if strange and not program.unsure:
+    # One of all that have the same headers: there are far more that differ in what was found.
+    shapes = {(w.role, w.chain, w.pushed, w.appended): w for w in state}
+    kept = [(w, _kept(program, w)) for w in shapes.values()]
+    _no_tag_behind(program, statement.span, kept)
+    fronts = [(w, _front(program, w, at)) for w, at in kept]
+    if (strange := [w for w, front in fronts if front is None]) and not program.unsure:
         program.report(_not_ip(statement.span, roles_of(strange)))
-    _announced_on_link(program, statement.span, state)
+    _announced_on_link(program, statement.span, kept)
     # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
     said = (h for e in AT_FORWARD if (h := program.hooks[e]) is not None)
     hooks = [(h.span, "passes it, with its own link header") for h in said if h.verdict == "pass"]
     _settle(program, state, statement.span, hooks, pops_only=True)
     if port is None or not isinstance(via, NEXT_HOPS):
         return Changed(None, frozenset())
-    fronts = {(w.role, n) for w in state if (n := _front(program, w)) is not None}
-    order = {node: i for i, node in enumerate(program.checked.graph.nodes)}
-    sorted_fronts = sorted(fronts, key=lambda f: (f[0], order[f[1]]))
-    named = tuple((role, node.name) for role, node in sorted_fronts)
+    order = {node.name: i for i, node in enumerate(program.checked.graph.nodes)}
+    found = {(w.role, front.name) for w, front in fronts if front is not None}
+    named = tuple(sorted(found, key=lambda f: (f[0], order[f[1]])))
     return Changed(model.Forward(port, via, statement.span, named), frozenset())
 
 
@@ -77,19 +81,19 @@ def _not_appended(program: Program, span: Span, what: str, state: State) -> None
         program.report(errors.unsupported(span, what, help))
 
 
-def _announced_on_link(program: Program, span: Span, state: State) -> None:
+def _announced_on_link(program: Program, span: Span, kept: Kept) -> None:
     """The new link header must announce what stands first behind it."""
     graph = program.checked.graph
-    for world in state:
-        order = program.order(world)[_kept(program, world) :]
-        types = ethertypes(graph, order[0].name) if order else {0: None}
+    for position in sorted({w.chain[at] for w, at in kept if at < len(w.chain)}):
+        first = graph.nodes[position].name
+        types = ethertypes(graph, first)
         if not types:
             what = "would stand behind the link header of the egress port"
-            program.report(errors.no_edge(span, "ethernet", order[0].name, (), what))
+            program.report(errors.no_edge(span, "ethernet", first, (), what))
             return
         if len(types) > 1:
             places = [(e.span, f"type {t:#06x}") for t, e in types.items() if e]
-            program.report(errors.two_edges(span, "ethernet", order[0].name, places))
+            program.report(errors.two_edges(span, "ethernet", first, places))
             return
 
 
@@ -102,9 +106,8 @@ def _kept(program: Program, world: World) -> int:
     return next(pushed, program.leading(world))
 
 
-def _no_tag_behind(program: Program, span: Span, state: State) -> None:
-    for world in state:
-        at = _kept(program, world)
+def _no_tag_behind(program: Program, span: Span, kept: Kept) -> None:
+    for world, at in kept:
         behind = [i for i in world.chain[at:] if not world.pushed >> i & 1]
         node = program.checked.graph.nodes[behind[0]] if world.pushed and at and behind else None
         if node is not None and node.header.link:
@@ -113,10 +116,10 @@ def _no_tag_behind(program: Program, span: Span, state: State) -> None:
             return
 
 
-def _front(program: Program, world: World) -> model.Node | None:
+def _front(program: Program, world: World, kept: int) -> model.Node | None:
     """The node by which the packet is forwarded: its IP header, or the link header of the frame
     that a tunnel carries."""
-    behind = world.chain[_kept(program, world) :]
+    behind = world.chain[kept:]
     first = next((i for i in behind if not world.pushed >> i & 1), None)
     node = None if first is None else program.checked.graph.nodes[first]
     ip = node is not None and node.header.protocol in NETWORK

@@ -73,7 +73,7 @@ def test_damaged_linx(mutate: object, seed: int) -> None:
         text = mutate(dice)
         start = process_time()
         pipeline, found = checked(text)
-        assert process_time() - start < 2, text
+        assert process_time() - start < 5, text
         if pipeline is None:
             assert any(d.severity == "error" for d in found), text
         for d in found:
