@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ...lang.text.diagnostics import Diagnostic
 
 _ANEW = "have a new one made: `controller token create EDGE`"
@@ -33,6 +35,14 @@ def removed(edge: str) -> Diagnostic:
 def open_token(path: str, mode: int) -> Diagnostic:
     title = f"the token in `{path}` may be read by others: its mode is {mode:04o}"
     help_ = f"`chmod 600 {path}`, and another token if somebody may have read it"
+    return Diagnostic("H0806", title, (), help_)
+
+
+def token_of_another(path: str, user: int) -> Diagnostic:
+    title = (
+        f"the token in `{path}` is another user's, whose number is {user}, and may be read by them"
+    )
+    help_ = f"remove the file, and a new one is made; or `chown {os.geteuid()} {path}`"
     return Diagnostic("H0806", title, (), help_)
 
 

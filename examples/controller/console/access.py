@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 import ssl
+import stat
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +26,9 @@ from helioc.runtime.enrolment import errors
 from helioc.runtime.rpc.access import may
 
 COOKIE = "helio_console"
-#: Seconds that a cookie is good for; cookies that are good at a time, and characters of a token.
-LIFETIME, MOST, SHORTEST = 12 * 3600.0, 256, 32
+#: Seconds that a cookie is good for; cookies that are good at a time; characters of a token, and of
+#: what is read of its file.
+LIFETIME, MOST, SHORTEST, LONGEST = 12 * 3600.0, 256, 32, 4096
 
 
 class Access:
@@ -78,19 +82,24 @@ def _uris(shown: Mapping[str, Any]) -> list[str]:
 
 
 def read_token(path: Path) -> str:
-    """Of a file that only its owner may read; made, if there is none. Raises `Refused`,
-    `OSError`."""
-    try:
-        mode = path.stat().st_mode & 0o777
-    except FileNotFoundError:
+    """Of a file of this user's, which nobody else may read; made, if there is none. Raises
+    `Refused`, `OSError`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
         made = secrets.token_urlsafe(32)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.touch(0o600)
-        path.write_text(f"{made}\n")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o600), "w") as file:
+            file.write(f"{made}\n")
         return made
-    if mode & 0o077:
-        raise refused(errors.open_token(str(path), mode))
-    token = path.read_text(errors="replace").strip()
+    # A pipe that nobody writes into is opened, too, and is no file.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as found:
+        about = os.fstat(found.fileno())
+        if about.st_uid not in (0, os.geteuid()):
+            raise refused(errors.token_of_another(str(path), about.st_uid))
+        if about.st_mode & 0o077:
+            raise refused(errors.open_token(str(path), about.st_mode & 0o777))
+        is_file = stat.S_ISREG(about.st_mode)
+        token = found.read(LONGEST).decode(errors="replace").strip() if is_file else ""
     if len(token) < SHORTEST or any(each.isspace() for each in token):
         raise refused(errors.no_token(str(path), SHORTEST))
     return token
