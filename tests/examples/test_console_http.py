@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from console_world import Played, Running, console, usual
+from controller.console import listening, server
 from controller.console.access import Access, read_token
 from controller.console.collector import Collector
-from controller.console.server import Console, ConsoleServer
+from controller.console.listening import ConsoleServer
+from controller.console.server import Console
 from controller.console.start import Settings, make_reader
 from controller.console.start import console as started
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.base.certs import issue, new_authority, revoke
 from helioc.runtime.enrolment.est_server import server_context
+from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.access import may
 from lab import until
 
@@ -165,10 +170,117 @@ def test_a_token_is_the_owners_alone(tmp_path: Path) -> None:
         and "0640" in refused.value.diagnostics[0].title
     )
     path.chmod(0o600)
-    for bad in ("", "short", f"{made} {made}"):
+    for bad in ("", "short", f"{made} {made}", "x" * 5000 + " "):
         path.write_text(bad)
-        with pytest.raises(Refused):
+        with nullcontext() if len(bad) > 4096 else pytest.raises(Refused):
             read_token(path)
+    path.unlink()
+    os.mkfifo(path, 0o600)  # nobody writes into it
+    with pytest.raises(Refused):
+        read_token(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file of another user is made by root only")
+def test_a_token_of_another_user_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "console.token"
+    read_token(path)
+    os.chown(path, 65534, -1)
+    with pytest.raises(Refused) as refused:
+        read_token(path)
+    assert refused.value.diagnostics[0].code == "H0806"
+    assert "65534" in refused.value.diagnostics[0].title
+
+
+# ---- hostile clients ----------------------------------------------------------------------------
+
+
+def _said(port: int, request: bytes) -> bytes:
+    """The first bytes of the answer; none if the connection is closed without one."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as made:
+        made.sendall(request)
+        try:
+            return made.recv(4096)
+        except ConnectionError:
+            return b""
+
+
+def _post(content: bytes, *headers: str) -> bytes:
+    lines = ["POST /api/session HTTP/1.1", "Host: x", f"Content-Length: {len(content)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (_post(b'{"token": "x"}', "Content-Type: text/plain; charset=nonsense"), 403),
+        (_post(b"[" * 4000), 400),
+        (_post(b'{"token": "\\ud800"}'), 403),
+        (_post(b"not compressed", "Content-Encoding: deflate"), 400),
+        (_post(b"x" * 5000), 413),
+        (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"\x16\x03\x01 nonsense \r\n\r\n", 400),
+        (b"GET /?" + b"a" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 20000 + b"\r\n\r\n", 400),
+        (b"GET /api/session/../edge?edge=edge1 HTTP/1.1\r\nHost: x\r\n\r\n", 401),
+        (b"GET /api/edge HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\r\n\r\n", 401),
+        (b"HEAD /api/live HTTP/1.1\r\nHost: x\r\n\r\n", 401),
+    ],
+)  # fmt: skip
+def test_who_has_no_token_fills_no_log(
+    running: Running, caplog: pytest.LogCaptureFixture, request_: bytes, status: int
+) -> None:
+    """Neither with a traceback nor with anything else."""
+    assert _said(running.server.port, request_).split()[1:2] == [b"%d" % status]
+    assert not caplog.records
+
+
+def test_deep_series_are_refused(running: Running) -> None:
+    path = "/api/history?edge=edge1&series=" + "[" * 3000
+    assert ask(running.server.port, path, running.token).status == 400
+
+
+def test_connections_are_bounded(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "MOST_OF_ONE", 4)
+    port = running.server.port
+    with ExitStack() as owned:
+        for _ in range(4):
+            owned.enter_context(socket.create_connection(("127.0.0.1", port)))
+        until(lambda: _said(port, b"GET / HTTP/1.0\r\n\r\n") == b"", "there are too many")
+    until(lambda: b" 200 " in _said(port, b"GET / HTTP/1.0\r\n\r\n"), "these have gone")
+
+
+@pytest.mark.parametrize(
+    "part", [b"", b"GET / HTTP/1.1\r\nHost: ", _post(b"{}").removesuffix(b"}"),
+             b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"],
+)  # fmt: skip
+def test_who_is_silent_is_left(
+    running: Running, monkeypatch: pytest.MonkeyPatch, part: bytes
+) -> None:
+    """Also in the middle of a request, and behind one."""
+    for module in (listening, server):
+        monkeypatch.setattr(module, "PATIENCE", 0.5)
+    with socket.create_connection(("127.0.0.1", running.server.port), timeout=10) as made:
+        made.sendall(part)
+        with suppress(ConnectionError):
+            while made.recv(65_536):
+                pass
+
+
+def test_what_is_no_number_hides_nothing_else(tmp_path: Path) -> None:
+    odd = usual()
+    odd.overlays[0].since = odd.overlays[1].delay = float("inf")
+    odd.overlays[2].name = "9" * 5000
+    odd.congestion = pb.Congestion(congested=True, since=float("nan"))
+    with console(tmp_path, {"odd": odd, "edge1": usual(1)}) as made:
+        port, token = made.server.port, made.token
+        until(lambda: all(e.state == "reachable" for e in made.collector.edges()), "they answer")
+        for sort in ("name", "delay", "state"):
+            rows = ask(port, f"/api/overlays?sort={sort}", token).json["rows"]
+            assert len(rows) == 12
+            (since,) = [row[4][3] for row in rows if row[0] == "odd" and row[2] == "GRE-WAN1"]
+            assert since is None
+        of = ask(port, "/api/edge?edge=odd", token).json["of"]["linx"]
+        assert of["congestion"] == {"congested": True, "since": None, "why": ""}
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from typing import Any
 
 from controller.console.access import Access, read_token
 from controller.console.collector import Collector
+from controller.console.listening import ConsoleServer
 from controller.console.poller import Pollers
-from controller.console.server import Console, ConsoleServer
+from controller.console.server import Console
 from helioc.compiler import bundle as bundles
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.manifest.manifest import Manifest

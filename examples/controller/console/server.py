@@ -1,4 +1,4 @@
-"""Serves the console by HTTP: one page, its data as JSON, and what changes by server-sent events.
+"""Answers for the console by HTTP: one page, its data as JSON, what changes by server-sent events.
 
     GET  /                    the page, and /page/… its parts: without data, for everybody
     POST /api/session         a token for a cookie; DELETE ends it
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
-import threading
+import logging
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -49,6 +49,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_log = logging.getLogger("controller.console")
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -57,7 +59,7 @@ class _Bad(Exception):
 
 
 class Console:
-    """Answers; `ConsoleServer` listens."""
+    """Answers; `listening.ConsoleServer` listens."""
 
     def __init__(self, collector: Collector, access: Access, period: float) -> None:
         self.collector, self.access, self.period = collector, access, period
@@ -76,7 +78,8 @@ class Console:
         made.router.add_get("/page/{path:.+}", self._page)
         made.router.add_post("/api/session", self._begin)
         made.router.add_delete("/api/session", self._end)
-        for name in ("live", "edge", "overlays", "history", "histogram", "graph"):
+        made.router.add_get("/api/live", self._live, allow_head=False)
+        for name in ("edge", "overlays", "history", "histogram", "graph"):
             made.router.add_get(f"/api/{name}", getattr(self, f"_{name}"))
         return made
 
@@ -87,6 +90,14 @@ class Console:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        busy = getattr(request.protocol, "busy", _ignore)  # that of `listening`
+        busy(True)
+        try:
+            return await self._answer(request, handler)
+        finally:
+            busy(False)
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         asked = request.path
         if asked.startswith("/api/") and asked != "/api/session" and not self._may(request):
             return _refusal(HTTPStatus.UNAUTHORIZED, "a token or a certificate is needed")
@@ -96,6 +107,9 @@ class Console:
             return _refusal(HTTPStatus.BAD_REQUEST, str(bad))
         except web.HTTPException as error:
             return _refusal(HTTPStatus(error.status), error.reason)
+        except Exception:
+            _log.exception("%r", asked)
+            return _refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "the controller's log says why")
 
     def _may(self, request: web.Request) -> bool:
         transport = request.transport
@@ -105,9 +119,13 @@ class Console:
 
     async def _begin(self, request: web.Request) -> web.Response:
         try:
-            token = json.loads(await request.text())["token"]
-        except (ValueError, KeyError, TypeError):
+            async with asyncio.timeout(PATIENCE):
+                content = await request.read()
+            token = json.loads(content)["token"]
+        except (ValueError, KeyError, TypeError, RecursionError, web.RequestPayloadError):
             raise _Bad('a JSON object with "token" is needed') from None
+        except TimeoutError:
+            raise web.HTTPRequestTimeout from None
         if not isinstance(token, str) or not self.access.by_token(token):
             await asyncio.sleep(0.5)
             return _refusal(HTTPStatus.FORBIDDEN, "this is not the token")
@@ -175,10 +193,10 @@ class Console:
         if self._watching >= MOST_LIVE:
             return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many look at a time")
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await answer.prepare(request)
         self._watching += 1
         try:
             with suppress(ConnectionError, TimeoutError):
+                await answer.prepare(request)
                 await self._follow(request, answer)
         finally:
             self._watching -= 1
@@ -214,7 +232,26 @@ async def _send(answer: web.StreamResponse, event: str, data: Any) -> None:
 
 
 def _text(data: Any) -> str:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+    """NaN and what is infinite, which agents may say, are not known: the rest is shown."""
+    try:
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(data), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    match data:
+        case float():
+            return data if math.isfinite(data) else None
+        case dict():
+            return {key: _finite(value) for key, value in data.items()}
+        case list() | tuple():
+            return [_finite(value) for value in data]
+    return data
+
+
+def _ignore(_: bool) -> None:
+    pass
 
 
 async def _json(make: Callable[..., Any], *given: Any) -> web.Response:
@@ -252,63 +289,8 @@ def _series(request: web.Request) -> list[Series]:
     try:
         asked = json.loads(request.query.get("series", "[]"))
         found = [Series(*map(str, each)) for each in asked]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise _Bad("`series` is no list of [pipeline, group, item, quantity]") from None
     if len(found) > views.MOST_SERIES:
         raise _Bad(f"more than {views.MOST_SERIES} series at once")
     return found
-
-
-# ---- listening ----------------------------------------------------------------------------------
-
-
-class ConsoleServer:
-    """Listens until it is closed, by a thread of its own."""
-
-    def __init__(
-        self, console: Console, address: tuple[str, int], context: ssl.SSLContext | None
-    ) -> None:
-        """`context`: None for plain HTTP. Raises OSError."""
-        self._loop = asyncio.new_event_loop()
-        self._ended = asyncio.Event()
-        self.port = 0
-        self._failed: OSError | None = None
-        ready = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(console, address, context, ready), name="console http"
-        )
-        self._thread.start()
-        ready.wait()
-        if self._failed is not None:
-            self._thread.join()
-            raise self._failed
-
-    def _run(
-        self, console: Console, address: tuple[str, int], context: ssl.SSLContext | None,
-        ready: threading.Event,
-    ) -> None:  # fmt: skip
-        try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve(console, address, context, ready))
-        finally:
-            ready.set()
-
-    async def _serve(
-        self, console: Console, address: tuple[str, int], context: ssl.SSLContext | None,
-        ready: threading.Event,
-    ) -> None:  # fmt: skip
-        runner = web.AppRunner(console.application(), access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, *address, ssl_context=context).start()
-            self.port = int(runner.addresses[0][1])
-            ready.set()
-            await self._ended.wait()
-        except OSError as error:
-            self._failed = error
-        finally:
-            await runner.cleanup()
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join()

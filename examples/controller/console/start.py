@@ -16,8 +16,9 @@ from helioc.runtime.enrolment.est_server import server_context
 
 from .access import Access, read_token
 from .collector import Collector
+from .listening import ConsoleServer
 from .poller import Connect, Pollers
-from .server import Console, ConsoleServer
+from .server import Console
 
 #: The identity, in the controller's state, by which it looks at agents: its role is `read`.
 READER = "reader"

@@ -121,9 +121,11 @@ def _values_at(edge: Edge, key: Key, table: Table, when: float) -> Array:
 
 @lru_cache(1 << 18)
 def natural(name: str) -> tuple[Any, ...]:
-    """By which people sort names: WAN9 before WAN10."""
-    parts = re.split(r"(\d+)", name.lower())
-    return tuple((int(each), "") if each.isdecimal() else (0, each) for each in parts)
+    """By which people sort names: WAN9 before WAN10. Numbers are compared by their lengths and
+    digits, since Python makes no number of more than 4300 of them."""
+    parts = re.split(r"([0-9]+)", name.lower())
+    digits = (each.lstrip("0") if at % 2 else each for at, each in enumerate(parts))
+    return tuple((len(each) if at % 2 else 0, each) for at, each in enumerate(digits))
 
 
 def _order(parts: list[_Part], asked: Window) -> Array:
