@@ -61,7 +61,7 @@ def memory_of(
     header = _header(about, manifest)
     path, fresh, size = _path(pipeline), _path(pipeline).with_suffix(".rules.new"), _size(header)
     known = None
-    with suppress(OSError, ValueError, KeyError):
+    with suppress(OSError, ValueError):
         known = _read_header(path)
         if known == header:
             with path.open("r+b") as file:
@@ -82,7 +82,7 @@ def memory_of(
 def raised_by_rules(pipeline: str, incarnation: str) -> dict[str, tuple[int, int]]:
     """By event, how many rules raised, and how many were due at the last look and beyond the
     limit."""
-    with suppress(OSError, ValueError, KeyError):
+    with suppress(OSError, ValueError):
         header = _read_header(_path(pipeline))
         if header["incarnation"] == incarnation:
             with _path(pipeline).open("rb") as file:
@@ -136,10 +136,34 @@ def _read_header(path: Path) -> Any:
     """Raises OSError, ValueError."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_WORD), "little")
-        found = json.loads(file.read(min(length, 1 << 20)))
+        try:
+            found = json.loads(file.read(min(length, 1 << 20)))
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        if not _is_header(found):
+            raise ValueError("it is no header")
         if os.fstat(file.fileno()).st_size != _size(found):
             raise ValueError("it was not written to its end")
         return found
+
+
+def _is_header(found: Any) -> bool:
+    """Who else has written the file may have written anything."""
+    match found:
+        case {"incarnation": _, "release": _, "events": [*events], "kinds": {**kinds}}:
+            return _are_texts(events) and all(map(_is_kind, kinds.values()))
+    return False
+
+
+def _is_kind(found: Any) -> bool:
+    match found:
+        case [int(cells), [*keys]]:
+            return cells > 0 and _are_texts(keys)
+    return False
+
+
+def _are_texts(found: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in found)
 
 
 def _parts(header: Mapping[str, Any], memory: mmap.mmap | bytearray) -> Memory:

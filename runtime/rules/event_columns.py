@@ -21,6 +21,7 @@ from .counters import Counters
 from .images import ImageCodec, of_heads
 
 Array = npt.NDArray[Any]
+_MOST = (1 << 64) - 1
 
 
 class Due(NamedTuple):
@@ -46,8 +47,9 @@ class KindColumns:
 
     @property
     def _seen(self) -> int:
-        """More than the highest sequence that was seen."""
-        return int(self.words[SEQUENCE].max()) + 1
+        """More than the highest sequence that was seen. (A file that something else wrote into may
+        have the highest number there is.)"""
+        return min(int(self.words[SEQUENCE].max()) + 1, _MOST)
 
     def begin(self, next_sequence: int) -> None:
         """A look begins. No rule has that sequence by now, nor any above it; 0: not known."""

@@ -3,6 +3,8 @@ what it knows is in a file that another process, and another build, go on with."
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -188,13 +190,45 @@ def test_another_process_goes_on(made: Manifest, run: Path) -> None:
     assert [path.name for path in run.iterdir()] == ["p.rules"]
 
 
-@pytest.mark.parametrize("damage", [b"", b"\xff" * 64, b"\x08" + bytes(7) + b'{"a": 1}'])
+def header(value: Any, words: int = 0) -> bytes:
+    """A file of that header, and so many words behind it."""
+    text = (value if isinstance(value, bytes) else json.dumps(value).encode()).ljust(8)
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + bytes(8 * words)
+
+
+def written(events: Any, kinds: Any) -> dict[str, Any]:
+    return {"incarnation": "a", "release": 2, "events": events, "kinds": kinds}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"", b"\xff" * 64, b"\x08" + bytes(7) + b'{"a": 1}',
+        *map(header, ([], 5, None, "x", {}, b"[" * 100_000, written([], None), written(None, {}),
+                      written([], {"K": 5}), written([], {"K": ["a", []]}),
+                      written([], {"K": [2, None]}))),
+        header(written({"E": 1}, {}), 2), header(written([["E"]], {}), 2),
+        header(written([], {"K": [2.0, ["a"]]}), 8), header(written([], {"K": [-2, ["a"]]})),
+        header({"release": 2, "events": [], "kinds": {}}),
+    ],
+)  # fmt: skip
 def test_a_damaged_file_is_as_none(made: Manifest, run: Path, damage: bytes) -> None:
     memory_of("p", about(), made, nothing).kinds["K"][USED, 3] = 77
     (run / "p.rules").write_bytes(damage)
     assert rule_memory.raised_by_rules("p", "a") == {}
     assert not memory_of("p", about(), made, nothing).kinds["K"].any()
     assert not memory_of("p", about(release=2), made, nothing).kinds["K"].any()
+
+
+def test_any_words_may_be_behind_a_header(made: Manifest) -> None:
+    """The highest number, too, which no rule has."""
+    kind = replace(made.rule("K"), priority=True)
+    words = np.full((columns_of(kind), kind.cells), (1 << 64) - 1, np.uint64)
+    columns = KindColumns(made, kind, words)
+    columns.begin(0)
+    columns._take_new(np.array([1]), np.array([5], np.uint64), 77)
+    assert words[:TOLD, 1].tolist() == [5, 0, 77]
 
 
 def test_without_room_it_is_known_to_this_process(
