@@ -111,7 +111,15 @@ class Lock:
         """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
         the other one."""
         # What agents post, also those that were killed.
-        for suffix in (".lock", ".overlays", ".reports", ".rules", ".tally", ".journal"):
+        for suffix in (
+            ".lock",
+            ".overlays",
+            ".steering",
+            ".reports",
+            ".rules",
+            ".tally",
+            ".journal",
+        ):
             self.path.with_suffix(suffix).unlink(missing_ok=True)
         if (trace := self.path.with_suffix(".trace")).exists():
             with suppress(OSError), Exclusive(trace) as held:

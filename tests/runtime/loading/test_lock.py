@@ -28,7 +28,8 @@ def test_what_a_trace_left_goes_with_the_pipeline() -> None:
         pass
     with closing(Lock(NAME)) as lock:
         (RUN / f"{NAME}.trace").touch()
-        (RUN / f"{NAME}.overlays").touch()  # of an agent that was killed
+        for posted in ("overlays", "steering", "rules"):  # by an agent that was killed
+            (RUN / f"{NAME}.{posted}").touch()
         lock.remove()
     assert not left()
 
