@@ -11,6 +11,8 @@ from .path_quality import Measured
 
 #: An element for each bound, what it bounds, and how many of its units are a second, or all.
 BOUNDS = (("max_delay", "delay", 1e6), ("max_jitter", "jitter", 1e6), ("max_loss", "loss", 1e3))
+#: The least bound but 0, by what it bounds.
+_LEAST = {what: 1 / units for _, what, units in BOUNDS}
 PREFERENCE = "prefer"
 
 
@@ -28,7 +30,7 @@ class Policy:
         if not self.bounds:
             return 0.0
         known = {name: getattr(seen, name) for name in self.bounds if seen is not None}
-        parts = [_part(value, self.bounds[name]) for name, value in known.items()
+        parts = [_part(value, self.bounds[name], _LEAST[name]) for name, value in known.items()
                  if value is not None]  # fmt: skip
         return max(parts, default=None)
 
@@ -37,10 +39,11 @@ class Policy:
         return getattr(seen, self.prefer) if seen is not None and self.prefer else None
 
 
-def _part(value: float, bound: float) -> float:
+def _part(value: float, bound: float, least: float) -> float:
+    """To a bound of 0 all but 0 is above it, and less is nearer."""
     if bound:
         return value / bound
-    return float("inf") if value else 0.0
+    return 1 + value / least if value else 0.0
 
 
 def steers(kind: RuleKind) -> bool:

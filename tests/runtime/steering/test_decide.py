@@ -61,6 +61,10 @@ def test_a_bound_of_nothing() -> None:
     assert step(start(1, 2), lossy, none, HOLD, 0).chosen == {2}
     both = {each: Path(True, Measured(loss=0.01)) for each in (1, 2)}
     assert step(start(1, 2), both, none, HOLD, 0).chosen == {1, 2}
+    # Where none loses nothing, those that lose the least take flows.
+    worse = both | {3: Path(True, Measured(loss=0.6))}
+    assert step(start(1, 2, 3), worse, none, HOLD, 0).chosen == {1, 2}
+    assert step(start(3), worse, none, HOLD, 0).chosen == {1, 2}
 
 
 def test_what_is_not_measured_stays_as_it_is() -> None:
