@@ -80,12 +80,31 @@ def write_steering(pipeline: str, spreads: Iterable[SteeredSpread]) -> None:
 
 def read_steering(pipeline: str) -> list[SteeredSpread]:
     """Empty where nobody steers."""
+    found, at = _read(pipeline)
+    return found if _fresh(at) else []
+
+
+def last_steering(pipeline: str) -> list[SteeredSpread]:
+    """As `read_steering`; where the agent was killed, which members take flows, since packets go on
+    so, and nothing of what is measured."""
+    found, at = _read(pipeline)
+    return found if _fresh(at) else [
+        spread._replace(members=[m._replace(seen=Measured()) for m in spread.members])
+        for spread in found
+    ]  # fmt: skip
+
+
+def _fresh(at: float) -> bool:
+    """A time in the future is old: the clock was set back since."""
+    return abs(time.time() - at) < AGE
+
+
+def _read(pipeline: str) -> tuple[list[SteeredSpread], float]:
+    """What was written last, and when."""
     found, at = published(f"{pipeline}.steering")
-    if not abs(time.time() - at) < AGE:  # in the future: the clock was set back since
-        return []
     with suppress(ValueError, TypeError, LookupError):
-        return [SteeredSpread._make([*s[:-1], list(map(_member, s[-1]))]) for s in found or ()]
-    return []
+        return [SteeredSpread._make([*s[:-1], list(map(_member, s[-1]))]) for s in found or ()], at
+    return [], 0.0
 
 
 def _member(values: Sequence[Any]) -> SteeredMember:

@@ -12,7 +12,7 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.identity import CertificateExpiry, read_expiries
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality
-from ..edge.steering_status import SteeredSpread
+from ..edge.steering_status import SteeredSpread, last_steering
 from ..intents.push_status import PushStatus, read_push_status
 from ..rules.report import NOT_MEASURED
 from ..states.entry import StateCount
@@ -188,6 +188,7 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
                 states=reader.state_counts(),
                 reports=_reports(reader),
                 holder=holder(name),
+                steered=last_steering(name),
                 events=event_counts(manifest, {(c.group, c.reason): n for c, n in reader.events()}),
             )  # fmt: skip
     except Refused as error:

@@ -12,6 +12,7 @@ from helioc.runtime.edge.path_quality import Measured
 from helioc.runtime.edge.steering_status import (
     SteeredMember,
     SteeredSpread,
+    last_steering,
     read_steering,
     remove_steering,
     shown,
@@ -46,10 +47,13 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
     for moved in (-2 * AGE, 2 * AGE):
         os.utime(path, (path.stat().st_atime, path.stat().st_mtime + moved))
         assert read_steering("p") == []
+        # The agent was killed, and packets go on as it had them.
+        (spread,) = last_steering("p")
+        assert spread.members[0] == OUT._replace(seen=Measured())
         os.utime(path)
     for text in ("", "{", "null", "7", "[1]", "[[]]", "[[1, 2, 3, 4, [[1]]]]", '{"a": 1}', '"ab"'):
         path.write_text(text)
-        assert read_steering("p") == []
+        assert read_steering("p") == last_steering("p") == []
 
 
 def test_numbers() -> None:

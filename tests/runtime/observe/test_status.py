@@ -23,6 +23,8 @@ from helioc.runtime.base.paths import RUN
 from helioc.runtime.congestion.status import Status as Congestion
 from helioc.runtime.edge.overlay_health import Quality
 from helioc.runtime.edge.overlay_status import OverlayStatus, write_overlay_status
+from helioc.runtime.edge.path_quality import Measured
+from helioc.runtime.edge.steering_status import SteeredMember, SteeredSpread, write_steering
 from helioc.runtime.intents.push_status import PushStatus
 from helioc.runtime.kernel.netlink import Counts
 from helioc.runtime.observe.port_sample import PortSample, PortState
@@ -156,10 +158,13 @@ def test_what_an_agent_knows(here: World, lab: Lab) -> None:
     write_overlay_status(
         here.name, [OverlayStatus("OVERLAY", "GRE-WAN2", Quality("dead", sent=3, since=NOW))]
     )
-    os.utime(
-        RUN / f"{here.name}.overlays", (NOW - 60, NOW - 60)
-    )  # by an agent that was killed long ago
+    member = SteeredMember("FAR", 1, "GRE-WAN2", 3, 0, "loss 9 %", NOW, Measured(0.1))
+    write_steering(here.name, [SteeredSpread("LBR", 9, "LBR 9", 1, [member])])
+    for posted in ("overlays", "steering"):  # by an agent that was killed long ago
+        os.utime(RUN / f"{here.name}.{posted}", (NOW - 60, NOW - 60))
     found = seen(here, "--local")
+    (left_out,) = found["steered"][0]["members"]
+    assert (left_out["in_force"], left_out["delay"]) == (0, None)
     assert states(found)["GRE-WAN2"] == "dead" and found["health"]["overlays"]["dead"] == 1
     assert "agent    none runs here" in here.ctl("--local", "status")
     assert "H0706" in here.ctl("--local", "--name", "nothing", "status", status=1)
