@@ -42,10 +42,16 @@ RAISED, DUE = range(2)
 
 class Memory(NamedTuple):
     """`events`: [event, `RAISED` and `DUE`] in the manifest's order; `kinds`: the columns of each
-    kind whose rules raise any."""
+    kind whose rules raise any; `mapped`: the file, None without one."""
 
     events: Words
     kinds: dict[str, Words]
+    mapped: mmap.mmap | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nobody has cut the file: who touches what is no more of it gets SIGBUS."""
+        return self.mapped is None or self.mapped.size() >= len(self.mapped)
 
 
 def raising(manifest: Manifest) -> list[RuleKind]:
@@ -178,7 +184,7 @@ def _parts(header: Mapping[str, Any], memory: mmap.mmap | bytearray) -> Memory:
         shape = TOLD + len(keys), cells
         kinds[name] = words[at : at + shape[0] * cells].reshape(shape)
         at += shape[0] * cells
-    return Memory(events, kinds)
+    return Memory(events, kinds, memory if isinstance(memory, mmap.mmap) else None)
 
 
 # ---- another build --------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class RuleReader:
         about, manifest = owner.loaded.about, owner.loaded.manifest
         known = self._sources.get(name)
         if known is not None:
-            if known.build == (about["incarnation"], about["release"]):
+            if known.whole and known.build == (about["incarnation"], about["release"]):
                 return
             self._sources.pop(name).close()
         if raising(manifest):

@@ -42,7 +42,7 @@ class RuleSource:
             memory = memory_of(
                 name, about, manifest, lambda kind: reader.live(manifest.rule(kind), revision)
             )
-            self._counts = memory.events
+            self._memory, self._counts = memory, memory.events
             self._kinds = [
                 KindColumns(manifest, kind, memory.kinds[kind.name]) for kind in raising(manifest)
             ]
@@ -51,16 +51,25 @@ class RuleSource:
             self._reader.close()
             raise
 
+    @property
+    def whole(self) -> bool:
+        """Else what was told of is lost: begin anew."""
+        return self._memory.whole
+
     def look(self, tell: Tell) -> Iterator[None]:
         """At all rules, in slices, and between two of them others may go on. An event beyond the
         limit of its kind stays due: none is left out."""
         due = np.zeros(len(self._counts), np.uint64)
         for kind in self._kinds:
-            kind.begin(int(self._control[NEXT]))
             for start in range(1, kind.kind.cells, CELLS):
+                if not self.whole:
+                    return
+                if start == 1:
+                    kind.begin(int(self._control[NEXT]))
                 yield from self._slice(kind, start, tell, due)
                 yield
-        self._counts[:, DUE] = due
+        if self.whole:
+            self._counts[:, DUE] = due
 
     def _slice(self, kind: KindColumns, start: int, tell: Tell, left: Array) -> Iterator[None]:
         cells = np.frombuffer(self._reader.map(f"{kind.kind.prefix}_cells").mmap(), "<u8")
@@ -77,7 +86,7 @@ class RuleSource:
                 return  # packets are counted elsewhere by now
             at = self._at[due.raised.event]
             told = 0
-            while found := self._made(kind, due, told, images, now):
+            while self.whole and (found := self._made(kind, due, told, images, now)):
                 tell(found)
                 told += len(found)
                 kind.mark(due, told)  # who is killed in front of this tells of these again

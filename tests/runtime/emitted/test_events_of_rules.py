@@ -3,6 +3,7 @@ once, and so does the next agent and the next build."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -180,3 +181,16 @@ def test_rules_that_come_and_go(here: Knocker) -> None:
         client.apply("update HOST 7 [(patience, 9)]")
         looked()
         assert len(kept(client)) == 3
+
+
+def test_who_cuts_the_file_ends_no_agent(here: Knocker) -> None:
+    """As who rotates logs by mistake does. What was told of is told of again."""
+    with here.agent(), here.client() as client:
+        here.load(client, OF_RULES)
+        client.apply(f"create HOST 7 [(src, 10.1.0.10), (quota, {FRAME})]")
+        here.knock()
+        until(lambda: len(kept(client, "USED")) == 1, "it was told of")
+        os.truncate(RUN / f"{here.name}.rules", 0)
+        until(lambda: len(kept(client, "USED")) == 2, "it is told of again")
+        looked()
+        assert len(kept(client, "USED")) == 2
