@@ -24,8 +24,8 @@ _LIMITS = {
     EAGAIN: ("processes and threads", "raise the limit: `ulimit -u`, TasksMax= of a unit, pids.max "
              "of a control group"),
 }  # fmt: skip
-#: By programs that have no command for it.
-_EXPLAINED_BY = {"heliod": "helioctl"}
+#: The programs that have a command for it.
+_EXPLAINS = "helioc", "helioctl"
 
 
 def message_and_status(error: BaseException, program: str) -> tuple[str, int]:
@@ -62,7 +62,7 @@ def account(diagnostics: Iterable[Diagnostic], program: str) -> str:
     text = render_all(found, colour=sys.stderr.isatty())
     codes = sorted({d.code for d in found if d.severity == "error"})
     if codes:
-        program = _EXPLAINED_BY.get(program, program)
+        program = program if program in _EXPLAINS else "helioctl"
         errors = sum(d.severity == "error" for d in found)
         plural = "s" * (errors > 1)
         text += f"\n{errors} error{plural}; see `{program} explain {codes[0]}`\n"

@@ -60,3 +60,11 @@ def console_in_the_clear(text: str) -> Diagnostic:
     title = f"a console at `{text}` would send its token in the clear"
     help_ = "for TLS make an authority (`init`); without, a console listens at the loopback only"
     return Diagnostic("H0807", title, (), help_)
+
+
+def console_not_listening(text: str, error: OSError) -> Diagnostic:
+    # `socket.create_server` appends the address to what the system says
+    why = os.strerror(error.errno) if (error.errno or 0) > 0 else str(error.strerror)
+    title = f"a console cannot listen at `{text}`: {why.lower()}"
+    help_ = "an address of this host and a free port; `ss -ltnp` tells who has it"
+    return Diagnostic("H0807", title, (), help_)

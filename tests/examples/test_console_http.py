@@ -178,6 +178,10 @@ def test_a_token_is_the_owners_alone(tmp_path: Path) -> None:
     os.mkfifo(path, 0o600)  # nobody writes into it
     with pytest.raises(Refused):
         read_token(path)
+    path.unlink()
+    path.mkdir(0o700)
+    with pytest.raises(Refused):
+        read_token(path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file of another user is made by root only")
@@ -304,9 +308,11 @@ def test_a_console_starts_and_ends(tmp_path: Path) -> None:
         port = int(url.rstrip("/").rpartition(":")[2])
         token = read_token(tmp_path / "token")
         until(lambda: ask(port, "/api/edge?edge=e", token).json["state"] == "unreachable", "asked")
-        with pytest.raises(OSError), started(replace(settings, address=f"127.0.0.1:{port}"),
-                                             tmp_path, _nobody, dict):  # fmt: skip
+        taken = replace(settings, address=f"127.0.0.1:{port}")
+        with pytest.raises(Refused) as refused, started(taken, tmp_path, _nobody, dict):
             pass
+        (found,) = refused.value.diagnostics
+        assert found.code == "H0807" and found.title.endswith(f"{port}`: address already in use")
     assert not make_reader(tmp_path).with_suffix(".pem").exists()  # without an authority
     new_authority(tmp_path)
     assert make_reader(tmp_path).with_suffix(".pem").exists()

@@ -91,15 +91,18 @@ def read_token(path: Path) -> str:
         with open(os.open(path, flags, 0o600), "w") as file:
             file.write(f"{made}\n")
         return made
-    # A pipe that nobody writes into is opened, too, and is no file.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as found:
-        about = os.fstat(found.fileno())
+    # A pipe that nobody writes into, and a directory, are opened, too, and are no files.
+    found = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        about = os.fstat(found)
         if about.st_uid not in (0, os.geteuid()):
             raise refused(errors.token_of_another(str(path), about.st_uid))
         if about.st_mode & 0o077:
             raise refused(errors.open_token(str(path), about.st_mode & 0o777))
         is_file = stat.S_ISREG(about.st_mode)
-        token = found.read(LONGEST).decode(errors="replace").strip() if is_file else ""
+        token = os.read(found, LONGEST).decode(errors="replace").strip() if is_file else ""
+    finally:
+        os.close(found)
     if len(token) < SHORTEST or any(each.isspace() for each in token):
         raise refused(errors.no_token(str(path), SHORTEST))
     return token

@@ -53,8 +53,12 @@ def console(
     context = server_context(state / "office") if with_tls else None
     collector = Collector(settings.memory * MIB)
     served = Console(collector, Access(state, token), settings.period)
+    try:
+        listening = ConsoleServer(served, (host, port), context)
+    except OSError as error:
+        raise refused(errors.console_not_listening(settings.address, error)) from None
     with (
-        closing(ConsoleServer(served, (host, port), context)) as server,
+        closing(listening) as server,
         closing(Pollers(collector, connect, settings.period, targets)),
     ):
         shown = f"[{host}]" if ":" in host else host

@@ -44,8 +44,10 @@ def test_warnings_need_no_explaining() -> None:
     assert text == "warning[H0432]: hm\n"
 
 
-def test_what_heliod_says_is_explained_by_helioctl() -> None:
-    said = account([Diagnostic("H0622", "no", ())], "heliod")
+@pytest.mark.parametrize("program", ["heliod", "main.py"])
+def test_what_others_say_is_explained_by_helioctl(program: str) -> None:
+    """The controller's program has no `explain`, either."""
+    said = account([Diagnostic("H0622", "no", ())], program)
     assert said.endswith("see `helioctl explain H0622`\n")
 
 
