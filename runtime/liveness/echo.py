@@ -16,11 +16,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from errno import EAGAIN, EINTR
+from hashlib import blake2b
 
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _GRE, _GRE_KEYED, _KEY_PRESENT, _IPV4_IN_GRE = 4, 8, 0x2000, 0x0800
 _ICMP = struct.Struct("!BBHHH")
-_PAYLOAD = struct.Struct("!8sIQQ")  # ours: who, which overlay, number, when sent (ns)
+# Ours: an authentication code of the rest, which overlay, number, when sent (ns).
+_CODE, _ASKED = 8, struct.Struct("!IQQ")
 _ECHO_REPLY, _ECHO = 0, 8
 _CS6 = 0xC0  # internetwork control (RFC 2474): probes are not what queues are full of
 _TTL = 64
@@ -64,8 +66,9 @@ class Echoes:
         only = struct.pack("=I", 0xFFFFFFFF ^ 1 << _ECHO_REPLY)
         self._in.setsockopt(_SOL_RAW, _ICMP_FILTER, only)
         self._in.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        # Nobody else can know it, so that an answer is one to a probe of ours.
-        self._token = secrets.token_bytes(8)
+        # Nobody else can know it, so that an answer is one to a probe of ours: to this one, for who
+        # sees those of one overlay must not answer those of others.
+        self._key = secrets.token_bytes(16)
         self._id = os.getpid() & 0xFFFF
 
     def fileno(self) -> int:
@@ -78,11 +81,14 @@ class Echoes:
 
     def send(self, path: Path, which: int, number: int) -> None:
         """Send a probe of the overlay that the caller calls `which`. Raises OSError."""
-        payload = _PAYLOAD.pack(self._token, which, number, time.monotonic_ns())
-        data = packet(path, self._id, number & 0xFFFF, payload)
+        asked = _ASKED.pack(which, number, time.monotonic_ns())
+        data = packet(path, self._id, number & 0xFFFF, self._code(asked) + asked)
         info = _PKTINFO.pack(path.ifindex, path.local, bytes(4))
         to = socket.inet_ntoa(path.remote), 0
         self._out.sendmsg([data], [(socket.IPPROTO_IP, _IP_PKTINFO, info)], 0, to)
+
+    def _code(self, asked: bytes) -> bytes:
+        return blake2b(asked, digest_size=_CODE, key=self._key).digest()
 
     def answers(self) -> Iterator[Answer]:
         """Those that have come; does not wait."""
@@ -98,11 +104,12 @@ class Echoes:
 
     def _read(self, data: bytes, about: list[tuple[int, int, bytes]]) -> Answer | None:
         at = (data[0] & 15) * 4 + _ICMP.size if data else 0
-        if len(data) < at + _PAYLOAD.size:
+        if len(data) < at + _CODE + _ASKED.size:
             return None
-        token, which, number, sent = _PAYLOAD.unpack_from(data, at)
-        if not secrets.compare_digest(token, self._token):
+        asked = data[at + _CODE : at + _CODE + _ASKED.size]
+        if not secrets.compare_digest(data[at : at + _CODE], self._code(asked)):
             return None
+        which, number, sent = _ASKED.unpack(asked)
         came = time.monotonic_ns()
         for level, kind, value in about:
             if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):

@@ -81,3 +81,14 @@ def test_one_that_is_set_before_an_answer_is_read_makes_it_no_longer(
     clocks.pass_(SECOND // 5)
     answer = echoes._read(data, [(socket.SOL_SOCKET, echo._SO_TIMESTAMPNS, came)])
     assert answer is not None and answer.delay == least
+
+
+@pytest.mark.parametrize("part", range(28))
+def test_who_sees_a_probe_answers_no_other(
+    echoes: Echoes, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    """Neither that of another overlay, nor the next one of its own, nor this one earlier."""
+    data = bytearray(sent(echoes, monkeypatch))
+    assert echoes._read(bytes(data), []) is not None
+    data[len(data) - 28 + part] ^= 1
+    assert echoes._read(bytes(data), []) is None
