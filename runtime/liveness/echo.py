@@ -70,6 +70,8 @@ class Echoes:
         # sees those of one overlay must not answer those of others.
         self._key = secrets.token_bytes(16)
         self._id = os.getpid() & 0xFFFF
+        # What the kernel keeps for us at most: a packet counts as 512 bytes and more.
+        self._most = self._in.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 512 + 1
 
     def fileno(self) -> int:
         """Readable when there may be answers."""
@@ -91,8 +93,8 @@ class Echoes:
         return blake2b(asked, digest_size=_CODE, key=self._key).digest()
 
     def answers(self) -> Iterator[Answer]:
-        """Those that have come; does not wait."""
-        while True:
+        """Those that have come by now; does not wait, nor for the end of a flood."""
+        for _ in range(self._most):
             try:
                 data, about, _, _ = self._in.recvmsg(2048, 64)
             except OSError as error:
