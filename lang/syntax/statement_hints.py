@@ -65,6 +65,8 @@ _BEHIND = {
     "precedence": "name the element that says it: `ie rank = 9, u32`, and `precedence rank`",
     "priority": "name the element that says it: `ie rank = 9, u32`, and `priority rank`",
 }
+_RAISES = frozenset(("after", "each"))
+_RAISED = "say when a rule raises it: `after 3600 idle`, `after 1G bytes`, `each 100 packets`"
 #: Of fields of a header.
 _FIELD = "a name, then a type, without commas: `header h { a : u8  b : u16 }`"
 _WIDTH = "types are `u1` to `u64`, `mac`, `ip4`, `ip6`: a `bit<16>` is a `u16`"
@@ -95,6 +97,10 @@ def _of_clauses(place: Place, before: str) -> str:
     within = rule in ("rule_", "state") or "matchLine" in place.rules
     if within and (token in _CLAUSES or before in _CLAUSES):
         return _CLAUSES.get(token) or _CLAUSES[before]
+    if "rule_" in place.rules and _RAISES & {
+        each.text for each in place.tokens[max(place.index - 2, 0) : place.index]
+    }:
+        return _RAISED
     if "rule_" in place.rules and before in _BEHIND:
         return _BEHIND[before]
     if rule == "rule_" and token == ",":

@@ -64,7 +64,8 @@ def console_in_the_clear(text: str) -> Diagnostic:
 
 def console_not_listening(text: str, error: OSError) -> Diagnostic:
     # `socket.create_server` appends the address to what the system says
-    why = os.strerror(error.errno) if (error.errno or 0) > 0 else str(error.strerror)
+    number = error.errno or 0  # below 0: of a name that is not known
+    why = os.strerror(number) if number > 0 else str(error.strerror)
     title = f"a console cannot listen at `{text}`: {why.lower()}"
     help_ = "an address of this host and a free port; `ss -ltnp` tells who has it"
     return Diagnostic("H0807", title, (), help_)
