@@ -85,8 +85,7 @@ class _Doors:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def connection() -> _Connection:
-            # `access_log`: None for none; the same of what is no HTTP.
-            found = _Connection(self._server, loop=loop, access_log=None, logger=_NO_LOG)
+            found = _Connection(self._server, loop=loop, access_log=_NO_LOG, logger=_NO_LOG)
             found.ended = ended
             return found
 

@@ -96,7 +96,7 @@ def test_who_sees_a_probe_answers_no_other(
 
 def test_a_flood_has_an_end(echoes: Echoes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Probes are sent and judged meanwhile, also where answers come faster than they are read."""
-    other = bytes(60), [], 0, None
+    other: tuple[bytes, list[object], int, None] = bytes(60), [], 0, None
     with closing(echoes._in):
         fake = SimpleNamespace(recvmsg=lambda *_: other, close=lambda: None)
         monkeypatch.setattr(echoes, "_in", fake)

@@ -223,7 +223,7 @@ def test_a_damaged_file_is_as_none(made: Manifest, run: Path, damage: bytes) -> 
 
 def test_any_words_may_be_behind_a_header(made: Manifest) -> None:
     """The highest number, too, which no rule has."""
-    kind = replace(made.rule("K"), priority=True)
+    kind = replace(made.rule("K"), priority=("priority", "quota"))
     words = np.full((columns_of(kind), kind.cells), (1 << 64) - 1, np.uint64)
     columns = KindColumns(made, kind, words)
     columns.begin(0)
