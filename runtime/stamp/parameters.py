@@ -167,20 +167,21 @@ def _addresses(asked: Parameters, found: list[Diagnostic]) -> Parameters:
 
 
 def _address(what: str, text: str, found: list[Diagnostic]) -> str:
+    said = what.replace("outer", "outer_source")  # as options and control.proto call it
     try:
         address = ip_address(text)
     except ValueError:
-        found.append(bad(f"`{text:.64}` is no address (`{what}`)", "as 192.0.2.1, or fc00:b::2"))
+        found.append(bad(f"`{text:.64}` is no address (`{said}`)", "as 192.0.2.1, or fc00:b::2"))
         return text
     wanted = 4 if what == "source4" else address.version if what in _ANY_VERSION else 6
     if address.version != wanted:
         help_ = "as 192.0.2.1" if wanted == 4 else "as fc00:b::2"
-        found.append(bad(f"{address} is no address of IPv{wanted} (`{what}`)", help_))
+        found.append(bad(f"{address} is no address of IPv{wanted} (`{said}`)", help_))
     if (address.is_multicast or address.is_unspecified or address.is_loopback
             or address.is_link_local or getattr(address, "scope_id", None)
             or getattr(address, "ipv4_mapped", None) or text == "255.255.255.255"):  # fmt: skip
-        found.append(bad(f"{address} cannot be measured by (`{what}`)",
-                         "an address of one host that is routed to"))  # fmt: skip
+        found.append(bad(f"no packets of STAMP can go to or from {address} (`{said}`)",
+                         "an address of one host, to which there are routes"))  # fmt: skip
     return str(address)
 
 
