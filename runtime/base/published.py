@@ -6,7 +6,9 @@ They need no call to the agent, and are there while it runs, or where it was kil
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
+from types import UnionType
 from typing import Any, Literal
 
 from .paths import RUN, this_namespace
@@ -26,9 +28,16 @@ def publish(name: str, value: Any) -> None:
 def published(name: str) -> tuple[Any, float]:
     """The value, and when it was written, in seconds of the Unix epoch; (None, 0) without one."""
     path = RUN / name
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         return json.loads(path.read_text()), path.stat().st_mtime
     return None, 0.0
+
+
+def need_types(values: Sequence[Any], *types: type | UnionType) -> None:
+    """Of what a file had, which another release, or anything else, may have written. Raises
+    TypeError."""
+    if len(values) != len(types) or not all(map(isinstance, values, types)):
+        raise TypeError("it is not as this release writes it")
 
 
 def remove_published(name: str) -> None:

@@ -6,13 +6,13 @@ Metrics ignore an old file; the status shows which overlays were dead when an ag
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from typing import NamedTuple
+from dataclasses import asdict, astuple
+from typing import Any, NamedTuple, get_args
 
-from ..base.published import publish, published, remove_published
-from .overlay_health import Quality
+from ..base.published import need_types, publish, published, remove_published
+from .overlay_health import Quality, State
 
 #: Seconds between two files, and after which one is too old.
 EVERY, AGE = 1.0, 5.0
@@ -60,8 +60,17 @@ def _read(pipeline: str) -> tuple[list[OverlayStatus], float]:
     """What was written last, and when."""
     content, at = published(f"{pipeline}.overlays")
     with suppress(ValueError, TypeError):
-        return [OverlayStatus(kind, name, Quality(**q)) for kind, name, q in content or ()], at
+        return list(map(_status, content or ())), at
     return [], 0.0
+
+
+def _status(values: Sequence[Any]) -> OverlayStatus:
+    need_types(values, str, str, dict)
+    quality, number = Quality(**values[2]), float | int
+    need_types(astuple(quality), str, number, number, number, int, int, number)
+    if quality.state not in get_args(State):
+        raise ValueError("it is no state")
+    return OverlayStatus(values[0], values[1], quality)
 
 
 def remove_overlay_status(pipeline: str) -> None:

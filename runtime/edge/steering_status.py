@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ..base.published import publish, published, remove_published
+from ..base.published import need_types, publish, published, remove_published
 from .overlay_status import AGE
 from .path_quality import Measured
 
@@ -103,11 +103,18 @@ def _read(pipeline: str) -> tuple[list[SteeredSpread], float]:
     """What was written last, and when."""
     found, at = published(f"{pipeline}.steering")
     with suppress(ValueError, TypeError, LookupError):
-        return [SteeredSpread._make([*s[:-1], list(map(_member, s[-1]))]) for s in found or ()], at
+        return list(map(_spread, found or ())), at
     return [], 0.0
 
 
+def _spread(values: Sequence[Any]) -> SteeredSpread:
+    need_types(values, str, int, str, int, list)
+    return SteeredSpread._make([*values[:-1], list(map(_member, values[-1]))])
+
+
 def _member(values: Sequence[Any]) -> SteeredMember:
+    need_types(values, str, int, str, int, int, str, float | int, list)
+    need_types(values[-1], *[float | int | None] * 3)
     return SteeredMember._make([*values[:-1], Measured(*values[-1])])
 
 

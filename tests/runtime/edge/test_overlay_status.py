@@ -56,6 +56,9 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
     os.utime(path, (then, then))
     (unknown,) = last_overlay_status("p")
     assert unknown.quality == Quality("unknown", since=then)
-    for text in ("", "{", "[1]", '[["OVERLAY", "GRE-1", {"what": 1}]]'):
+    for text in ("", "{", "[1]", '[["OVERLAY", "GRE-1", {"what": 1}]]', "[" * 100_000,
+                 '[["OVERLAY", ["GRE-1"], {"state": "dead"}]]', '[["OVERLAY", "GRE-1", 5]]',
+                 '[["OVERLAY", "GRE-1", {"state": "gone"}]]',
+                 '[["OVERLAY", "GRE-1", {"state": "dead", "loss": "much"}]]'):  # fmt: skip
         path.write_text(text)
         assert read_overlay_status("p") == last_overlay_status("p") == []
