@@ -55,7 +55,8 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
     seen = '["FAR", 1, "GRE-1", 3, 0, "", 0, [null, "1", null]]'
     for text in ("", "{", "null", "7", "[1]", "[[]]", "[[1, 2, 3, 4, [[1]]]]", '{"a": 1}', '"ab"',
                  "[" * 100_000, '[["LBR", 9, null, 1, []]]',
-                 f'[["LBR", 9, "LBR 9", 1, [{member}]]]', f'[["LBR", 9, "LBR 9", 1, [{seen}]]]'):  # fmt: skip
+                 f'[["LBR", 9, "LBR 9", 1, [{member}]]]',
+                 f'[["LBR", 9, "LBR 9", 1, [{seen}]]]'):  # fmt: skip
         path.write_text(text)
         assert read_steering("p") == last_steering("p") == []
 
