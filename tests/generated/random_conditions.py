@@ -6,12 +6,19 @@ from dataclasses import replace
 from ipaddress import ip_network
 
 from chance import Chance
+from helioc.compiler.check.errors import LONGEST_FRAME
 from places import Ground, Place
 from random_facts import Worlds
-from random_values import CONSTANTS, Values, varies
+from random_values import CONSTANTS, Number, Values, varies
 
 #: Text, and the packets for which it holds and does not.
 Said = tuple[str, Worlds, Worlds]
+
+
+def _seen(made: Number) -> int:
+    """The greatest number that it may be compared with: `check` refuses longer frames than programs
+    see (H0349)."""
+    return min(made.high, LONGEST_FRAME) if made.text == "frame.length" else made.high
 
 
 class Conditions:
@@ -67,7 +74,7 @@ class Conditions:
                 operator = chance.one(("=", "!=", "<", ">="))
                 return f"{made.text} {operator} {other.text}", here.worlds, here.worlds
         value = chance.number(0, made.high) if chance.maybe(0.5) else chance.number(0, 9)
-        value = min(max(value, made.low), made.high)
+        value = min(max(value, made.low), _seen(made))
         operator = chance.one(("=", "!=", "<", "<=", ">", ">="))
         return f"{made.text} {operator} {value}", here.worlds, here.worlds
 
@@ -81,11 +88,12 @@ class Conditions:
             members = [self.prefix(kind), *chance.some(CONSTANTS[kind], 0, 2)]
         else:
             made = self.values.number(here)
-            least = chance.number(made.low, made.high)
-            most = chance.number(least, made.high)
+            high = _seen(made)
+            least = chance.number(made.low, high)
+            most = chance.number(least, high)
             subject = made.text if varies(made.text) and not made.high >> 64 else ""
             span = f"{least}..{most}" if (least, most) != (made.low, made.high) else str(least)
-            members = [span, *(str(chance.number(made.low, made.high)) for _ in range(2))]
+            members = [span, *(str(chance.number(made.low, high)) for _ in range(2))]
             members = chance.some(members, 1, 3)
         if not subject:
             return None
