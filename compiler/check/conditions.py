@@ -231,9 +231,12 @@ def _fragment(program: Program, subject: tree.Path, state: State, scope: Scope) 
 def _has_no(subject: Span, what: str, expected: str, candidates: Iterable[str] = ()) -> Diagnostic:
     """`x is local` of something that is no address, `x is fragment` of no IPv4 node …"""
     names = list(candidates)
+    otherwise = "ask something else of it"
+    if what == "fragment":
+        otherwise = "a fragment of IPv6 has a header of its own: `if ipv6_fragment {…}`"
     return error(
         "H0268",
         f"only {expected} can be `{what}`",
         (subject, f"this is not {expected}"),
-        help=f"choose among {listed(names)}" if names else "ask something else of it",
+        help=f"choose among {listed(names)}" if names else otherwise,
     )

@@ -38,6 +38,8 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
     near = (
         f"here it is called `{ours}`" if ours in candidates else did_you_mean(name.text, candidates)
     )
+    if ours not in candidates and " of " not in what:
+        near = foreign_words.WORDS.get(name.text, near)
     if not near and (later := planned(name.span)):
         return later
     sort, _, owner = what.partition(" of ")
@@ -45,11 +47,26 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
         "H0203",
         f"there is no {sort} `{name.text}`" + (f" of {owner}" if owner else ""),
         (name.span, "not declared"),
-        help=near or foreign_words.WORDS.get(name.text, otherwise),
+        help=near or otherwise,
     )
 
 
 DECLARE_STATE = "declare it: `state NAME [CAPACITY] {…}`"
+_DECLARE_KIND = "declare it: `rule NAME [CAPACITY] {…}`"
+
+
+def unknown_kind(name: tree.Name, kinds: Iterable[str], states: Iterable[str] = ()) -> Diagnostic:
+    """A rule kind; `states`: what is looked up in another way."""
+    if name.text in states:
+        return unknown("rule kind", name, (), f"it is a state: `recall {name.text}(…) else {{…}}`")
+    return unknown("rule kind", name, kinds, _DECLARE_KIND)
+
+
+def unknown_state(name: tree.Name, states: Iterable[str], kinds: Iterable[str]) -> Diagnostic:
+    """A state; `kinds`: rules, which are looked up in another way."""
+    if name.text in kinds:
+        return unknown("state", name, (), f"it is a kind of rules: `find {name.text} else {{…}}`")
+    return unknown("state", name, states, DECLARE_STATE)
 
 
 def declared_twice(what: str, again: tree.Name, first: Span, help: str = "") -> Diagnostic:
@@ -229,6 +246,14 @@ def no_element(span: Span, says: str, where: Span) -> Diagnostic:
     )
 
 
+def _in_full(text: str) -> str:
+    """What `k` and `M` behind a number make of it, where its end does not show that."""
+    units = {"k": 1 << 10, "M": 1 << 20}
+    if text[:-1].isdigit() and text[-1] in units:
+        return f"{int(text[:-1]) * units[text[-1]]:,}, "
+    return ""
+
+
 def number_out_of_range(
     number: Span, what: str, least: int, most: int, shown: str = ""
 ) -> Diagnostic:
@@ -236,7 +261,7 @@ def number_out_of_range(
     return error(
         "H0251",
         f"{what} cannot be {number.text}",
-        (number, f"out of {least}..{shown or most}"),
+        (number, f"{_in_full(number.text)}out of {least}..{shown or most}"),
         help=f"write a number from {least} to {shown or most}",
     )
 

@@ -20,11 +20,7 @@ from .values import fits
 def leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) -> bool:
     """Whether rules of the giver's kind may refer to one of kind `given`."""
     if given.text not in program.rules.known:
-        program.report(
-            errors.unknown(
-                "rule kind", given, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
-            )
-        )
+        program.report(errors.unknown_kind(given, program.rules.known))
         return False
     if giver.kind == "port":
         program.report(_does_not_give(name.span, name.text, given.text, giver.span, ()))
@@ -112,11 +108,7 @@ def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKin
         return None
     kind = program.rules.known.get(name.text)
     if kind is None:
-        program.report(
-            errors.unknown(
-                "rule kind", name, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
-            )
-        )
+        program.report(errors.unknown_kind(name, program.rules.known, program.states))
     return kind
 
 

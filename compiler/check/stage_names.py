@@ -152,11 +152,10 @@ class StageNames(RuleNames):
         """A slot of what was recalled."""
         table = self.program.states[path.parts[0].text]
         slots = [s.name for s in table.gives]
-        slot = next((s for s in table.gives if s.name == path.parts[-1].text), None)
+        name = path.parts[1] if len(path.parts) > 1 else path.parts[0]
+        slot = next((s for s in table.gives if s.name == name.text), None)
         if slot is None or len(path.parts) != 2:
-            name = path.parts[1] if len(path.parts) > 1 else path.parts[0]
-            help = f"it holds {', '.join(slots)}"
-            self.program.report(errors.unknown(f"slot of `{table.name}`", name, slots, help))
+            self.program.report(_no_slot(path, table, slot, slots))
             return None
         if not all(table.name in w.bound for w in self.state):
             if not self.program.unsure:
@@ -186,7 +185,7 @@ class StageNames(RuleNames):
                 self.program.report(errors.wrong_kind(index.span, KINDS[index.kind], "a number"))
                 return None
             if index.low >= length:
-                self.program.report(_beyond(index.span, length, table))
+                self.program.report(_beyond(index, length, table))
                 return None
             at.append(index.expr)
         expr = model.Register(table.name, tuple(at), table.width)
@@ -266,7 +265,8 @@ def _no_option(span: Span) -> Diagnostic:
         "H0327",
         "`first` takes fields of the packet and elements of rules",
         (span, "neither, or one of more than 64 bits"),
-        help="name fields of headers that the packet may have: `first(vxlan.vni, gre.key)`",
+        help="name fields of headers that the packet may have: `first(vxlan.vni, gre.key)`, "
+        "which is 0 where it has none",
     )
 
 
@@ -305,6 +305,25 @@ def _not_recalled(span: Span, state: str, ever: Span | None, gone: Span | None) 
     )
 
 
+def _no_slot(
+    path: tree.Path, table: model.State, slot: model.Slot | None, slots: list[str]
+) -> Diagnostic:
+    """`slot`: of which more is asked than what it holds."""
+    holds = f"it holds {', '.join(slots)}"
+    if len(path.parts) == 1:
+        help = f"{holds}: `{path.text}.{[*slots, '…'][0]}`"
+        labels = (path.span, "which of its slots?")
+        return error("H0203", f"`{path.text}` is a state, and no slot of one", labels, help=help)
+    if slot is None:
+        return errors.unknown(f"slot of `{table.name}`", path.parts[1], slots, holds)
+    held = f"{table.name}.{slot.name}"
+    help = f"write `{held}`"
+    if slot.rule:
+        help = f"find the rule: `find {slot.rule} from {held} else {{…}}`, then read "
+        help += f"`{slot.rule}.{path.parts[-1].text}`"
+    return error("H0203", f"slots have no parts: `{path.text}`", (path.span, "of one"), help=help)
+
+
 def _rule_read(path: tree.Path, slot: model.Recalled) -> Diagnostic:
     return error(
         "H0489",
@@ -327,12 +346,13 @@ def _wrong_indexes(path: tree.Path, table: model.Registers) -> Diagnostic:
     )
 
 
-def _beyond(span: Span, length: int, table: model.Registers) -> Diagnostic:
+def _beyond(index: Value, length: int, table: model.Registers) -> Diagnostic:
+    said = f"always {index.low}" if index.low == index.high else f"{index.low} or more"
     return error(
         "H0483",
         f"`{table.name}` has no register of this index",
-        (span, f"from 0 to {length - 1}"),
-        (table.span, "declared here"),
+        (index.span, f"{said} here"),
+        (table.span, f"indexes from 0 to {length - 1}" if length > 1 else "its only index is 0"),
         help="an index that may be beyond the end is counted modulo the length; this one always is",
     )
 

@@ -173,7 +173,7 @@ def _named(program: Program, name: tree.Name) -> model.State | None:
     if name.text in program.registers:
         program.report(_are_registers(name, program.registers[name.text]))
     elif table is None:
-        program.report(errors.unknown("state", name, program.states, errors.DECLARE_STATE))
+        program.report(errors.unknown_state(name, program.states, program.rules.known))
     return table
 
 

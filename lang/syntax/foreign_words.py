@@ -24,12 +24,26 @@ _ARRIVAL = "write `port is lan`; a rule tells ports of a role apart: `match in e
 _FLAG = "each flag is a field of one bit: `tcp.syn = 1`"
 _HASHED = "write `hash(a, b)`, of 32 bits"
 _ALONE = "a verdict stands alone, without `()`"
+_ONCE = "every packet runs through the stages once"
+_COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
+_NODES = "headers have the names of the parse graph alone: `user.ttl`"
+_KEPT = "a value of this packet is named by `let`, at the top of a stage for later ones, too"
 
 #: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
 SIGNS = {
     "= =": "a comparison is written with one `=`",
     "& &": "write `and`",
     "| |": "write `or`",
+    "| +|": "write `+|`, which stops at the greatest value",
+    "| -|": "write `-|`, which stops at 0",
+    "< >": "two values that differ are asked for by `!=`",
+    "* *": "there are no powers: write `a * a`, and `1 << n` for those of 2",
+    ".. .": "a range has two dots: `1..10`",
+    "= [": "a set stands in braces: `{ 6, 17 }`",
+    ": =": "write `=`; a value is named by `let x = …`",
+    "is NUMBER": "a number is compared: `a = 1`",
+    "is ADDRESS": "an address is compared: `a = 10.0.0.1`",
+    "count NUMBER": "write `count NAME`",
     "- -": COUNT,
     "drop (": _ALONE,
     "pass (": _ALONE,
@@ -163,6 +177,29 @@ WORDS = {
     "valid": _PRESENT,
     "var": _TYPED,
     "where": "`find R` compares what R's `match` says; all else is asked by an `if`",
+    "uint8_t": _TYPED,
+    "uint16_t": _TYPED,
+    "uint32_t": _TYPED,
+    "uint64_t": _TYPED,
+    "unsigned": _TYPED,
+    "bool": _TYPED,
+    "size_t": _TYPED,
+    "resubmit": _ONCE,
+    "recirculate": _ONCE,
+    "clone": _COPIES,
+    "hdr": _NODES,
+    "headers": _NODES,
+    "meta": _KEPT,
+    "metadata": _KEPT,
+    "exists": _PRESENT,
+    "present": _PRESENT,
+    "saturating_add": "write `a +| b`",
+    "saturating_sub": "write `a -| b`",
+    "wrapping_add": "write `a +% b`",
+    "wrapping_sub": "write `a -% b`",
+    "wrapping_mul": "write `a *% b`",
+    "abs": "write `max(a, b) -| min(a, b)`",
+    "abs_diff": "write `max(a, b) -| min(a, b)`",
     "while": _LOOP,
 }
 
@@ -186,4 +223,5 @@ DECLARATIONS = {
     "struct": _HEADER,
     "table": _RULES,
     "typedef": "types have no names of their own: write `u16`, `ip4`",
+    "use": "write `import std.ip`",
 }

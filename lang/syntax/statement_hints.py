@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .foreign_words import COUNT
 from .syntax_place import Place
 
@@ -10,7 +12,13 @@ ELEMENT = "an element, how it matches, and a field: `match dst exact ipv4.dst`"
 CASTS = "there are no casts: how wide a value is follows from its type"
 #: What gives a value, and is no statement.
 _FUNCTIONS = frozenset(("hash", "random", "min", "max", "checksum", "reversed", "rest"))
-_WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
+WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
+#: Of statements that are not complete, by the last word.
+ALONE = {
+    "count": "write `count NAME`",
+    "back": "a verdict stands alone; another port is `bridge P`, or `forward P via A`",
+}
+_TYPE = re.compile(r"[iu]\d+|u?int\w*|usize")
 
 #: By grammar rule: a declaration as it is written, for where it is not known what was meant.
 _DECLARED = {
@@ -105,27 +113,53 @@ def _of_clauses(place: Place, before: str) -> str:
         return _BEHIND[before]
     if rule == "rule_" and token == ",":
         return "elements that match stand below each other, without commas"
+    if rule == "event" and place.expected == {"per"}:
+        return "say how many there may be in a second: `limit 10 per second`"
     if rule == "state" and token == "=":
         return "an entry holds what `remember S(…)` says"
-    if "graph" in place.rules and token in (",", "!=", "<", ">", "<=", ">="):
+    if "graph" in place.rules and token in (",", "!=", "<", ">", "<=", ">=", "or"):
         return _GUARD
     if "fallback" in place.rules:
         return _LINES["default"]
     return ""
 
 
+def of_raises(place: Place) -> str:
+    """Of events that a rule raises: behind how much."""
+    words = [token.text for token in place.tokens[max(0, place.index - 2) : place.index]]
+    if "rule_" not in place.rules:
+        return ""
+    if words[-2:-1] in (["after"], ["each"]):
+        return "say of what: `after 60 idle`, `after 1k packets`, `each 1M bytes`"
+    if words[-1:] == ["}"] and place.token.text == "if":
+        return "say behind how much: `after 1k packets`, `each 1M bytes`; else `emit` in a stage"
+    return ""
+
+
 def of_statements(place: Place) -> str:
     """What is written another way in a stage."""
     token, before = place.token.text, place.tokens[place.index - 1].text
+    if token == "as" and _TYPE.fullmatch(place.tokens[place.index + 1].text):
+        return CASTS
     if token == "as":
         return "what was found has its kind's or its state's name: `R.element`, `S.slot`"
+    if token == "->" and place.rule not in ("arm", "matchOn"):
+        return "a field stands behind a dot: `user.ttl`"
+    if before in ("=", ",", "(") and token in ("&", "*"):
+        return "there are no pointers: a field is read and written by its name, `user.ttl`"
+    if place.expected in ({"from"}, {"to"}):
+        return "write `exchange S.n from A to B`"
+    if token == "if" and place.rule == "arm":
+        return "an arm has no condition: ask for more by an `if` in its block"
+    if token == "if" and {"IDENT", "NUMBER"} <= place.expected:
+        return "`if` is a statement: assign in each of its blocks, or write `min(…)`, `max(…)`"
     if place.expected == {"{"} and token == ":":
         return "the block stands in braces: `if a { drop }`"
     if token == "," and (place.expected == {"{"} or "member_" in place.rules):
         return "several values stand in braces: `a in { 6, 17 }`"
     if place.expected == {"{"} and before == ")":
         return CASTS
-    if token == "{" and place.tokens[place.index - 2].text in _WITH_SLOTS:
+    if token == "{" and place.tokens[place.index - 2].text in WITH_SLOTS:
         return "slots stand in round brackets: `remember S(a = user.src, n = 1)`"
     if token in ("in", "from", "(") and (kind := _found_behind(place)):
         return f"the rule that an entry keeps is found without more: `find {kind} from S.slot`"
@@ -150,6 +184,8 @@ def of_statements(place: Place) -> str:
             return "two fields are exchanged by `swap a, b`; others are assigned line by line"
         case "statement" if casts(place):
             return CASTS
+        case "assign" if place.expected & {"="} and token == ":":
+            return "a value stands behind `=`: `emit E { a = 1 }`"
         case "assign" if place.expected & {"="} and token in (",", ")"):
             return "slots and elements are named: `S(src = user.src, n = 1)`"
         case "place":

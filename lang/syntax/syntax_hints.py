@@ -8,7 +8,18 @@ from ..tree.operators import COMPARISONS, PRECEDENCE
 from . import foreign_words
 from .lexer import span
 from .planned import planned
-from .statement_hints import CASTS, ELEMENT, FORWARD, asks_meter, casts, declared, of_statements
+from .statement_hints import (
+    ALONE,
+    CASTS,
+    ELEMENT,
+    FORWARD,
+    WITH_SLOTS,
+    asks_meter,
+    casts,
+    declared,
+    of_raises,
+    of_statements,
+)
 from .syntax_place import Place
 
 HARD = frozenset(
@@ -24,6 +35,7 @@ _DECLARED = frozenset(
 )
 _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "gives", "."))
 
+_EVENTS = ("event", "emit")
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
 
 # By grammar rule: a token that it expects, and the text for all that it expects then.
@@ -76,7 +88,11 @@ def _planned(place: Place) -> Diagnostic | None:
 def _foreign_word(place: Place) -> Diagnostic | None:
     """A word of another language that was parsed as a name, or begins a declaration."""
     text = place.token.text
-    if place.rule == "pipeline" and place.token.first and text in foreign_words.DECLARATIONS:
+    if (
+        place.rule in ("file", "pipeline")
+        and place.token.first
+        and text in foreign_words.DECLARATIONS
+    ):
         return _misspelt_error(place.span(place.index), text, foreign_words.DECLARATIONS[text])
     if "block" not in place.rules:
         return None
@@ -135,6 +151,11 @@ def _behind(place: Place) -> str:
     """Where the line before is not complete."""
     if "block" in place.rules and casts(place):
         return CASTS
+    if hint := of_raises(place):
+        return hint
+    _, second, before = _behind_which(place)
+    if before in ALONE or second in WITH_SLOTS:
+        return ALONE.get(before) or f"an entry has a key: `{second} {before}(a = …)`"
     for token in reversed(place.tokens[: place.index]):
         if token.text == "if" and "block" in place.rules and not token.first:
             return "the condition stands in front: `if a { drop }`"
@@ -205,8 +226,12 @@ def _behind_which(place: Place) -> tuple[str, str, str]:
 
 def _hint(place: Place) -> str:
     token = place.token
-    if hint := _of_types(place):
+    if hint := _of_types(place) or of_raises(place):
         return hint
+    if "& & &" in " ".join(t.kind for t in place.tokens[max(0, place.index - 2) : place.index + 3]):
+        return (
+            "a mask is one `&`: `user.ttl & 0xf` of a value, `0x40 & 0xf0` in a guard or a request"
+        )
     for first in (place.index - 1, place.index):
         pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
         if pair in foreign_words.SIGNS:
@@ -214,6 +239,9 @@ def _hint(place: Place) -> str:
     if token.kind in ("and", "or") and place.expected == {"{"}:
         return "a look-up stands alone behind `if`: ask the rest in an `if` within"
     asked = token.kind if "block" in place.rules else ""
+    before = place.tokens[place.index - 1].kind if place.index else ""
+    if asked in ("find", "recall", "remember", "exchange") and before in ("and", "or"):
+        return f"it stands alone behind `if`: `if a {{ if {asked} … {{…}} }}`"
     if asked in ("find", "recall"):
         return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"
     if asked in ("remember", "exchange"):
@@ -224,10 +252,8 @@ def _hint(place: Place) -> str:
         return "a meter is asked in a condition: `if meter PDR is red {…}`"
     if token.kind in _IN_PLACE:
         return f"a slot is changed in place by a statement of its own: `S.n {token.kind} 1`"
-    if token.kind == "(" and place.expected == {"{"} and "stage" not in place.rules[:2]:
+    if token.kind == "(" and place.expected == {"{"} and _behind_which(place)[1] in _EVENTS:
         return "its fields stand in braces: `event E { a : u8 }`, `emit E { a = 1 }`"
-    if place.rule == "event" and place.expected == {"per"}:
-        return "say how many there may be in a second: `limit 10 per second`"
     if token.kind == "by" and place.rule == "pipeline":
         return "the limit of all comes first: `limit 1k per second, 10 by src`"
     if place.rule == "registers":
