@@ -105,10 +105,6 @@ def _of_clauses(place: Place, before: str) -> str:
     within = rule in ("rule_", "state") or "matchLine" in place.rules
     if within and (token in _CLAUSES or before in _CLAUSES):
         return _CLAUSES.get(token) or _CLAUSES[before]
-    if "rule_" in place.rules and _RAISES & {
-        each.text for each in place.tokens[max(place.index - 2, 0) : place.index]
-    }:
-        return _RAISED
     if "rule_" in place.rules and before in _BEHIND:
         return _BEHIND[before]
     if rule == "rule_" and token == ",":
@@ -129,8 +125,8 @@ def of_raises(place: Place) -> str:
     words = [token.text for token in place.tokens[max(0, place.index - 2) : place.index]]
     if "rule_" not in place.rules:
         return ""
-    if words[-2:-1] in (["after"], ["each"]):
-        return "say of what: `after 60 idle`, `after 1k packets`, `each 1M bytes`"
+    if _RAISES & set(words):
+        return _RAISED
     if words[-1:] == ["}"] and place.token.text == "if":
         return "say behind how much: `after 1k packets`, `each 1M bytes`; else `emit` in a stage"
     return ""
