@@ -141,12 +141,12 @@ class AnsweredSessions:
                 self._readers[kind.tag] = rules.reader_of(kind)
             if (read := self._readers[kind.tag]) is None:
                 continue
-            (sequence, id_), answer = read(each.record.values)
+            (sequence, id_), answer, clock = read(each.record.values)
             entry = self._by_rule.get((pipeline, id_))
             if entry is None or entry.rule is None or entry.rule.sequence != sequence:
                 self.foreign[pipeline] += 1
                 continue
-            result = entry.session.record(answer, each.record.time / 1e9)
+            result = entry.session.record(answer, each.record.time / 1e9, clock)
             if result is not None:
                 found.append(Measured(pipeline, entry.kept.about, result))
         for watcher in self._watchers if found else ():

@@ -17,14 +17,16 @@ from ..owner.owner import Owner
 from .errors import no_collector
 from .parameters import Parameters
 from .session import Answer
+from .times import Clock, format_of
 
 ENDPOINT, COLLECTOR, REFLECTOR, RECORD = "ENDPOINT", "COLLECTOR", "REFLECTOR", "RECORD"
 _KINDS = {
     ENDPOINT: ("udp_port", "interface"),
     COLLECTOR: ("ssid", "peer4", "peer6", "clock"),
 }
-RecordReader = Callable[[tuple[int, ...]], tuple[tuple[int, int], Answer]]
-_FIELDS = ("sequence", "reflected", "ttl", "t1", "t2", "t3", "t4")
+#: Which rule, as sequence and id, the answer, the format of the reflector's times (None: unknown).
+RecordReader = Callable[[tuple[int, ...]], tuple[tuple[int, int], Answer, Clock | None]]
+_FIELDS, _ESTIMATE = ("sequence", "reflected", "ttl", "t1", "t2", "t3", "t4"), "estimate"
 
 
 def need_collector(owner: Owner) -> None:
@@ -55,15 +57,17 @@ def is_record(kind: EventKind) -> bool:
 
 
 def reader_of(kind: EventKind) -> RecordReader | None:
-    """What makes of a record's values the rule that it names, as sequence and id, and the answer.
-    None where the event is another one of that name."""
+    """What reads a record's values. None where the event is another one of that name."""
     if not is_record(kind):
         return None
     at = [field.name for field in kind.fields]
     whose, get = at.index("session"), itemgetter(*map(at.index, _FIELDS))
 
-    def read(values: tuple[int, ...]) -> tuple[tuple[int, int], Answer]:
-        return split_identity(values[whose]), Answer(*get(values))
+    estimate = at.index(_ESTIMATE) if _ESTIMATE in at else None  # pipelines of before lack it
+
+    def read(values: tuple[int, ...]) -> tuple[tuple[int, int], Answer, Clock | None]:
+        clock = None if estimate is None else format_of(values[estimate])
+        return split_identity(values[whose]), Answer(*get(values)), clock
 
     return read
 

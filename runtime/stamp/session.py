@@ -14,7 +14,7 @@ from .moments import Delays, Moments
 from .packets import TestPacket
 from .parameters import Parameters
 from .sockets import Sockets
-from .times import SECOND, distance
+from .times import SECOND, Clock, converted, distance
 from .window import STEPS, Found, Window
 
 #: Answers that are kept of a session until somebody takes them, the oldest of which gives way.
@@ -150,9 +150,13 @@ class Session:
 
     # ---- answers ----------------------------------------------------------------------------
 
-    def record(self, answer: Answer, at: float) -> Result | None:
-        """An answer came at this moment of the monotonic clock. None of one that is none, or a
-        duplicate."""
+    def record(self, answer: Answer, at: float, clock: Clock | None = None) -> Result | None:
+        """An answer came at this moment of the monotonic clock. `clock`: the format of the
+        reflector's times, None where nothing says that it is another one. None of one that is
+        none, or a duplicate."""
+        own = self.about.clock
+        t2, t3 = (converted(t, clock or own, own) for t in (answer.t2, answer.t3))
+        answer = answer._replace(t2=t2, t3=t3)
         with self.lock:
             found, number = self.window.answer(answer.sequence, at)
             self._note_losses()

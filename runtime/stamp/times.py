@@ -33,6 +33,30 @@ def distance(earlier: int, later: int, clock: Clock) -> int:
     return _signed(later - earlier, _NTP_WRAPS) * SECOND >> 32
 
 
+def format_of(estimate: int) -> Clock:
+    """Of the timestamps beside an error estimate."""
+    return "PTP" if estimate & _PTP else "NTP"
+
+
+def converted(timestamp: int, of: Clock, to: Clock) -> int:
+    """The same moment in the other format: PTP's counts TAI, which is ahead of UTC by as much as
+    this machine's kernel says (0 where nobody told it)."""
+    if of == to:
+        return timestamp
+    ahead = _ahead()
+    if of == "PTP":
+        seconds = (timestamp >> 32) - ahead + _NTP_BEGINS
+        return (seconds & 0xFFFFFFFF) << 32 | ((timestamp & 0xFFFFFFFF) << 32) // SECOND
+    ns = (timestamp & 0xFFFFFFFF) * SECOND + (1 << 31) >> 32
+    whole = ((timestamp >> 32) + ahead - _NTP_BEGINS) * SECOND + ns
+    return (whole // SECOND & 0xFFFFFFFF) << 32 | whole % SECOND
+
+
+def _ahead() -> int:
+    """Seconds by which TAI is ahead of UTC."""
+    return round((time.clock_gettime_ns(time.CLOCK_TAI) - time.time_ns()) / SECOND)
+
+
 def error_estimate(error: int | None, clock: Clock) -> int:
     """How far off the clock is at most: `error` in ns, None where nothing synchronises it."""
     format_ = _PTP if clock == "PTP" else 0

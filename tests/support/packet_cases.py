@@ -23,13 +23,13 @@ from helioc.runtime.testrun.kernel_backend import KernelBackend
 from lowered_runs import Lowered
 
 
-def packet_cases_hold(path: Path, join: Join) -> int:
-    """The tests of the .test.yaml beside a pipeline; how many there are. AssertionError says what
-    does not hold."""
+def packet_cases_hold(path: Path, join: Join, tests: Path | None = None) -> int:
+    """The tests of a file, or of the .test.yaml beside a pipeline; how many there are.
+    AssertionError says what does not hold."""
     pipeline = checked(path)
     bundle = compile_pipeline(pipeline, join)
     others = Interpreted(pipeline), Lowered(pipeline, lower_pipeline(pipeline, join))
-    cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
+    cases = read_tests(pipeline, bundle.manifest, read(tests or path.with_suffix(".test.yaml")))
     with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
         memory_is_as_computed(kernel.maps)
         for result in run_tests(pipeline, cases, (*others, kernel)):
