@@ -63,6 +63,9 @@ def bad_number(where: Span) -> Diagnostic:
         hint = f"did you mean `0x{text[2:]}`?"
     elif text[-1:] in "Km" and text[:-1].isdigit() and not _ages(where):
         hint = f"did you mean `{text.swapcase()}`?"
+    elif text.isdecimal() and text[0] == "0":
+        octal = f", or `{int(text, 8):#x}` if it is octal" if set(text) <= set("01234567") else ""
+        hint = f"a number does not begin with 0: write `{text.lstrip('0') or 0}`{octal}"
     elif _TIME.fullmatch(text):
         hint = "a time is a number of its own unit: `ages 30` are seconds, `now` counts nanoseconds"
     elif literals.looks_like_number(text):

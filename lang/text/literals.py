@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-_NUMBER = re.compile(r"(?:0x([0-9a-fA-F]+)|([0-9]+)([kM]?))\Z")
+_NUMBER = re.compile(r"(?:0x([0-9a-fA-F]+)|(0|[1-9][0-9]*)([kM]?))\Z")
 _IP4 = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\Z")
 _MAC = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\Z")
 _SCALE = {"": 1, "k": 1 << 10, "M": 1 << 20}
@@ -16,8 +16,8 @@ AddressKind = Literal["ip4", "ip6", "mac"]
 
 
 def number(text: str) -> int | None:
-    """The value of `17`, `0x8100`, `64k` (65536) or `1M`; None if `text` is none of these or does
-    not fit in 128 bits."""
+    """The value of `17`, `0x8100`, `64k` (65536) or `1M`; None if `text` is none of these, as
+    `017` is (15 in C), or does not fit in 128 bits."""
     found = _NUMBER.match(text)
     if not found or len(text) > 40:  # a longer one is too large, or padded beyond reason
         return None
