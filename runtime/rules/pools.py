@@ -65,9 +65,14 @@ class Pool:
 
     def take(self) -> int:
         """A free number. Raises NoRoom."""
-        self._need(1)
+        if not self._free:
+            self._need(1)
         number = self._lowest = self._taken.index(0, self._lowest)
-        return self._taking(number)
+        self._taken[number] = 1  # as `_taking`, without the call
+        self._free -= 1
+        if number >= self.top:
+            self.top = number + 1
+        return number
 
     def take_beside(self, _: int) -> int:
         """A free number for what takes the place of another. Raises NoRoom."""
@@ -82,7 +87,8 @@ class Pool:
     def _taking(self, number: int) -> int:
         self._taken[number] = 1
         self._free -= 1
-        self.top = max(self.top, number + 1)
+        if number >= self.top:
+            self.top = number + 1
         return number
 
     def take_many(self, count: int) -> Array:
@@ -122,7 +128,8 @@ class Pool:
             return
         self._taken[number] = 0
         self._free += 1
-        self._lowest = min(self._lowest, number)
+        if number < self._lowest:
+            self._lowest = number
 
     def give_many(self, numbers: Sequence[int]) -> None:
         if self.holds:

@@ -150,7 +150,7 @@ def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
     assert min(seen[word] for word in ("update", "delete", "replace", "several")) > 4, seen
     assert seen["met after a change"] > seen["packets"] / 20, seen
     for kinds in ("PDR", "PDR6"), ("FAR",), ("OVERLAY", "OVERLAY6"):
-        assert sum(seen[kind] for kind in kinds) > seen["packets"] / 20, seen
+        assert sum(seen[kind] for kind in kinds) > seen["packets"] / 40, seen
         assert min(seen[kind] for kind in kinds) > seen["packets"] / 100, seen
     assert min(seen[v] for v in ("pass", "drop", "redirect")) > 0, seen
 
@@ -174,7 +174,7 @@ def test_a_scenario_is_made_as_small_as_it_goes(fuzzed: Fuzzed) -> None:
     small = smallest(found[0], has)
     assert has(small)
     assert len(small.steps) == 2 and len(small.requests[0].changes) == 1
-    assert len(small.packets[0].frame) <= len(max(p.frame for p in found[0].packets))
+    assert len(small.packets[0].frame) <= max(len(p.frame) for p in found[0].packets)
 
 
 # ---- what is found ------------------------------------------------------------------------------

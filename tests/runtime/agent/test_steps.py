@@ -23,7 +23,7 @@ from helioc.runtime.rpc.service import Service
 pytestmark = pytest.mark.usefixtures("kernel")
 
 #: Calls of Python functions for an update of a FAR, by one who asks alone by the Unix socket.
-UNARY, STREAM = 228, 158
+UNARY, STREAM = 230, 162
 FARS = 100
 
 
