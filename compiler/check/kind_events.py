@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...lang import tree
-from ...lang.contract.manifest.manifest import Raise, Told
+from ...lang.contract.manifest.manifest import Raise, RaisedField
 from ...lang.text.diagnostics import Diagnostics, listed
 from .. import model
 from . import errors
@@ -138,11 +138,11 @@ class _Clause:
             self.uses.of_amount(name, UNITS[what])
         return 0, element.name
 
-    # ---- what it tells ------------------------------------------------------------------------
+    # ---- what it holds ------------------------------------------------------------------------
 
-    def _fields(self, event: model.EventKind) -> tuple[Told, ...]:
+    def _fields(self, event: model.EventKind) -> tuple[RaisedField, ...]:
         known = {field.name: field for field in event.fields}
-        told, begun = dict[str, Told](), dict[str, tree.Assign]()
+        held, begun = dict[str, RaisedField](), dict[str, tree.Assign]()
         unknown = False
         for each in self.written.fields:
             name = each.target.parts[-1]
@@ -152,16 +152,16 @@ class _Clause:
             elif begun.setdefault(name.text, each) is not each:
                 first = begun[name.text].target.span
                 self.found.add(errors.declared_twice("the value of", name, first))
-            elif (made := self._told(each.value, known[name.text], event)) is not None:
-                told[name.text] = made
+            elif (made := self._held(each.value, known[name.text], event)) is not None:
+                held[name.text] = made
         missing = [name for name in known if name not in begun]
         if missing and not unknown:
             self.found.add(field_missing(self.written.event.span, event, missing))
-        return tuple(told.get(name, Told("number")) for name in known)
+        return tuple(held.get(name, RaisedField("number")) for name in known)
 
-    def _told(
+    def _held(
         self, value: tree.Expr, field: model.EventField, event: model.EventKind
-    ) -> Told | None:
+    ) -> RaisedField | None:
         if isinstance(value, tree.Number | tree.Address):
             return self._number(value, field, event)
         if not isinstance(value, tree.Path) or value.parts[0].text != self.kind.name:
@@ -170,7 +170,7 @@ class _Clause:
         if len(value.parts) == 1 and value.index is None:
             if field.rule != self.kind.name:
                 self.found.add(faults.whole_rule(value.span, field, self.kind.name, event))
-            return Told("rule")
+            return RaisedField("rule")
         if len(value.parts) > 2 or value.index is not None:
             self.found.add(faults.not_of_the_rule(value.span, self.kind))
             return None
@@ -181,17 +181,17 @@ class _Clause:
 
     def _number(
         self, value: tree.Number | tree.Address, field: model.EventField, event: model.EventKind
-    ) -> Told | None:
+    ) -> RaisedField | None:
         if field.rule or field.port:
             self.found.add(faults.misfit(value.span, field, "a number", event))
             return None
         made = literal(value)
         fits(made, field.width, field.kind, f"`{field.name}`", event.span, self.found)
-        return Told("number", made.low)
+        return RaisedField("number", made.low)
 
     def _attribute(
         self, path: tree.Path, field: model.EventField, event: model.EventKind
-    ) -> Told | None:
+    ) -> RaisedField | None:
         name = path.parts[1]
         element = self._element(name)
         if element is None:
@@ -208,7 +208,7 @@ class _Clause:
                 element.span,
             )  # fmt: skip
             self._fits(value, field, event)
-        return Told("element", element=element.name)
+        return RaisedField("element", element=element.name)
 
     def _element(self, name: tree.Name) -> model.Element | None:
         matched = {m.element.name: m for m in self.kind.match}
@@ -220,7 +220,7 @@ class _Clause:
 
     def _of_every_rule(
         self, path: tree.Path, field: model.EventField, event: model.EventKind
-    ) -> Told | None:
+    ) -> RaisedField | None:
         name, counted = path.parts[1], [c for c in self.kind.counts if c in _COUNTED]
         known = {"id": 32} | dict.fromkeys(counted, 64)
         if name.text not in known:
@@ -236,7 +236,7 @@ class _Clause:
             model.Const(0, 1), known[name.text], "uint", path.span, f"`{path.text}`", None
         )
         self._fits(value, field, event)
-        return Told(name.text)  # type: ignore[arg-type]
+        return RaisedField(name.text)  # type: ignore[arg-type]
 
     def _fits(self, value: Value, field: model.EventField, event: model.EventKind) -> None:
         fits(value, field.width, field.kind, f"`{field.name}`", event.span, self.found)

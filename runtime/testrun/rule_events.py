@@ -64,11 +64,11 @@ class RuleEvents:
         """How many, within the limit."""
         event, count = due.raised.event, 0
         found = zip(due.slots, due.sequences.tolist(), due.counts.tolist(), strict=True)
-        for slot, sequence, (packets, octets) in found:
+        for slot, sequence, (packets, byte_count) in found:
             rule = kind.rule_of(images[slot].data, sequence)
             if rule is None or not self._buckets[event].take(now):
                 break
-            values = values_of(due.raised.fields, rule, packets, octets)
+            values = values_of(due.raised.fields, rule, packets, byte_count)
             self._due.append(Emitted(event, values))
             count += 1
         return count

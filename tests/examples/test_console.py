@@ -18,6 +18,7 @@ from controller.console.paths import Sessions
 from controller.console.reading import Looker, Reading
 from controller.console.rings import History, Ring
 from controller.console.tables import Key, Rates, Series, table
+from lab import until
 
 OVERLAY = Key("linx", "overlay")
 
@@ -119,7 +120,8 @@ def test_a_reading_has_what_the_agent_said() -> None:
     made, looker = usual(), Looker()
     agent = PlayedClient(made)
     looker.look(lambda _: agent)  # type: ignore[arg-type, return-value]
-    time.sleep(0.1)
+    looked = time.monotonic()
+    until(lambda: time.monotonic() > looked + 0.1, "there is a time to take rates over")
     found = looker.look(lambda _: agent)  # type: ignore[arg-type, return-value]
     of = found.tables[OVERLAY]
     assert of.items == tuple(f"GRE-WAN{n}" for n in range(1, 7))

@@ -14,6 +14,7 @@ import pytest
 from browser import Browser, chromium, missing
 from console_world import Played, Running, console, session, usual
 from helioc.runtime.rpc import control_pb2 as pb
+from lab import until
 
 HOSTILE = ("<img src=x onerror=\"document.title='owned'\">", "=cmd|' /C calc'!A0",
            "'><script>document.title='owned'</script>", "\u202egnp.exe", "x" * 300)  # fmt: skip
@@ -105,7 +106,6 @@ def test_what_is_drawn_is_what_agents_said(browser: Browser, running: Running) -
 def test_a_plot_is_saved_as_csv_and_png(browser: Browser, running: Running) -> None:
     _open(browser, running, "edge=edge1&view=overlays&pick=GRE-WAN2")
     browser.until(lambda: len(_cells(browser, "Overlays")) == 6, "overlays are shown")
-    time.sleep(0.5)
     browser.click('[aria-label="Delay"] button', "CSV")
     head, *rows = _saved_csv(browser)
     assert head == ["time", "unix_seconds", "GRE-WAN2 (s)"]
@@ -180,9 +180,10 @@ def test_a_link_leads_to_a_point_in_time(
     overlay = agents["edge1"].overlays[0]
     edge = running.collector.edge("edge1")
     browser.until(lambda: edge is not None and edge.heard, "it was looked at")
-    time.sleep(1.1)  # a link has whole seconds
+    looked = time.time()
+    until(lambda: time.time() > looked + 1.1, "a link has whole seconds")
     then = int(time.time())
-    time.sleep(0.1)
+    until(lambda: time.time() > then + 0.1, "the change is later")
     overlay.delay = 0.5
     try:
         _open(browser, running, "edge=edge1&view=overlays&pick=GRE-WAN1")

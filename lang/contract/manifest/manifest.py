@@ -179,7 +179,7 @@ class Offload(Frozen):
     referred: bool
 
 
-class Told(Frozen):
+class RaisedField(Frozen):
     """What a field of an event that a rule raises holds: a `number`, `rule` (which rule it is), its
     `id`, what it counted, or the value of an `element`: of a prefix and a mask the bits that are
     compared, of a port or a rule its number or id, 0 where the rule leaves it out."""
@@ -199,7 +199,7 @@ class Raise(Frozen):
     amount: int
     element: str
     again: bool
-    fields: tuple[Told, ...]
+    fields: tuple[RaisedField, ...]
 
 
 class RuleKind(Frozen):

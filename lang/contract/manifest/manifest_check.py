@@ -20,7 +20,7 @@ from .manifest import (
 )
 
 if TYPE_CHECKING:
-    from .manifest import Element, EventKind, Manifest, Match, Member, RuleKind, Told
+    from .manifest import Element, EventKind, Manifest, Match, Member, RaisedField, RuleKind
 
 #: u32, as the kernel counts a map's entries and as ids are.
 _U32 = (1 << 32) - 1
@@ -198,23 +198,23 @@ def _raises(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
             yield f"when it raises `{event.name}` is not known"
         if raised.element and raised.element not in rule.gives:
             yield f"`{raised.element[:40]}` says when it raises `{event.name}`, and is not given"
-        for told, field in zip(raised.fields, event.fields, strict=True):
-            if told.what == "element" and told.element not in (matched | set(rule.gives)):
-                yield f"it tells of `{told.element[:40]}`, which it does not have"
-            elif (told.what == "rule") != (field.rule == rule.name):
+        for held, field in zip(raised.fields, event.fields, strict=True):
+            if held.what == "element" and held.element not in (matched | set(rule.gives)):
+                yield f"it holds `{held.element[:40]}`, which it does not have"
+            elif (held.what == "rule") != (field.rule == rule.name):
                 yield f"`{field.name}` of `{event.name}` does not say which of its rules it is"
-            elif _told_size(manifest, told) > field.size:
-                yield f"`{field.name}` of `{event.name}` has no room for what it tells"
+            elif _raised_size(manifest, held) > field.size:
+                yield f"`{field.name}` of `{event.name}` has no room for what it holds"
 
 
-def _told_size(manifest: Manifest, told: Told) -> int:
+def _raised_size(manifest: Manifest, held: RaisedField) -> int:
     """Bytes."""
-    if told.what == "number":
-        return bytes_of(max(1, told.number.bit_length()))
-    if told.what == "element":
-        element = manifest.element(told.element)
+    if held.what == "number":
+        return bytes_of(max(1, held.number.bit_length()))
+    if held.what == "element":
+        element = manifest.element(held.element)
         return bytes_of(element.width, element.most)
-    return {"rule": IDENTITY, "id": 4}.get(told.what, 8)
+    return {"rule": IDENTITY, "id": 4}.get(held.what, 8)
 
 
 def _field_size(type_: str) -> int | None:

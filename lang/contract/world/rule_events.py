@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
-from ..manifest.manifest import Raise, Told
+from ..manifest.manifest import Raise, RaisedField
 from ..rules.rules import Rule
 from .emitted import identity
 from .environment import Emitted, Outcome, Rules
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
     """What a look found: packets and bytes that a rule counted, ns for which it was not matched."""
 
     packets: int
-    octets: int
+    byte_count: int
     idle: int
 
 
@@ -70,16 +70,18 @@ def told_after(raised: Raise, amount: int, seen: Seen, told: int) -> int:
         return told
     if raised.what == "idle":
         return amount if seen.idle >= amount * SECOND and amount > told else told
-    count = seen.packets if raised.what == "packets" else seen.octets
+    count = seen.packets if raised.what == "packets" else seen.byte_count
     if raised.again:
         return told + max(0, count - told) // amount * amount
     return amount if count >= amount > told else told
 
 
-def values_of(fields: Iterable[Told], rule: Rule, packets: int, octets: int) -> tuple[int, ...]:
+def values_of(
+    fields: Iterable[RaisedField], rule: Rule, packets: int, byte_count: int
+) -> tuple[int, ...]:
     """What an event says of a rule."""
     of = {"rule": identity(rule.sequence, rule.id), "id": rule.id,
-          "packets": packets, "bytes": octets}  # fmt: skip
+          "packets": packets, "bytes": byte_count}  # fmt: skip
     return tuple(
         each.number if each.what == "number"
         else element_of(rule, each.element) if each.what == "element"
@@ -139,14 +141,14 @@ class RuleEvents:
         self._looked = now
 
     def _seen(self, kind: Kind, rule: Rule, now: int) -> Seen:
-        packets, octets = self._counted(kind.name, rule.sequence)
+        packets, byte_count = self._counted(kind.name, rule.sequence)
         known = self._known.setdefault((kind.name, rule.sequence), _Known(self._looked))
         if packets != known.packets:
             known.used, known.packets = now, packets
             for number, raised in enumerate(kind.raises):
                 if raised.what == "idle":
                     known.told.pop(number, None)
-        return Seen(packets, octets, max(0, now - known.used))
+        return Seen(packets, byte_count, max(0, now - known.used))
 
     def _raise(self, number: int, raised: Raise, rule: Rule, seen: Seen, now: int) -> None:
         told = self._known[rule.kind, rule.sequence].told
@@ -154,7 +156,7 @@ class RuleEvents:
         after = told_after(raised, amount_of(raised, rule), seen, before)
         if after != before and self._buckets[raised.event].take(now):
             told[number] = after
-            values = values_of(raised.fields, rule, seen.packets, seen.octets)
+            values = values_of(raised.fields, rule, seen.packets, seen.byte_count)
             self._due.append(Emitted(raised.event, values))
 
     def with_events(self, outcome: Outcome, rules: Rules, now: int) -> Outcome:

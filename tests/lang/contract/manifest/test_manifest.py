@@ -179,10 +179,10 @@ pipeline p {
         (("what",), "idler", "`idler`"),
         (("amount",), -1, "-1"),
         (("element",), "src", "`src` says when it raises `USED`, and is not given"),
-        (("fields", 1, "element"), "sauce", "it tells of `sauce`, which it does not have"),
+        (("fields", 1, "element"), "sauce", "it holds `sauce`, which it does not have"),
         (("fields", 0, "what"), "id", "`of` of `USED` does not say which of its rules it is"),
         (("fields", 1, "what"), "rule", "`src` of `USED` does not say which of its rules it is"),
-        (("fields", 1, "what"), "bytes", "`src` of `USED` has no room for what it tells"),
+        (("fields", 1, "what"), "bytes", "`src` of `USED` has no room for what it holds"),
     ],
 )
 def test_events_of_rules(place: Place, value: object, said: str, tmp_path: Path) -> None:
