@@ -22,6 +22,7 @@ from packed_cases import pack
 from virtual import ROOT, lines_of
 
 PIPELINES = ROOT / "pipelines"
+CASES = ROOT / "tests" / "compiler" / "lower" / "cases"
 JUDGE = ROOT / "tests" / "vm" / "inside" / "judge.py"
 
 
@@ -75,24 +76,39 @@ def name_of(pipeline: str, build: Build) -> str:
     return f"{pipeline}-{build.clang}-{build.cpu}"
 
 
+def source_of(name: str) -> Path:
+    """The file of what ships (`linx`), or of a construct of the language (`states.in_place`)."""
+    return (
+        CASES.joinpath(*name.split(".")).with_suffix(".hp")
+        if "." in name
+        else PIPELINES / f"{name}.hp"
+    )
+
+
+def constructs() -> list[str]:
+    """Small pipelines that between them have what the language has, with packet tests."""
+    tests = (path.relative_to(CASES) for path in CASES.rglob("*.test.yaml"))
+    return sorted(".".join(path.parts).removesuffix(".test.yaml") for path in tests)
+
+
 def digest_of(bundle: Path, tests: bool) -> str:
     """The same where a kernel has nothing new to say."""
-    name = bundle.name.rsplit("-", 2)[0]
-    files = [bundle / f"{name}.bpf.o", *[PIPELINES / f"{name}.test.yaml"] * tests]
+    source = source_of(bundle.name.rsplit("-", 2)[0])
+    files = [*sorted(bundle.glob("*.bpf.o")), *[source.with_suffix(".test.yaml")] * tests]
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> Iterator[Verdict]:
     """Compile into `out`, a bundle each; what a compiler did not do."""
-    checked = [check_file(PIPELINES / f"{name}.hp") for name in pipelines]
+    checked = {name: check_file(source_of(name)) for name in pipelines}
     for build in builds:
         os.environ.update(HELIOC_CLANG=f"clang-{build.clang}", HELIOC_CPU=build.cpu)
         try:
-            for pipeline in checked:
-                write_bundle(compile_pipeline(pipeline), out / name_of(pipeline.name, build))
+            for name, pipeline in checked.items():
+                write_bundle(compile_pipeline(pipeline), out / name_of(name, build))
         except Refused as refused:
             found = refused.diagnostics[0]
-            yield Verdict(pipeline.name, build, refused=f"{found.code}: {found.title}")
+            yield Verdict(name, build, refused=f"{found.code}: {found.title}")
         finally:
             del os.environ["HELIOC_CLANG"], os.environ["HELIOC_CPU"]
 
@@ -110,7 +126,7 @@ def judged(
     verdict each as soon as it is there. None of those that the time, or the machine's life, was too
     short for. `series`: empty for this machine's own kernel."""
     for name in {*names} & {*tested}:
-        pack(PIPELINES / f"{name.rsplit('-', 2)[0]}.hp", bundles / name)
+        pack(source_of(name.rsplit("-", 2)[0]), bundles / name)
     command = [sys.executable, str(JUDGE), str(bundles), ",".join(tested), *names]
     for line in lines_of(series, *command, seconds=seconds) if series else _here(command):
         if line.startswith("{"):
@@ -121,3 +137,24 @@ def _here(command: Sequence[str]) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as judge:
         assert judge.stdout is not None
         yield from judge.stdout
+
+
+def together(verdicts: Iterable[Verdict], expected: int) -> list[Verdict]:
+    """Those of constructs as one: of all that a kernel was to be asked, or it has said nothing."""
+    every = list(verdicts)
+    small = [v for v in every if "." in v.pipeline]
+    others = [v for v in every if "." not in v.pipeline]
+    if not small or len(small) < expected:
+        return others
+    refused = "; ".join(f"{v.refused} ({v.pipeline})" for v in small if v.refused)
+    total = Verdict(
+        "constructs",
+        small[0].build,
+        instructions=sum(v.instructions for v in small),
+        verified=sum(v.verified for v in small),
+        largest=max(v.largest for v in small),
+        tests=sum(v.tests for v in small),
+        short=sum(v.short for v in small),
+        refused=refused,
+    )
+    return [*others, total]

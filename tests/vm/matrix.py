@@ -1,13 +1,15 @@
 """`make matrix`: kernel x compiler x pipeline. Each pipeline that ships is compiled by each clang
 of Debian 12 and for each instruction set, and loaded under each kernel. Its packet tests are run
-there of what is shipped, and of every build on this machine. Prints tables; with --write,
-docs/kernels.md is made of them.
+there of what is shipped, and of every build on this machine; also of the small pipelines that show
+each construct of the language, as one row. Prints tables; with --write, docs/kernels.md is made of
+them.
 
 What a kernel said of an object is kept (HELIO_MATRIX, ~/.cache/helio/matrix) as soon as it says it:
 whoever is interrupted begins where it was, and what is compiled to the same bytes is not asked of
 that kernel again.
 
-matrix.py [--kernels 5.10,6.1] [--clangs 13,16] [--pipelines linx,upf] [--write] [--keep DIRECTORY]
+matrix.py [--kernels 5.10,6.1] [--clangs 13,16] [--pipelines linx,upf]
+  [--constructs states.in_place] [--write] [--keep DIRECTORY]
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ from acceptance import (
     Build,
     Verdict,
     build_all,
+    constructs,
     digest_of,
     judged,
     missing_clangs,
     name_of,
+    together,
 )
 from helioc.compiler.backend.clang import CPUS
 from matrix_page import HERE, PAGE, Results, called, page, reasons, release, revision, tables
@@ -59,17 +63,24 @@ def say(text: str) -> None:
 
 
 def run(
-    kernels: Sequence[str], chosen: Sequence[Build], out: Path, names: Sequence[str]
+    kernels: Sequence[str],
+    chosen: Sequence[Build],
+    out: Path,
+    names: Sequence[str],
+    small: Sequence[str],
 ) -> Results:
-    """Compile what is not in `out` yet, and ask each kernel. What one cannot be asked is said."""
+    """Compile what is not in `out` yet, and ask each kernel. What one cannot be asked is said.
+    `small`: what is compiled as it ships only."""
     there = {path.name for path in out.iterdir()}
-    todo = [b for b in chosen if not {name_of(n, b) for n in names} <= there]
+    wanted = [(b, names) for b in chosen] + [(SHIPPED, small)]
+    todo = [(b, of) for b, of in wanted if not {name_of(n, b) for n in of} <= there]
     with ProcessPoolExecutor(CPUS_HERE) as pool:
-        each = list(pool.map(partial(_built, names=names, out=out), todo))
+        each = list(pool.map(partial(_built, out=out), *zip(*todo, strict=True))) if todo else []
     unbuilt = [verdict for verdicts in each for verdict in verdicts]
     failed = {verdict.name for verdict in unbuilt}
-    bundles = [name for n in names for b in chosen if (name := name_of(n, b)) not in failed]
-    shipped = {name_of(n, SHIPPED) for n in names}
+    every = [name_of(n, b) for b, of in wanted for n in of]
+    bundles = [name for name in every if name not in failed]
+    shipped = {name_of(n, SHIPPED) for n in (*names, *small)}
     tested = {s: [n for n in bundles if s == HERE or n in shipped] for s in (HERE, *kernels)}
     for series in kernels:
         if why := why_not(series):
@@ -79,12 +90,12 @@ def run(
     with ThreadPoolExecutor(CPUS_HERE) as machines:
         answers = machines.map(lambda s: asked(s, out, bundles, tested[s]), tested)
         for series, found in zip(tested, answers, strict=True):
-            results[series] = found + unbuilt
+            results[series] = together(found + unbuilt, len(small))
             say("\n".join(tables({series: results[series]})))
     return results
 
 
-def _built(build: Build, names: Sequence[str], out: Path) -> list[Verdict]:
+def _built(build: Build, names: Sequence[str], *, out: Path) -> list[Verdict]:
     return list(build_all([build], names, out))
 
 
@@ -115,13 +126,15 @@ def main() -> int:
     everything = [path.stem for path in sorted(PIPELINES.glob("*.hp"))]
     for name, default in ("kernels", KERNELS), ("clangs", CLANGS), ("pipelines", everything):
         parser.add_argument(f"--{name}", default=",".join(default))
+    parser.add_argument("--constructs", default=",".join(constructs()))
     parser.add_argument("--write", action="store_true")
     parser.add_argument(
         "--keep", type=Path, help="bundles are kept here, and used if they are there"
     )
     asked = parser.parse_args()
-    kernels, clangs, names = (
-        getattr(asked, n).split(",") for n in ("kernels", "clangs", "pipelines")
+    kernels, clangs, names, small = (
+        [word for word in getattr(asked, n).split(",") if word]
+        for n in ("kernels", "clangs", "pipelines", "constructs")
     )
     absent = missing_clangs(builds(clangs))
     if absent:
@@ -131,7 +144,7 @@ def main() -> int:
     place = nullcontext(str(asked.keep)) if asked.keep else tempfile.TemporaryDirectory()
     with place as folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        results = run(kernels, chosen, Path(folder), names)
+        results = run(kernels, chosen, Path(folder), names, small)
     found = reasons(results.values())
     say("\n".join(["", *tables(results), "", *found]))
     if asked.write:
