@@ -516,14 +516,15 @@ static __always_inline int beats(u64 priority, u64 rank, u64 other_priority, u64
 	       (priority == other_priority && BEATS(rank, other_rank));
 }
 
-static __always_inline const struct tuple *tuple_at(const struct directory *directory, u32 i,
+/* `i` has 64 bits: of one of 32 the verifier loses the bound in the shifts of -mcpu=v2. */
+static __always_inline const struct tuple *tuple_at(const struct directory *directory, u64 i,
 						    u32 words)
 {
-	return (const struct tuple *)&directory->tuple[(u64)i * (words + 3)];
+	return (const struct tuple *)&directory->tuple[i * (words + 3)];
 }
 
 /* Whether there is a tuple `i`, and its best entry may be better than the best so far. */
-static __always_inline int may_beat(const struct directory *directory, u32 i, u32 words,
+static __always_inline int may_beat(const struct directory *directory, u64 i, u32 words,
 				    const struct best *best, int by_priority)
 {
 	const struct tuple *t = tuple_at(directory, i, words);
@@ -534,7 +535,7 @@ static __always_inline int may_beat(const struct directory *directory, u32 i, u3
 
 /* The key under which tuple `i` would have an entry for `key`. */
 static __always_inline void mask_key(u64 *masked, const u64 *key,
-				     const struct directory *directory, u32 i, u32 words)
+				     const struct directory *directory, u64 i, u32 words)
 {
 	const struct tuple *t = tuple_at(directory, i, words);
 
@@ -863,7 +864,7 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
  *
  * KIND_search: the best of the rules that are there at this epoch. The root stays that of the beginning. */
 #define KEY_SEARCH(kind, words, cells_, tuples, bits, filter, by_priority, in_index)                \
-	__noinline int kind##_under(u32 i, u64 root, u64 epoch)                                     \
+	__noinline int kind##_under(u64 i, u64 root, u64 epoch)                                     \
 	{                                                                                           \
 		struct scratch *s = scratch_of();                                                   \
 		const void *directory = directory_of(&kind##_tuples, root);                         \
@@ -894,7 +895,7 @@ static __always_inline void consider(struct best *best, void *cells, u32 cell, u
 		if (!s)                                                                             \
 			return 0;                                                                   \
 		_Pragma("clang loop unroll(disable)")                                               \
-		for (u32 i = 0; i < tuples && kind##_under(i, root, epoch); i++)                    \
+		for (u64 i = 0; i < tuples && kind##_under(i, root, epoch); i++)                    \
 			;                                                                           \
 		return s->best.cell;                                                                \
 	}                                                                                           \

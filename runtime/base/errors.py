@@ -161,13 +161,17 @@ def verifier(program: str, log: str) -> Diagnostic:
     )  # fmt: skip
 
 
+#: Of a verifier's log: instructions, sources, and what was counted at the end.
+_NO_REASON = re.compile(
+    r"processed \d+|max_states|verification time|stack depth|; |\d+: \(|libbpf|-- "
+)
+
+
 def verifier_place(log: str) -> tuple[str, str]:
     """(`linx.hp:64`, the verifier's last words) out of its log."""
     lines = [line for line in log.splitlines() if line.strip()]
     places = re.findall(r"@ ?([^\s@]+\.hp:\d+)", log)
-    message = [
-        x for x in lines if not re.match(r"processed \d+|max_states|; |\d+: \(|libbpf|-- ", x)
-    ]
+    message = [line for line in lines if not _NO_REASON.match(line)]
     last = message[-1].strip() if message else "no reason given"
     return (places[-1] if places else ""), last
 
