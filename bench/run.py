@@ -193,6 +193,8 @@ def main() -> None:
             say(line)
         stamp.tables(given.runs, say)
         say()
+        stamp.collectors(given.runs, say)
+        say()
     if "agent" in parts:
         agent.print_rows(staged, given.requests, say, given.cdf)
         say()

@@ -1,6 +1,6 @@
-"""STAMP in XDP: what its hook costs packets that are none of its business, and what a router that
-reflects still forwards, beside a reflector in user space, in the shape of the paper's Tables I to
-III (srv6-stamp-delay-monitoring, Appendix C)."""
+"""STAMP in XDP: what its hook costs packets that are none of its business, what a router that
+reflects still forwards, in the shape of the paper's Tables I to III (srv6-stamp-delay-monitoring,
+Appendix C), and how many answers it records: beside a reflector and a collector in user space."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from scapy.layers.inet import TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from sessions import MAC
+from stamp_collect import LIMIT, UNLIMITED, bundle_of, in_user_space, in_xdp, recorded
 from stamp_lab import ROUTER, SERVER, SSID, STAMP, TESTER, USER, Router
 
 PIPELINE = HERE.parent / "pipelines" / "stamp.hp"
@@ -31,6 +32,8 @@ PIPELINE = HERE.parent / "pipelines" / "stamp.hp"
 SHARES = (0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 50, 100)
 #: Seconds of each run, and thousand packets a second.
 _SECONDS, _OFFERED = 0.5, 4000.0
+#: The same of collectors: longer than the second that a limit saves up.
+_COLLECTED = 2.0
 #: Student's t for an interval of 95 %, by the number of runs.
 _T95 = (0, 0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 
@@ -107,6 +110,23 @@ def tables(runs: int, say: Callable[[object], None]) -> None:
                 for share in SHARES:
                     found = [_rate(router, share / 100) for _ in range(runs)]
                     say(_row(f"{name}, {share:g} % test packets", found))
+
+
+def collectors(runs: int, say: Callable[[object], None]) -> None:
+    """How many thousand answers a second are recorded of more than can be."""
+    bundles = {limit: bundle_of(PIPELINE, limit) for limit in (LIMIT, UNLIMITED)}
+    with ExitStack() as owned:
+        router = Router(owned)
+        setups: dict[str, Callable[[], AbstractContextManager[Callable[[], int]]]] = {
+            f"XDP, {LIMIT}": lambda: in_xdp(router, bundles[LIMIT]),
+            f"XDP, {UNLIMITED}": lambda: in_xdp(router, bundles[UNLIMITED]),
+            "user space": lambda: in_user_space(router),
+        }
+        say(f"kpps recorded, {runs} runs: {'mean':>16}{'SD':>8}{'CV':>8}{'CI95':>8}")
+        for what, setup in setups.items():
+            with setup() as count:
+                found = [recorded(router, count, _OFFERED, _COLLECTED) for _ in range(runs)]
+                say(_row(what, [some for _, some in found]))
 
 
 def _row(what: str, found: list[float]) -> str:

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from helioc.lang.contract.request.request_parser import parse_request
@@ -39,7 +39,7 @@ RULES = (
     f"REFLECTOR bench [(ssid, {SSID}), (mode, STATELESS), (clock, NTP), (way_back, ADDRESS)]"
 )
 SIZE = 128  # bytes of each frame
-_SENDS, _ROUTES = 1, 0
+_SENDS, ROUTES = 1, 0
 _SHARE = struct.Struct("<II")
 
 
@@ -76,8 +76,8 @@ class Router:
             command("nsenter", f"--net={self.far.path}", "ip", "link", "set", "dev", device,
                     "xdpdrv", "pinned", str(path))  # fmt: skip
         _polled(self.far, ("eth0", "eth1"), _SENDS)
-        _polled(self.host, ("nic0", "nic1"), _ROUTES)
-        self._folder = Path(owned.enter_context(tempfile.TemporaryDirectory()))
+        _polled(self.host, ("nic0", "nic1"), ROUTES)
+        self.folder = Path(owned.enter_context(tempfile.TemporaryDirectory()))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -85,9 +85,9 @@ class Router:
         yield
 
     @contextmanager
-    def pipeline(self, bundle: loadable.Bundle) -> Iterator[None]:
+    def pipeline(self, bundle: loadable.Bundle, rules: str = RULES) -> Iterator[None]:
         """`stamp`, in XDP."""
-        request = parse_request(Source("rules", RULES))
+        request = parse_request(Source("rules", rules))
 
         def load() -> None:
             config = Config((PortConfig(1, "WAN", 0, "nic0", 0),))
@@ -95,27 +95,31 @@ class Router:
                 loaded.apply(request)
 
         self.host.inside_thread(load)
-        _polled(self.host, ("nic0", "nic1"), _ROUTES)  # a program makes others
+        _polled(self.host, ("nic0", "nic1"), ROUTES)  # a program makes others
         try:
             yield
         finally:
             self.host.inside_thread(lambda: unload(name()))
-            _polled(self.host, ("nic0", "nic1"), _ROUTES)
+            _polled(self.host, ("nic0", "nic1"), ROUTES)
 
     @contextmanager
-    def user_space(self) -> Iterator[None]:
-        """The reflector of bench/reference/stamp_reflector.c."""
-        program = self._folder / "reflector"
+    def process(self, what: str, *words: str) -> Iterator[None]:
+        """The reflector or collector of bench/reference, on the router's CPU."""
+        program = self.folder / what
         if not program.exists():
-            source = str(HERE / "reference/stamp_reflector.c")
+            source = str(HERE / f"reference/stamp_{what}.c")
             subprocess.run(["cc", "-O2", "-o", program, source], check=True)
         taskset = shutil.which("taskset") or "taskset"
-        process = self.host.start(taskset, "-c", str(_ROUTES), str(program), ROUTER, str(STAMP))
+        process = self.host.start(taskset, "-c", str(ROUTES), str(program), *words)
         process.expect("ready")
         try:
             yield
         finally:
             process.stop()
+
+    def user_space(self) -> AbstractContextManager[None]:
+        """A reflector in user space."""
+        return self.process("reflector", ROUTER, str(STAMP))
 
     def lost(self, kpps: float, share: float, seconds: float) -> tuple[float, float]:
         """Send `kpps` thousand frames a second, a `share` of them test packets. Returns how many
@@ -124,12 +128,19 @@ class Router:
         user = ether / IPv6(src=USER, dst=SERVER) / UDP(sport=4000, dport=5004) / bytes(SIZE - 62)
         test = ether / IPv6(src=TESTER, dst=ROUTER) / UDP(sport=40000, dport=STAMP)
         test /= bytes(TestPacket(ssid=SSID)) + bytes(SIZE - 62 - 44)
-        mixed = _SHARE.pack(round(share * 1e6), 0) + bytes(user) + bytes(test)
         before = self._came()
-        sent, rate = self.far.inside_thread(
-            lambda: self._sender.send("eth0", bytes(user), kpps, seconds, mixed)
-        )
+        sent, rate = self.send(bytes(user), kpps, seconds, bytes(test), share)
         return rate / 1000, max(0.0, 1 - (self._came() - before) / max(sent, 1))
+
+    def send(
+        self, frame: bytes, kpps: float, seconds: float, other: bytes = b"", share: float = 0.0
+    ) -> tuple[int, float]:
+        """Frames of `SIZE` bytes by the first wire, a `share` of them `other` ones. Returns how
+        many were sent, and how many that is a second."""
+        mixed = _SHARE.pack(round(share * 1e6), 0) + frame + (other or frame)
+        return self.far.inside_thread(
+            lambda: self._sender.send("eth0", frame, kpps, seconds, mixed)
+        )
 
     def _came(self) -> int:
         """How many came back by now."""
