@@ -34,11 +34,12 @@ class Options(NamedTuple):
     traced: bool
     without: frozenset[str]
     cached: bool
+    target: Target = "host"
 
 
 def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: bool) -> None:
     """Raises `Refused`."""
-    decisive = options.join, options.traced, sorted(options.without)
+    decisive = options.join, options.traced, sorted(options.without), options.target
     with kept_builds(file, decisive) if options.cached else nullcontext() as kept:
         if again := _again(kept):
             made, measured, span = again
@@ -76,7 +77,9 @@ def _anew(
     found = Diagnostics()
     pipeline = read_pipeline(file, found, kept.load if kept else load_file)
     complain(found.found, "helioc")
-    with building(pipeline, options.join, options.traced, options.without) as build:
+    with building(
+        pipeline, options.join, options.traced, options.without, options.target
+    ) as build:
         make_directory(out or Path(f"{pipeline.name}.bundle"))
         measured = measure_object(build.object())
         bundle = build.bundle()

@@ -96,10 +96,11 @@ def check(file: Path, tables: bool) -> None:
               help="With a traced build, which `helioctl trace` asks for.")  # fmt: skip
 @click.option(
     "--target",
-    type=click.Choice(["host", "nfp"]),
+    type=click.Choice(["host", "tc", "nfp"]),
     default="host",
     show_default=True,
-    help="nfp: for a Netronome NIC; the host's twin goes into host/ beside it.",
+    help="host: for XDP. tc: SCHED_CLS programs. nfp: for a Netronome NIC; the host's twin goes "
+    "into host/ beside it.",
 )
 @click.option("--print", "shown", type=click.Choice(["ir"]),
               help="Print the intermediate representation, and build nothing.")  # fmt: skip
@@ -134,7 +135,7 @@ def compile(
             raise click.UsageError("--fuse and --skeleton are for programs of the host")
         compile_card(file, out, traced, cached)
     else:
-        compile_bundle(file, out, Options(join, traced, without, cached), skeleton)
+        compile_bundle(file, out, Options(join, traced, without, cached, target), skeleton)
 
 
 # ---- fmt ------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from ..lang.text.diagnostics import Diagnostic, Refused
 from .backend.kernel_limits import untraced
 from .driver import edited, in_programs, lower_pipeline, lowered, placed, run
 from .ir.unit import Unit
-from .lower.unit import Join
+from .lower.unit import Join, Target
 from .manifest import manifest_of
 from .model import Pipeline
+from .targets.tc_limits import differences, refusals
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -53,9 +54,16 @@ class Build:
 
     unit: Unit
 
-    def __init__(self, pipeline: Pipeline, without: frozenset[str]) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        without: frozenset[str],
+        target: Target = "host",
+        flags: tuple[str, ...] = (),
+    ) -> None:
         self._pipeline, self._without = pipeline, without
-        self._warnings: tuple[Diagnostic, ...] = ()
+        self._target, self._flags = target, flags
+        self._warnings = tuple(differences(pipeline)) if target == "tc" else ()
         self._built: list[Future[tuple[Unit, bytes]]] = []
 
     def start(self, pool: Executor, join: Join, traced: bool) -> None:
@@ -64,17 +72,17 @@ class Build:
             try:
                 self._start(pool, join, traced=True)
             except Refused as error:
-                self._warnings = tuple(map(untraced, error.diagnostics))
+                self._warnings += tuple(map(untraced, error.diagnostics))
         self._start(pool, join, traced=False)
 
     def _start(self, pool: Executor, join: Join, traced: bool) -> None:
         from .backend.building import built
 
-        pipeline, without = in_programs(self._pipeline, join), self._without
-        unit = edited(lowered(pipeline, join, traced), without)
+        pipeline, without = in_programs(self._pipeline, join, self._target), self._without
+        unit = edited(lowered(pipeline, join, traced, self._target), without)
         made = placed(pipeline, unit, without)
         spilled = partial(run, pipeline, unit, spilled=True, without=without)
-        self._built.insert(0, pool.submit(built, pipeline, made, spilled))
+        self._built.insert(0, pool.submit(built, pipeline, made, spilled, self._flags))
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
@@ -115,14 +123,19 @@ def building(
     join: Join = "staged",
     traced: bool = False,
     without: frozenset[str] = frozenset(),
+    target: Target = "host",
+    flags: tuple[str, ...] = (),
 ) -> Iterator[Build]:
-    """Begin to compile, without some optional passes. Raises `Refused`."""
+    """Begin to compile for XDP ("host") or tc, without some optional passes, with more of clang's
+    flags. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
     from .backend.clang import stop, stoppable
 
+    if target == "tc" and (found := refusals(pipeline)):
+        raise Refused(found)
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
-        build = Build(pipeline, without)
+        build = Build(pipeline, without, target, flags)
         try:
             build.start(pool, join, traced)
             yield build
@@ -155,17 +168,15 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     return Bundle(manifest, emit(unit, False, built), built, reports=reports)
 
 
-def compile_for_tc(pipeline: Pipeline, join: Join = "staged") -> Bundle:
-    """SCHED_CLS programs, with the manifest that those of XDP have; for tests: see targets/tc.py.
-    Raises `Refused`."""
-    from .backend.building import built
-    from .backend.emit import emit
-
-    pipeline = in_programs(pipeline, join, "tc")
-    unit = edited(lowered(pipeline, join, target="tc"))
-    spilled = partial(run, pipeline, unit, spilled=True)
-    unit, data = built(pipeline, placed(pipeline, unit), spilled)
-    return Bundle(manifest_of(pipeline, unit, _digest(data)), emit(unit, False, data), data)
+def compile_for_tc(
+    pipeline: Pipeline, join: Join = "staged", traced: bool = False, tags_in_frame: bool = False
+) -> Bundle:
+    """SCHED_CLS programs. What tc has nothing for is refused before anything is lowered.
+    `tags_in_frame`: for test runs, which show no metadata: see templates/tc.bpf.h. Raises
+    `Refused`."""
+    flags = ("-DHELIO_TAGS_IN_FRAME",) if tags_in_frame else ()
+    with building(pipeline, join, traced, target="tc", flags=flags) as build:
+        return build.bundle()
 
 
 def _digest(built: bytes) -> str:
@@ -175,7 +186,7 @@ def _digest(built: bytes) -> str:
 
 
 def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
-    """Put a bundle into a directory (made if need be): C, the header it includes, object,
+    """Put a bundle into a directory (made if need be): C, the headers it includes, object,
     manifest, and what a traced build adds. Raises `Refused` (H0309), with what was there as it
     was."""
     from .backend.emit import TEMPLATES
@@ -188,6 +199,8 @@ def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
         f"{name}.bpf.o": bundle.object,
         "manifest.json": bundle.manifest.to_json().encode(),
     }
+    if bundle.manifest.hook == "tc":
+        files["tc.bpf.h"] = (TEMPLATES / "tc.bpf.h").read_bytes()
     tracing = (f"{name}.trace.bpf.o", "trace.json")
     if bundle.traced is not None:
         contents = bundle.traced.object, bundle.traced.schema.to_json().encode()

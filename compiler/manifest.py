@@ -42,6 +42,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         max_ports=MAX_PORTS,
         states=(*unit.states, *unit.registers),
         target="nfp" if unit.target == "nfp" else "host",
+        hook="tc" if unit.target == "tc" else "xdp",
         atomic="request" if unit.target != "nfp" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),
         answers=answers(pipeline),

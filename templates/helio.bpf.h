@@ -246,7 +246,13 @@ static __always_inline void *limit_of(CONTEXT *ctx)
 	return (void *)(long)ctx->data_end;
 }
 
-#ifndef HELIO_TC
+#ifdef HELIO_TC
+static __always_inline void *begin_of(CONTEXT *ctx)
+{
+	barrier_var(ctx);
+	return (void *)(long)ctx->data;
+}
+#else
 /* Bytes of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
 static __always_inline u64 frame_length(CONTEXT *ctx)
 {

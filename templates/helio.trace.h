@@ -95,7 +95,7 @@ static __always_inline int trace_wanted(u64 now, u32 port)
 }
 
 /* A packet comes in. */
-static __always_inline struct trace *trace_begin(struct xdp_md *ctx)
+static __always_inline struct trace *trace_begin(CONTEXT *ctx)
 {
 	struct trace *t = trace_of();
 
@@ -131,7 +131,7 @@ __noinline int trace_step(u32 words, u64 a, u64 b, u64 c, u64 d)
 }
 
 /* What a test of the filter comes to: 0 or 1. A packet that lacks the node passes none. */
-__noinline u32 trace_test(struct xdp_md *ctx, u32 number)
+__noinline u32 trace_test(CONTEXT *ctx, u32 number)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
 	struct trace_control *c = trace_control_of();
@@ -163,7 +163,7 @@ __noinline u32 trace_test(struct xdp_md *ctx, u32 number)
 }
 
 /* Does the packet, parsed, pass the filter? */
-__noinline int trace_passes(struct xdp_md *ctx)
+__noinline int trace_passes(CONTEXT *ctx)
 {
 	struct trace_control *c = trace_control_of();
 	u32 found = 0;
@@ -190,7 +190,7 @@ __noinline int trace_passes(struct xdp_md *ctx)
 
 /* The parser is done: a packet that the filter does not pass is not traced further, of others the frame is
  * kept as it came. */
-__noinline int trace_parsed(struct xdp_md *ctx)
+__noinline int trace_parsed(CONTEXT *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct trace *t = trace_of();

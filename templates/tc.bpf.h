@@ -3,39 +3,125 @@
  * What a SCHED_CLS program does in another way than one of XDP; included by helio.bpf.h. It is given an
  * skb: the frame, and beside it what the kernel keeps of the frame, which has to stay true. Stages end
  * with numbers of enum xdp_action here too: `tc_action` is what a program returns for them.
+ *
+ * A tag that is in the metadata stands in the frame while the program runs, as XDP would see it, and an
+ * empty tag (TCI 0) in the metadata, behind which the kernel keeps it there: bpf_skb_vlan_pop brings it back.
+ * Where the frame's ends are moved, all tags are taken out first: what the kernel then knows is Ethernet and
+ * what is behind it. The caller writes link headers as they are to be, and as the packet leaves the kernel
+ * learns what it is by that: see `settle`.
+ *
+ * HELIO_TAGS_IN_FRAME: for test runs, which show no metadata: tags that come in the frame are put there
+ * first, and are put back last.
  */
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 
-/* As what the kernel is to segment a packet that was encapsulated. */
-#define AS_IPIP BPF_F_ADJ_ROOM_ENCAP_L3_IPV4
-#define AS_GRE (BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 | BPF_F_ADJ_ROOM_ENCAP_L4_GRE)
-#define MOST_HEADERS 256 /* bytes: what is read directly has to lie within the first so many */
+/* As what the kernel is to segment a packet with these headers around it, and what else is to be done. */
+#define AS_IPV4 BPF_F_ADJ_ROOM_ENCAP_L3_IPV4
+#define AS_IPV6 BPF_F_ADJ_ROOM_ENCAP_L3_IPV6
+#define AS_GRE BPF_F_ADJ_ROOM_ENCAP_L4_GRE
+#define AS_UDP BPF_F_ADJ_ROOM_ENCAP_L4_UDP
+#define AS_FRAME BPF_F_ADJ_ROOM_ENCAP_L2(ETH_HLEN)
+#define NO_SEGMENTS (1ULL << 32) /* what stands for segments is refused: the kernel could not make them */
+#define WHOLE (1ULL << 33)	 /* all of the packet is read: sums go over its payload */
+#define TO_KERNEL 0xfULL << 1    /* what of these is for bpf_skb_adjust_room, but for an inner link header */
+
+#define MOST_HEADERS 512 /* bytes: what is read directly has to lie within the first so many */
+#define MOST_TAGS 3
+#define MOST_LINK (ETH_HLEN + 4 * MOST_TAGS)
 
 static __always_inline u64 frame_length(CONTEXT *ctx)
 {
 	return ctx->len;
 }
 
-/* Have the headers where they can be read. 0: this packet is none for us, since a tag in its metadata
- * would not be seen, or there is no memory. */
-static __always_inline int tc_begin(CONTEXT *ctx)
+static __always_inline int is_tag(u32 protocol)
 {
-	u32 length = ctx->len, wanted = length < MOST_HEADERS ? length : MOST_HEADERS;
+	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
+}
 
-	if (ctx->vlan_present)
-		return 0;
+static __always_inline int is_ip(u32 protocol)
+{
+	return protocol == bpf_htons(ETH_P_IP) || protocol == bpf_htons(ETH_P_IPV6);
+}
+
+static __always_inline int push_empty_tag(CONTEXT *ctx)
+{
+	return bpf_skb_vlan_push(ctx, bpf_htons(ETH_P_8021Q), 0);
+}
+
+/* The first `most` bytes, as far as there are so many, where they can be read. 0: no memory. */
+static __always_inline int pull(CONTEXT *ctx, u32 most)
+{
+	u32 wanted = ctx->len < most ? ctx->len : most;
+
 	barrier_var(ctx); /* as in limit_of */
 	return (long)ctx->data_end - (long)ctx->data >= wanted || !bpf_skb_pull_data(ctx, wanted);
 }
 
+/* Have the headers, and the tag, where they can be read. 0: no memory. */
+static __always_inline int tc_begin(CONTEXT *ctx)
+{
+#ifdef HELIO_TAGS_IN_FRAME
+	if (is_tag(ctx->protocol) && !ctx->vlan_present && ctx->len >= ETH_HLEN + 4 &&
+	    (push_empty_tag(ctx) || bpf_skb_vlan_pop(ctx)))
+		return 0;
+#endif
+	if (ctx->vlan_present && push_empty_tag(ctx))
+		return 0;
+	return pull(ctx, MOST_HEADERS);
+}
+
+/* Take all tags that the kernel knows out of frame and metadata. Returns how many bytes the frame is
+ * shorter, below 0 if that cannot be. */
+static __always_inline int strip_tags(CONTEXT *ctx)
+{
+	u32 before = ctx->len;
+
+#pragma clang loop unroll(full)
+	for (int i = 0; i <= MOST_TAGS; i++)
+		if ((ctx->vlan_present || is_tag(ctx->protocol)) && bpf_skb_vlan_pop(ctx))
+			return -1;
+	return before - ctx->len;
+}
+
+/* Have the kernel read what the Ethernet header says of what is behind it: it does where a tag is taken out
+ * of the frame. A tag that stands in the frame is in the metadata then, as it was received so. There is none
+ * before. 0: no memory. */
+static __always_inline int read_type(CONTEXT *ctx)
+{
+	return !push_empty_tag(ctx) && !push_empty_tag(ctx) && !bpf_skb_vlan_pop(ctx) && !bpf_skb_vlan_pop(ctx);
+}
+
+/* The packet is about to leave: what the kernel knows of it is what stands in it. 0: no memory. */
+static __noinline int settle(CONTEXT *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	u16 type;
+
+	if (ctx->vlan_present) /* an empty tag, if not the port's */
+		return ctx->vlan_tci || !bpf_skb_vlan_pop(ctx);
+	if (data + ETH_HLEN > end)
+		return 0;
+	type = load16(data, 12);
+	return type == ctx->protocol || bpf_ntohs(type) < ETH_P_802_3_MIN || read_type(ctx);
+}
+
 static __always_inline int tc_action(CONTEXT *ctx, int action)
 {
+	if (action != XDP_PASS && action != XDP_TX && action != XDP_REDIRECT)
+		return TC_ACT_SHOT;
+	if (!settle(ctx))
+		return TC_ACT_SHOT;
+#ifdef HELIO_TAGS_IN_FRAME
+	if (ctx->vlan_present && push_empty_tag(ctx))
+		return TC_ACT_SHOT;
+#endif
 	if (action == XDP_PASS)
 		return TC_ACT_UNSPEC; /* for the next program to see */
 	if (action == XDP_TX)
 		return bpf_redirect(ctx->ifindex, 0);
-	return action == XDP_REDIRECT ? TC_ACT_REDIRECT : TC_ACT_SHOT;
+	return TC_ACT_REDIRECT;
 }
 
 /* Have XDP_REDIRECT mean: out of the port. 0: there is no such port. */
@@ -46,64 +132,108 @@ static __always_inline int send_out(u32 number)
 	return port && port->in_use && bpf_redirect(port->ifindex, 0) == TC_ACT_REDIRECT;
 }
 
-/* Whether the frame has a tag that is not in the metadata: only then its protocol is one. */
-static __always_inline int tagged_inside(CONTEXT *ctx)
-{
-	return ctx->protocol == bpf_htons(ETH_P_8021Q) || ctx->protocol == bpf_htons(ETH_P_8021AD);
-}
-
-/* Remove so many bytes behind the MAC addresses and type, or insert some (by < 0). Not 0 if that cannot
- * be. The segments of a GSO packet keep what they carry: they get shorter, or longer. */
+/* Insert so many bytes behind the Ethernet header of what the kernel takes for IP, or remove some (by < 0).
+ * The segments of a GSO packet keep what they carry: they get longer, or shorter. 0: that cannot be. */
 static __always_inline int adjust_room(CONTEXT *ctx, int by, u64 flags)
 {
-	return by && bpf_skb_adjust_room(ctx, -by, BPF_ADJ_ROOM_MAC, flags | BPF_F_ADJ_ROOM_FIXED_GSO);
+	if (!bpf_skb_adjust_room(ctx, by, BPF_ADJ_ROOM_MAC, flags | BPF_F_ADJ_ROOM_FIXED_GSO))
+		return 1;
+	/* encapsulated already: that matters for what stands for segments only */
+	return flags && !ctx->gso_size && !bpf_skb_adjust_room(ctx, by, BPF_ADJ_ROOM_MAC, 0);
 }
 
-/* The frame starts `by` bytes later; what is then in front is for the caller to write. Not 0 if it
- * cannot: the kernel would not find what is behind a tag that is written back. */
+#define LEAST_REST 40 /* bytes behind the Ethernet header that the kernel leaves: an IPv6 header */
+
+static __always_inline int shrink(CONTEXT *ctx, u32 by)
+{
+	u32 padding = ctx->len < ETH_HLEN + by + LEAST_REST ? LEAST_REST : 0;
+
+	if (padding && bpf_skb_change_tail(ctx, ctx->len + padding, 0))
+		return 0;
+	if (!adjust_room(ctx, -by, 0))
+		return 0;
+	return !padding || !bpf_skb_change_tail(ctx, ctx->len - padding, 0);
+}
+
+/* What stays of the frame begins at byte `from`, and has `stays` bytes (0: all). In front of it are `front`
+ * bytes, for the caller to write; where that is less than an Ethernet header, the frame begins with what
+ * stays. `flags`: as above. 0: that cannot be, or no IP header could say its length; the frame is perhaps
+ * half done. */
+static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u64 flags)
+{
+	u32 type = bpf_htons(ETH_P_IP), rest = stays ? stays : ctx->len - from;
+	u32 keeps = rest < MOST_LINK ? rest : MOST_LINK, behind;
+	int tagged = ctx->vlan_present || is_tag(ctx->protocol), tags, by;
+	u8 kept[MOST_LINK] = {}; /* of what stays, what lies where link headers are taken out */
+
+	if ((flags & NO_SEGMENTS && ctx->gso_size) || rest + front > 0xffff + ETH_HLEN)
+		return 0;
+	/* the tail first: what is encapsulated keeps its own */
+	if (stays && stays != ctx->len - from && bpf_skb_change_tail(ctx, from + stays, 0))
+		return 0;
+	barrier_var(keeps);
+	if (front >= ETH_HLEN && from >= (tagged ? MOST_LINK : ETH_HLEN))
+		keeps = 0;
+	else if (!keeps || keeps > MOST_LINK || bpf_skb_load_bytes(ctx, from, kept, keeps))
+		return 0;
+	tags = strip_tags(ctx);
+	if (tags < 0)
+		return 0;
+	if (!is_ip(ctx->protocol) && ctx->len != rest + front &&
+	    (bpf_skb_store_bytes(ctx, 12, &type, 2, 0) || !read_type(ctx)))
+		return 0;
+	behind = ETH_HLEN + tags; /* where in the frame as it came all begins that is not taken out */
+	if (from > behind && front >= ETH_HLEN) {
+		if (!shrink(ctx, from - behind))
+			return 0;
+	} else if (from < behind && flags & TO_KERNEL) {
+		flags |= BPF_F_ADJ_ROOM_ENCAP_L2((u64)(behind - from));
+	}
+	by = rest + front - ctx->len;
+	if (by < 0 ? !shrink(ctx, -by) : by > 0 && !adjust_room(ctx, by, flags & ~(NO_SEGMENTS | WHOLE)))
+		return 0;
+	if (keeps && bpf_skb_store_bytes(ctx, front, kept, keeps, 0))
+		return 0;
+	return pull(ctx, flags & WHOLE ? ctx->len : MOST_HEADERS);
+}
+
+/* The frame starts `by` bytes later; what is then in front (by < 0) is for the caller to write. Not 0 if it
+ * cannot. */
 static __always_inline int move_head(CONTEXT *ctx, int by)
 {
-	return tagged_inside(ctx) || adjust_room(ctx, by, 0);
+	return !set_front(ctx, by > 0 ? by : 0, by < 0 ? -by : 0, 0, 0);
 }
 
-/* The frame ends `by` bytes later: one packet from here on, if it stood for segments. */
+/* The frame ends `by` bytes later, and can be read up to there: one packet from here on, if it stood for
+ * segments. */
 static __always_inline int move_end(CONTEXT *ctx, int by)
 {
-	return bpf_skb_change_tail(ctx, ctx->len + by, 0);
+	return by ? bpf_skb_change_tail(ctx, ctx->len + by, 0) : !pull(ctx, ctx->len);
 }
 
-/* `pushed` bytes between the MAC header, which the caller writes, and byte `from`. `flags`: as what the
- * kernel is to segment the packet. 0: it cannot be, or no IPv4 header could say its length; the frame is
- * perhaps half done. */
-static __noinline int make_room(CONTEXT *ctx, u32 from, u32 pushed, u64 flags)
-{
-	if (ctx->len - from + pushed > 0xffff)
-		return 0;
-	if (tagged_inside(ctx)) {
-		if (bpf_skb_vlan_pop(ctx) || tagged_inside(ctx) || ctx->vlan_present)
-			return 0;
-		from -= 4;
-	}
-	return !adjust_room(ctx, from - ETH_HLEN, 0) && !adjust_room(ctx, -pushed, flags);
-}
-
-/* Octets of the largest IPv4 packet that leaves for the one of `extent` bytes at byte `at`: of GSO, a
+/* Octets of the largest IP packet that leaves for the one of `extent` bytes at byte `at`: of GSO, a
  * segment. Of others than TCP and UDP nobody knows the headers, and the whole counts. */
 static __noinline u32 segment_extent(CONTEXT *ctx, u32 at, u32 extent)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *ip = packet_at(data, at), *upper;
-	u32 size;
+	u32 size, protocol;
 
 	if (!ctx->gso_size || ip + 20 > end)
 		return extent;
-	size = (load8(ip, 0) & 15) * 4;
+	if (load8(ip, 0) >> 4 == 6) {
+		size = 40;
+		protocol = load8(ip, 6);
+	} else {
+		size = (load8(ip, 0) & 15) * 4;
+		protocol = load8(ip, 9);
+	}
 	upper = ip + size;
 	if (upper + 20 > end)
 		return extent;
-	if (load8(ip, 9) == 6)
+	if (protocol == 6)
 		size += (load8(upper, 12) >> 4) * 4;
-	else if (load8(ip, 9) == 17)
+	else if (protocol == 17)
 		size += 8;
 	else
 		return extent;
@@ -111,10 +241,11 @@ static __noinline u32 segment_extent(CONTEXT *ctx, u32 at, u32 extent)
 	return size < extent ? size : extent;
 }
 
-/* A tag in the metadata: the driver writes it. 0: no memory. */
+/* A tag in the metadata: the driver writes it. What was there stands in the frame, behind it. 0: no
+ * memory. */
 static __always_inline int insert_vlan(CONTEXT *ctx, u16 tag)
 {
-	return !bpf_skb_vlan_push(ctx, bpf_htons(ETH_P_8021Q), tag);
+	return settle(ctx) && !bpf_skb_vlan_push(ctx, bpf_htons(ETH_P_8021Q), tag);
 }
 
 /* The checksum of the TCP header at byte `tcp` of the frame follows a word; not where it is partial, and

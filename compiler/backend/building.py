@@ -3,7 +3,7 @@ much, they are built again with values spilled to the scratch record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..ir.unit import Unit
@@ -13,22 +13,27 @@ from .emit import emit
 from .stack_usage import depths, too_deep
 
 
-def built(pipeline: Pipeline, unit: Unit, spilled: Callable[[], Unit]) -> tuple[Unit, bytes]:
+def built(
+    pipeline: Pipeline, unit: Unit, spilled: Callable[[], Unit], flags: Sequence[str] = ()
+) -> tuple[Unit, bytes]:
     """The object, and what it was built of: the unit, or if that needs too much stack the `spilled`
-    one, which is slower. Raises `Refused`, H0336 where that needs too much as well."""
-    code, found = _tried(pipeline, unit)
+    one, which is slower. `flags`: more of clang's. Raises `Refused`, H0336 where that needs too
+    much as well."""
+    code, found = _tried(pipeline, unit, flags)
     if found:
         unit = spilled()
-        code, found = _tried(pipeline, unit)
+        code, found = _tried(pipeline, unit, flags)
     if found:
         raise Refused(found)
     return unit, code
 
 
-def _tried(pipeline: Pipeline, unit: Unit) -> tuple[bytes, list[Diagnostic]]:
+def _tried(
+    pipeline: Pipeline, unit: Unit, flags: Sequence[str]
+) -> tuple[bytes, list[Diagnostic]]:
     """The unit's object, and what is wrong with the stack of its programs."""
     try:
-        code = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
+        code = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
     except TooDeep as error:
         own = {program.name for program in unit.programs}
         blamed = own & error.names or own

@@ -133,6 +133,8 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
         )
     )
+    for said, instead in target.edges:
+        text = text.replace(said, instead)
     return _numbered(text, unit.name)
 
 

@@ -90,7 +90,8 @@ def _leave(site: EditContext, front: str) -> None:
     clamped = _to_clamp(site, begins, pushed)
     with w.when(site.head.extent(begins, extent) + pushed > HOP_MTU):
         hook(site, "too_big", front, Cast(U32, HOP_MTU) - pushed)
-    with w.when(not_(site.head.room(begins, pushed, site.shape.pushed, HOP_VLAN))):
+    stays = extent if site.shape.framed else ZERO
+    with w.when(not_(site.head.room(begins, stays, pushed, site.shape.pushed, HOP_VLAN))):
         hook(site, "no_headroom", front)
     trim(site, total([ETHERNET, pushed, extent]))
     let_edges(w)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from ..headers.frame import LENGTH, signed
 from ..ir.expr import CTX, Call, Expr
-from ..ir.unit import Unit
 from .header_out import HeaderOut
 
 Headers = tuple[HeaderOut, ...]
@@ -18,18 +17,24 @@ ETHERNET = 14
 
 class Head:
     """XDP and the card: nothing but the frame is there. `hooks`: what is done at events, whatever
-    the pipeline says. `scratch`: functions find a packet's headers by the scratch record."""
+    the pipeline says. `scratch`: functions find a packet's headers by the scratch record. `trims`:
+    bytes that are not to stay are cut off behind `put` and `room`, which else do that."""
 
     hooks: Mapping[str, str] = MappingProxyType({})
     scratch = True
+    trims = True
 
-    def refuse(self, unit: Unit) -> None:
-        """Raises `Unsupported` where the target does not do all that the unit says."""
-
-    def move(self, by: Expr, pushed: Headers = ()) -> Expr:
-        """The frame starts so many bytes later, with headers that are pushed; not 0 if it cannot.
-        All in front of what stays is then written."""
+    def move(self, by: Expr) -> Expr:
+        """The frame starts so many bytes later; not 0 if it cannot."""
         return Call("bpf_xdp_adjust_head", (CTX, by))
+
+    def put(
+        self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers
+    ) -> Expr:
+        """What stays, of so many bytes (0: all), begins at a byte of the frame: in front of it is
+        room for so many bytes of link headers and of headers that are pushed. Not 0 if there is
+        none."""
+        return self.move(signed(begins) - link - signed(pushed))
 
     def move_end(self, by: Expr) -> Expr:
         """The frame ends so many bytes later; not 0 if it cannot."""
@@ -39,9 +44,12 @@ class Head:
         """The frame has so many bytes from now on; not 0 if it cannot."""
         return self.move_end(signed(size) - signed(LENGTH))
 
-    def room(self, begins: Expr, pushed: Expr, headers: Headers, tag: Expr) -> Expr:
-        """What stays begins at a byte of the frame: in front of it is room for the headers, of so
-        many bytes, and a link header, and a tag if that is not 0. 0 if there is none."""
+    def room(
+        self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr
+    ) -> Expr:
+        """What stays, of so many bytes (0: all), begins at a byte of the frame: in front of it is
+        room for the headers, of so many bytes, and a link header, and a tag if that is not 0. 0 if
+        there is none."""
         return Call("move_begin", (CTX, signed(begins) - ETHERNET - signed(pushed), tag))
 
     def extent(self, at: Expr, extent: Expr) -> Expr:

@@ -85,14 +85,14 @@ def _materialise(site: EditContext) -> None:
     pushed = w.let(U32, "pushed", pushed_size(site.shape))
     begins = w.let(U32, "from", site.offset(front) if front else _behind(site))
     extent = _extent(site, front, begins) if shape.pushed else ZERO
+    stays = extent if shape.framed else ZERO
     first = shape.pushed[0].node if shape.pushed else front
     for last, size, here in link_paths(site):
         if not announcing(site.graph, last, first):
             continue  # the checker saw that no packet comes so
         with w.when(here):
             saved = save(site, size, start)
-            by = signed(begins) - size - signed(pushed)
-            w.assume_not(site.head.move(by, shape.pushed))
+            w.assume_not(site.head.put(begins, stays, size, pushed, shape.pushed))
             trim(site, total([size, pushed, extent]))
             let_edges(w)
             w.assume_not(DATA + (size + constant_size(site.shape.pushed)) > END)
@@ -120,7 +120,7 @@ def _extent(site: EditContext, front: str, begins: Expr) -> Expr:
 def trim(site: EditContext, size: Expr) -> None:
     """A frame within a tunnel has no length of its own: it ends where the packet does, without
     padding. `size`: the bytes that are left then."""
-    if site.shape.framed:
+    if site.shape.framed and site.head.trims:
         site.writer.assume_not(site.head.set_length(size))
 
 

@@ -18,7 +18,7 @@ from .walk import below, expressions, own_expressions
 #: Functions of the runtime header that may move the frame, or one of its ends.
 MOVES = {
     "bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin", "insert_vlan",
-    "move_head", "move_end", "make_room",
+    "move_head", "move_end", "set_front",
 }  # fmt: skip
 #: Those whose result points into it.
 POINTS = {"header_at", "packet_at", "there_at", "limit_of"}

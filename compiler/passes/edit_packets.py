@@ -34,7 +34,6 @@ from ..targets.targets import TARGETS
 
 
 def edit_packets(unit: Unit) -> Unit:
-    TARGETS[unit.target].head.refuse(unit)
     names = Names([*(f.name for f in unit.functions), *(p.name for p in unit.programs)])
     events, functions, kept = Events(unit.counters), list[Function](), 0
     for role in unit.roles:

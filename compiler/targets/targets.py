@@ -18,7 +18,8 @@ class CardHead(Head):
 class Target(Frozen):
     """`template`, `define`, `context` (a struct) and `section`: of its C. `begins`: a test at the
     entry, without which a packet is an internal error. `lost`: whether the port `port` cannot be
-    sent to; `result`: what a program returns for an XDP action."""
+    sent to; `result`: what a program returns for an XDP action. `edges`: how the frame's ends are
+    read, where clang would compute the address of the context's member, which no kernel takes."""
 
     head: Head
     template: str = "pipeline.bpf.c.j2"
@@ -28,6 +29,7 @@ class Target(Frozen):
     begins: str = ""
     lost: str = "bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT"
     result: str = "%s"
+    edges: tuple[tuple[str, str], ...] = ()
 
 
 TARGETS = MappingProxyType(
@@ -42,6 +44,10 @@ TARGETS = MappingProxyType(
             begins="tc_begin(ctx)",
             lost="!send_out(port)",
             result="tc_action(ctx, %s)",
+            edges=(
+                ("(void *)(long)ctx->data_end", "limit_of(ctx)"),
+                ("(void *)(long)ctx->data", "begin_of(ctx)"),
+            ),
         ),
     }
 )

@@ -1,88 +1,76 @@
-"""SCHED_CLS: a program at tc's ingress is given an skb, whose metadata has to stay true. A spike,
-for tests: what it does not do is refused here, or dropped and counted where only packets show it.
-
-Refused: traced builds, receive queues, IPv6, edits but `push` of IPv4 and GRE without checksum or
-sequence number, `pop` to IP, `forward`, `clamp mss` and verdicts. Dropped: packets with a VLAN tag
-in the metadata (an internal error), as all tags of a wire are; what GSO the kernel does not
-encapsulate, or encapsulated before, and what is longer than IPv4 can say (`no_headroom`); an ICMP
-error about a packet with a partial checksum (an internal error). Different from XDP: a GSO packet
-counts once, with all its bytes; what is more than MOST_HEADERS into a packet is truncated to a
-parser; a GSO packet stays marked as encapsulated after a pop, which only devices that segment might
-mistake; `send back` is right at ingress only.
+"""SCHED_CLS: a program at tc is given an skb, whose metadata has to stay true; templates/tc.bpf.h does
+that. What it does not do is said in docs/tc.md, and refused in `tc_limits.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 
-from ..edits.head import Head, Headers
-from ..ir import edits as e
-from ..ir.expr import CTX, ZERO, Call, Expr, Symbol
+from ..edits.head import ETHERNET, Head, Headers
+from ..ir.expr import CTX, ZERO, Call, Expr, Symbol, not_
 from ..ir.types import U32
-from ..ir.unit import Unit
-from ..ir.walk import statements
-from ..model import Graph
+from ..model import Header
 
-_IPV4 = 20
-
-
-class Unsupported(Exception):
-    """What the spike does not do."""
-
-
-#: As what the kernel segments a packet with these headers around it: see templates/tc.bpf.h.
-_ENCAPSULATED = {
-    (): ZERO,
-    ("ipv4",): Symbol("AS_IPIP"),
-    ("ipv4", "gre"): Symbol("AS_GRE"),
-}  # fmt: skip
+#: As what the kernel segments: see templates/tc.bpf.h.
+_KNOWN = MappingProxyType(
+    {"ipv4": "AS_IPV4", "ipv6": "AS_IPV6", "gre": "AS_GRE", "udp": "AS_UDP", "ethernet": "AS_FRAME"}
+)
+#: Headers that kernels put around packets which stand for segments, outermost first.
+_SEGMENTED = frozenset(
+    {
+        ("ipv4",), ("ipv6",), ("ipv6", "srh"),
+        ("ipv4", "gre"), ("ipv6", "gre"),
+        ("ipv4", "udp", "vxlan"), ("ipv6", "udp", "vxlan"),
+        ("ipv4", "udp", "geneve"), ("ipv6", "udp", "geneve"),
+    }
+)  # fmt: skip
 
 
 class SkbHead(Head):
-    """The MAC header stays in front of room that is made, or taken away, behind it. Where that
-    fails the frame may be half done, so no hook sees it."""
+    """Where a frame cannot be made it may be half done, so no hook sees it."""
 
     hooks = MappingProxyType({"no_headroom": "drop"})
+    trims = False
 
-    def refuse(self, unit: Unit) -> None:
-        if unit.traced is not None:
-            raise Unsupported("a traced build, at tc")
-        if unit.steers:
-            raise Unsupported("a receive queue, at tc")
-        if any(node.header.protocol == "ipv6" for node in unit.graph.nodes):
-            raise Unsupported("IPv6, at tc")
-        for function in unit.functions:
-            for s in statements(function.body):
-                if isinstance(s, e.PacketEdit) and not _taken(unit.graph, s):
-                    raise Unsupported(f"{type(s).__name__}, at tc")
-
-    def move(self, by: Expr, pushed: Headers = ()) -> Expr:
-        if pushed:
-            raise Unsupported("headers pushed on a packet that is not forwarded, at tc")
+    def move(self, by: Expr) -> Expr:
         return Call("move_head", (CTX, by))
 
     def move_end(self, by: Expr) -> Expr:
         return Call("move_end", (CTX, by))
 
-    def room(self, begins: Expr, pushed: Expr, headers: Headers, tag: Expr) -> Expr:
-        protocols = tuple(h.header.protocol for h in headers)
-        known = all(not h.sealed() and "sequence" not in h.given for h in headers)
-        if (
-            protocols not in _ENCAPSULATED
-            or not known
-            or (headers and headers[0].known_size != _IPV4)
-        ):
-            raise Unsupported(f"pushing {' / '.join(h.node for h in headers)}, at tc")
-        return Call("make_room", (CTX, begins, pushed, _ENCAPSULATED[protocols]))
+    def put(
+        self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers
+    ) -> Expr:
+        return not_(Call("set_front", (CTX, begins, pushed + link, stays, _flags(headers))))
+
+    def room(
+        self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr
+    ) -> Expr:
+        return Call("set_front", (CTX, begins, pushed + ETHERNET, stays, _flags(headers)))
 
     def extent(self, at: Expr, extent: Expr) -> Expr:
         return Call("segment_extent", (CTX, at, extent), U32)
 
 
-def _taken(graph: Graph, edit: e.PacketEdit) -> bool:
-    match edit:
-        case e.Push(behind=behind):
-            return not behind
-        case e.Pop(node):
-            return not graph.node(node).header.link
-    return isinstance(edit, e.Forward | e.Finish | e.ClampMss)
+def _flags(pushed: Headers) -> Expr:
+    """What the kernel is to know of headers that are pushed."""
+    headers = [h.header for h in pushed]
+    names = ["WHOLE"] if any(h.sealed() for h in pushed) else []
+    if names or any("sequence" in h.given for h in pushed) or not segmented(headers):
+        names.append("NO_SEGMENTS")
+    else:
+        names += [_KNOWN[h.protocol] for h in headers if h.protocol in _KNOWN]
+    return reduce(or_, map(Symbol, names)) if names else ZERO
+
+
+def segmented(headers: Sequence[Header]) -> bool:
+    """Whether the kernel can make segments of a packet with these headers around it, but for sums
+    and sequence numbers: it writes the lengths of IP and UDP into each, and all else as it stands.
+    """
+    protocols = tuple(h.protocol for h in headers if h.protocol != "vlan")
+    if protocols[-1:] == ("ethernet",):
+        protocols = protocols[:-1]
+    return not protocols or protocols in _SEGMENTED

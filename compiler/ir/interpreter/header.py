@@ -197,8 +197,9 @@ def move_end(host: Host, context: int, by: int) -> Value:
 
 
 @known
-def make_room(host: Host, context: int, begins: int, pushed: int, flags: int) -> Value:
-    return move_begin(host, context, (begins - pushed - ETHERNET) & ones(32), 0)
+def set_front(host: Host, _: int, begins: int, front: int, stays: int, flags: int) -> Value:
+    more = begins + stays - host.frame.length if stays else 0
+    return int(host.frame.moved(end=more) and host.frame.moved(start=begins - front))
 
 
 @known

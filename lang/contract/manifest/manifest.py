@@ -521,7 +521,7 @@ class Manifest(Frozen):
     (`send back`, `reply icmp`). `atomic`: what takes effect as a whole. Of a card's program
     (`target` "nfp") the kinds' maps are those that their `offload` describes, `events` is an ARRAY,
     `control` an ARRAY of one u64, the default verdict; `local` and `local6` are there if a stage
-    asks.
+    asks. `hook`: what kind of programs they are; of XDP, the JSON does not say it.
 
     `counts`, if it is not 0, is the length of a row of the ARRAY `counts`, mmapable, of u64
     packets, u64 bytes. Row 0 has what builds before this one counted; CPU n adds to row n + 1. As
@@ -553,6 +553,7 @@ class Manifest(Frozen):
     forwards: bool = True
     answers: tuple[str, ...] = ()
     target: Literal["host", "nfp"] = "host"
+    hook: Literal["xdp", "tc"] = "xdp"
     atomic: Literal["request", "rule"] = "request"
     states: tuple[State, ...] = ()
     doc: str = ""
@@ -574,7 +575,10 @@ class Manifest(Frozen):
         return next(p for p in self.programs if p.role == role and p.slot is None)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+        said = asdict(self)
+        if self.hook == "xdp":
+            del said["hook"]
+        return json.dumps(said, indent=1)
 
 
 class ManifestError(Exception):
