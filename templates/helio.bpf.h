@@ -51,6 +51,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 #ifdef HELIO_TC
 #define CONTEXT struct __sk_buff
 #define ARRIVAL ifindex
+#define PARTIAL cb[4] /* while a packet is here: whether its checksum covers the pseudo header only */
 #else
 #define CONTEXT struct xdp_md
 #define ARRIVAL ingress_ifindex
@@ -1118,8 +1119,21 @@ static __always_inline u32 folded(u64 sum)
 	return (u16)~fold(sum);
 }
 
+#ifdef HELIO_TC
+/* The same of a checksum that the kernel is to complete: of what it covers only the pseudo header is in it,
+ * and not as a complement. What will be there follows as any other. */
+static __always_inline u64 partial_checksum_follow(void *field, int pseudo, u64 change)
+{
+	if (pseudo)
+		store16(field, 0, ~fold(load16(field, 0) + change));
+	return fold(change);
+}
+#endif
+
 #ifndef HELIO_CARD
 #define UDP_CHECKSUM 0x100
+#define UPPER_LAYER 0x200 /* TCP's or UDP's: the kernel may have to complete it */
+#define PSEUDO 0x400 /* the pseudo header changed */
 
 /* The checksum `field` bytes into the header at byte `at` follows what it covers, if the packet has
  * that header: `at` is 0 or beyond any offset if not. */
@@ -1132,6 +1146,10 @@ __noinline u64 follow(CONTEXT *ctx, u32 at, u32 field, u64 change)
 	p = packet_at(data, at + (field & 0xff));
 	if (p + 2 > end)
 		return 0;
+#ifdef HELIO_TC
+	if (field & UPPER_LAYER && ctx->PARTIAL)
+		return partial_checksum_follow(p, field & PSEUDO, change);
+#endif
 	return field & UDP_CHECKSUM ? udp_checksum_follow(p, change) : checksum_follow(p, change);
 }
 
@@ -1394,7 +1412,9 @@ static __always_inline void put_macs(void *frame, const struct next_hop *hop)
 
 #ifdef HELIO_TC
 #include "tc.bpf.h"
+#define COVERED(ctx, ip, quoted, field) cover_partial(ctx, ip, quoted, field)
 #else
+#define COVERED(ctx, ip, quoted, field) 1
 /* Let the frame begin `by` bytes later, where there is room for the tag of the egress port too: what
  * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
 static __always_inline int move_begin(CONTEXT *ctx, int by, u16 tag)
@@ -1564,7 +1584,7 @@ __noinline int put_icmp_at(CONTEXT *ctx, u32 place, u32 to, u32 about)
 
 static __always_inline int put_icmp(CONTEXT *ctx, u32 at, u32 to, u32 quoted, u32 type_code, u32 mtu)
 {
-	return put_icmp_at(ctx, at | quoted << 16, to, (u16)type_code | mtu << 16);
+	return put_icmp_at(ctx, at | quoted << 16, to, (u16)type_code | mtu << 16) && COVERED(ctx, at + 28, quoted, at + 22);
 }
 
 /* ---- ICMPv6 errors (RFC 4443) ---------------------------------------------------------------- */
@@ -1674,7 +1694,8 @@ static __always_inline int put_icmp6(CONTEXT *ctx, u32 at, u128 to, u32 quoted, 
 	store16(ip, 40, bpf_htons(type_code));
 	store16(ip, 42, 0);
 	store32(ip, 44, bpf_htonl(mtu));
-	return seal(ctx, at | OF_IPV6 | 58 << 16, at + 40, 8 + quoted, at + 42);
+	return seal(ctx, at | OF_IPV6 | 58 << 16, at + 40, 8 + quoted, at + 42) &&
+	       COVERED(ctx, at + 48, quoted, at + 42);
 }
 
 /* ---- TCP MSS (RFC 9293 section 3.7.1) -------------------------------------------------------- */

@@ -59,6 +59,19 @@ static __always_inline int pull(CONTEXT *ctx, u32 most)
 	return (long)ctx->data_end - (long)ctx->data >= wanted || !bpf_skb_pull_data(ctx, wanted);
 }
 
+/* Find out whether the kernel is to complete the packet's checksum (CHECKSUM_PARTIAL), which no helper
+ * says: bpf_l4_csum_replace then leaves a checksum as it is, whichever bytes it takes for one. 0: no memory. */
+static __always_inline int find_partial(CONTEXT *ctx)
+{
+	u16 before, after;
+
+	if (bpf_skb_load_bytes(ctx, 12, &before, 2) || bpf_l4_csum_replace(ctx, 12, 0, 1, 2) ||
+	    bpf_skb_load_bytes(ctx, 12, &after, 2))
+		return 0;
+	ctx->PARTIAL = before == after;
+	return before == after || !bpf_skb_store_bytes(ctx, 12, &before, 2, 0);
+}
+
 /* Have the headers, and the tag, where they can be read. 0: no memory. */
 static __always_inline int tc_begin(CONTEXT *ctx)
 {
@@ -69,7 +82,7 @@ static __always_inline int tc_begin(CONTEXT *ctx)
 #endif
 	if (ctx->vlan_present && push_empty_tag(ctx))
 		return 0;
-	return pull(ctx, MOST_HEADERS);
+	return find_partial(ctx) && pull(ctx, MOST_HEADERS);
 }
 
 /* Take all tags that the kernel knows out of frame and metadata. Returns how many bytes the frame is
@@ -142,11 +155,13 @@ static __always_inline int adjust_room(CONTEXT *ctx, int by, u64 flags)
 	return flags && !ctx->gso_size && !bpf_skb_adjust_room(ctx, by, BPF_ADJ_ROOM_MAC, 0);
 }
 
-#define LEAST_REST 40 /* bytes behind the Ethernet header that the kernel leaves: an IPv6 header */
+/* Bytes behind the Ethernet header that the kernel leaves of what it takes for IPv4, and for IPv6. */
+#define LEAST_IPV4 20
+#define LEAST_IPV6 40
 
 static __always_inline int shrink(CONTEXT *ctx, u32 by)
 {
-	u32 padding = ctx->len < ETH_HLEN + by + LEAST_REST ? LEAST_REST : 0;
+	u32 padding = ctx->len < ETH_HLEN + by + LEAST_IPV4 ? LEAST_IPV4 : 0;
 
 	if (padding && bpf_skb_change_tail(ctx, ctx->len + padding, 0))
 		return 0;
@@ -166,7 +181,7 @@ static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u6
 	int tagged = ctx->vlan_present || is_tag(ctx->protocol), tags, by;
 	u8 kept[MOST_LINK] = {}; /* of what stays, what lies where link headers are taken out */
 
-	if ((flags & NO_SEGMENTS && ctx->gso_size) || rest + front > 0xffff + ETH_HLEN)
+	if ((flags & NO_SEGMENTS && ctx->gso_size) || (flags & WHOLE && ctx->PARTIAL) || rest + front > 0xffff + ETH_HLEN)
 		return 0;
 	/* the tail first: what is encapsulated keeps its own */
 	if (stays && stays != ctx->len - from && bpf_skb_change_tail(ctx, from + stays, 0))
@@ -179,7 +194,9 @@ static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u6
 	tags = strip_tags(ctx);
 	if (tags < 0)
 		return 0;
-	if (!is_ip(ctx->protocol) && ctx->len != rest + front &&
+	if (ctx->len == rest + front && !keeps && !ctx->gso_size)
+		return pull(ctx, flags & WHOLE ? ctx->len : MOST_HEADERS);
+	if ((!is_ip(ctx->protocol) || (ctx->protocol != bpf_htons(ETH_P_IP) && rest < ETH_HLEN + LEAST_IPV6)) &&
 	    (bpf_skb_store_bytes(ctx, 12, &type, 2, 0) || !read_type(ctx)))
 		return 0;
 	behind = ETH_HLEN + tags; /* where in the frame as it came all begins that is not taken out */
@@ -253,4 +270,53 @@ static __always_inline int insert_vlan(CONTEXT *ctx, u16 tag)
 static __always_inline void follow_tcp(CONTEXT *ctx, u32 tcp, void *header, u16 old, u16 new)
 {
 	bpf_l4_csum_replace(ctx, tcp + 16, old, new, 2);
+}
+
+/* ---- ICMP errors about packets whose checksum the kernel is to complete ------------------------
+ *
+ * It does that as the error leaves, in what is quoted, which has to go on to that field.
+ */
+
+/* Where the upper layer's checksum is, from that header on. 0: nobody knows. */
+static __always_inline u32 upper_checksum(u8 protocol)
+{
+	return protocol == 6 ? 16 : protocol == 17 ? 6 : 0;
+}
+
+/* Bytes of a packet that an error about it quotes: of TCP that is to be completed the whole header. */
+static __always_inline u32 quote_upper(CONTEXT *ctx, void *ip)
+{
+	u32 header = (load8(ip, 0) & 15) * 4, extent = bpf_ntohs(load16(ip, 2));
+	u32 upper = ctx->PARTIAL && load8(ip, 9) == 6 ? 20 : 8;
+
+	return extent < header + upper ? extent : header + upper;
+}
+
+/* The checksum at byte `field` covers `quoted` bytes from the IP header at byte `at` on. What the kernel is to
+ * complete of them sums up to the complement of what stands in its checksum now. 0: nobody knows where. */
+__noinline int cover_partial(CONTEXT *ctx, u32 at, u32 quoted, u32 field)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *ip = packet_at(data, at), *p;
+	u32 header, upper;
+	u64 sum;
+
+	if (!ctx->PARTIAL)
+		return 1;
+	if (ip + 20 > end)
+		return 0;
+	header = load8(ip, 0) >> 4 == 6 ? 40 : (load8(ip, 0) & 15) * 4;
+	upper = upper_checksum(load8(ip, 0) >> 4 == 6 ? load8(ip, 6) : load8(ip, 9));
+	if (!upper || quoted < header + upper + 2)
+		return 0;
+	sum = sum_bytes(ctx, at + header, quoted - header);
+	p = packet_at(data, at + header + upper);
+	if (p + 2 > end)
+		return 0;
+	sum = (u64)fold(sum) + (u16)~load16(p, 0);
+	p = packet_at(data, field);
+	if (p + 2 > end)
+		return 0;
+	checksum_follow(p, sum);
+	return 1;
 }

@@ -31,12 +31,14 @@ from .shape import Shape
 
 class Covering(NamedTuple):
     """A checksum that covers what is assigned: that of a node, counted where the packet lacks the
-    nodes `nearer`, itself covered by those of the nodes `fronts`, innermost first."""
+    nodes `nearer`, itself covered by those of the nodes `fronts`, innermost first. `pseudo`: what
+    is assigned is of its pseudo header, where the target asks for that."""
 
     node: str
     field: str
     nearer: tuple[str, ...]
     fronts: tuple[str, ...]
+    pseudo: bool = False
 
 
 @dataclass

@@ -18,11 +18,13 @@ ETHERNET = 14
 class Head:
     """XDP and the card: nothing but the frame is there. `hooks`: what is done at events, whatever
     the pipeline says. `scratch`: functions find a packet's headers by the scratch record. `trims`:
-    bytes that are not to stay are cut off behind `put` and `room`, which else do that."""
+    bytes that are not to stay are cut off behind `put` and `room`, which else do that. `partial`:
+    the kernel may have to complete a checksum of TCP or UDP, as a packet leaves."""
 
     hooks: Mapping[str, str] = MappingProxyType({})
     scratch = True
     trims = True
+    partial = False
 
     def move(self, by: Expr) -> Expr:
         """The frame starts so many bytes later; not 0 if it cannot."""
@@ -56,3 +58,8 @@ class Head:
         """How many bytes a link takes at once of a packet of that extent, at a byte of the
         frame."""
         return extent
+
+    def quote(self, family: str, ip: Expr) -> Expr:
+        """How many bytes an ICMP error quotes of the packet whose IP header is there ("6": of
+        IPv6)."""
+        return Call(f"quote{family}", (ip,))

@@ -53,7 +53,7 @@ def _reply(site: EditContext, front: str) -> None:
     with w.when(either((not_(may), not_(address)))):
         site.end("drop")
     sender = w.let(raw(bits), "sender", load(x, version.source, bits))
-    quoted = w.let(U32, "quoted", Call(f"quote{family}", (x,)))
+    quoted = w.let(U32, "quoted", site.head.quote(family, x))
     where = w.let(U32, "where", site.offset(front))
     every = list(dict.fromkeys(node for way in popped for node in way))
     absent = Name("absent")

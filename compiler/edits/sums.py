@@ -27,7 +27,10 @@ def covering_of(site: EditContext, target: SetField) -> list[Covering]:
     found = [Covering(target.node, f.name, (), front) for f in _sums(site, target.node, "header")]
     for node in above:
         nearer = *routing, *between(site.graph, site.role, target.node, node)
-        found += [Covering(node, f.name, nearer, front) for f in _sums(site, node, "pseudo")]
+        found += [
+            Covering(node, f.name, nearer, front, site.head.partial)
+            for f in _sums(site, node, "pseudo")
+        ]
     return found + _of_fronts(site, front)
 
 
@@ -66,17 +69,20 @@ def _follow(site: EditContext, covering: Covering, change: Expr, outer: Sequence
     field = site.header(node).field(covering.field)
     udp = site.header(node).protocol == "udp"
     at = field.offset // 8
+    unfinished = site.head.partial and _covers(field, "pseudo")
     if field.group is not None:
         name = f"follow_{node}_{field.name}"
         called = site.helper(name, partial(_follow_group, node=node, field=field))
         _add(w, outer, site.call(called, Call("folded", (change,))))
-    elif node in site.known or not site.head.scratch:
+    elif (node in site.known and not unfinished) or not site.head.scratch:
         call = "udp_checksum_follow" if udp else "checksum_follow"
         pointer = site.found(node)
         with nullcontext() if node in site.known else w.when(pointer):
             _add(w, outer, Call(call, (pointer + at, change), U64))
     else:
         what = number(at) | Symbol("UDP_CHECKSUM") if udp else number(at)
+        what = what | Symbol("UPPER_LAYER") if unfinished else what
+        what = what | Symbol("PSEUDO") if covering.pseudo else what
         _add(w, outer, Call("follow", (CTX, site.offset(node), what, change), U64))
 
 

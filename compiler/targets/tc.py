@@ -34,6 +34,7 @@ class SkbHead(Head):
 
     hooks = MappingProxyType({"no_headroom": "drop"})
     trims = False
+    partial = True
 
     def move(self, by: Expr) -> Expr:
         return Call("move_head", (CTX, by))
@@ -53,6 +54,9 @@ class SkbHead(Head):
 
     def extent(self, at: Expr, extent: Expr) -> Expr:
         return Call("segment_extent", (CTX, at, extent), U32)
+
+    def quote(self, family: str, ip: Expr) -> Expr:
+        return super().quote(family, ip) if family else Call("quote_upper", (CTX, ip))
 
 
 def _flags(pushed: Headers) -> Expr:

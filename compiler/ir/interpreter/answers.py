@@ -44,6 +44,11 @@ def quote(_: Host, ip: Pointer) -> int:
 
 
 @known
+def quote_upper(host: Host, _: int, ip: Pointer) -> int:
+    return quote(host, ip)
+
+
+@known
 def put_icmp(host: Host, _: int, at: int, to: int, quoted: int, type_code: int, mtu: int) -> int:
     """From the address of the port that the packet came in by, in front of the quoted bytes, with
     which the frame ends."""

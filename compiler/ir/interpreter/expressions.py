@@ -18,7 +18,9 @@ from .memory import Fault, Frame, NotInterpreted, Pointer, Region, Value, ones, 
 CONSTANTS = {
     "XDP_ABORTED": 0, "XDP_DROP": 1, "XDP_PASS": 2, "XDP_TX": 3, "XDP_REDIRECT": 4,
     "ABSENT": 0xFFFF, "OF_IPV6": 0x8000, "UDP_CHECKSUM": 0x100,
-    "AS_IPIP": 2, "AS_GRE": 10,
+    "UPPER_LAYER": 0x200, "PSEUDO": 0x400,
+    "AS_IPV4": 2, "AS_IPV6": 4, "AS_GRE": 8, "AS_UDP": 16, "AS_FRAME": 14 << 56,
+    "NO_SEGMENTS": 1 << 32, "WHOLE": 1 << 33,
 }  # fmt: skip
 
 _NUMBERS: dict[str, Callable[[int, int], int]] = {
