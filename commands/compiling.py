@@ -77,9 +77,7 @@ def _anew(
     found = Diagnostics()
     pipeline = read_pipeline(file, found, kept.load if kept else load_file)
     complain(found.found, "helioc")
-    with building(
-        pipeline, options.join, options.traced, options.without, options.target
-    ) as build:
+    with building(pipeline, options.join, options.traced, options.without, options.target) as build:
         make_directory(out or Path(f"{pipeline.name}.bundle"))
         measured = measure_object(build.object())
         bundle = build.bundle()

@@ -228,15 +228,22 @@ static __always_inline int move_end(CONTEXT *ctx, int by)
 	return by ? bpf_skb_change_tail(ctx, ctx->len + by, 0) : !pull(ctx, ctx->len);
 }
 
-/* Octets of the largest IP packet that leaves for the one of `extent` bytes at byte `at`: of GSO, a
- * segment. Of others than TCP and UDP nobody knows the headers, and the whole counts. */
-static __noinline u32 segment_extent(CONTEXT *ctx, u32 at, u32 extent)
+/* Octets of the largest packet that leaves for the one of `extent` bytes at byte `at`, an IP header or (`link`)
+ * that of a frame, perhaps with a tag: of GSO, a segment. Of others than TCP and UDP nobody knows the headers,
+ * and the whole counts. */
+static __noinline u32 segment_extent(CONTEXT *ctx, u32 at, u32 extent, u32 link)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *ip = packet_at(data, at), *upper;
 	u32 size, protocol;
 
-	if (!ctx->gso_size || ip + 20 > end)
+	if (!ctx->gso_size || ip + ETH_HLEN > end)
+		return extent;
+	if (link) {
+		link = is_tag(load16(ip, 12)) ? ETH_HLEN + 4 : ETH_HLEN;
+		ip = packet_at(data, at + link);
+	}
+	if (ip + 20 > end)
 		return extent;
 	if (load8(ip, 0) >> 4 == 6) {
 		size = 40;
@@ -254,7 +261,7 @@ static __noinline u32 segment_extent(CONTEXT *ctx, u32 at, u32 extent)
 		size += 8;
 	else
 		return extent;
-	size += ctx->gso_size;
+	size += link + ctx->gso_size;
 	return size < extent ? size : extent;
 }
 

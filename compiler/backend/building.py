@@ -28,9 +28,7 @@ def built(
     return unit, code
 
 
-def _tried(
-    pipeline: Pipeline, unit: Unit, flags: Sequence[str]
-) -> tuple[bytes, list[Diagnostic]]:
+def _tried(pipeline: Pipeline, unit: Unit, flags: Sequence[str]) -> tuple[bytes, list[Diagnostic]]:
     """The unit's object, and what is wrong with the stack of its programs."""
     try:
         code = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)

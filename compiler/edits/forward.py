@@ -88,7 +88,7 @@ def _leave(site: EditContext, front: str) -> None:
         pushed = w.let(U32, "pushed", pushed)
     begins = w.let(U32, "from", site.offset(front))
     clamped = _to_clamp(site, begins, pushed)
-    with w.when(site.head.extent(begins, extent) + pushed > HOP_MTU):
+    with w.when(site.head.extent(begins, extent, version is None) + pushed > HOP_MTU):
         hook(site, "too_big", front, Cast(U32, HOP_MTU) - pushed)
     stays = extent if site.shape.framed else ZERO
     with w.when(not_(site.head.room(begins, stays, pushed, site.shape.pushed, HOP_VLAN))):

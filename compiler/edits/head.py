@@ -30,9 +30,7 @@ class Head:
         """The frame starts so many bytes later; not 0 if it cannot."""
         return Call("bpf_xdp_adjust_head", (CTX, by))
 
-    def put(
-        self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers
-    ) -> Expr:
+    def put(self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers) -> Expr:
         """What stays, of so many bytes (0: all), begins at a byte of the frame: in front of it is
         room for so many bytes of link headers and of headers that are pushed. Not 0 if there is
         none."""
@@ -46,17 +44,15 @@ class Head:
         """The frame has so many bytes from now on; not 0 if it cannot."""
         return self.move_end(signed(size) - signed(LENGTH))
 
-    def room(
-        self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr
-    ) -> Expr:
+    def room(self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr) -> Expr:
         """What stays, of so many bytes (0: all), begins at a byte of the frame: in front of it is
         room for the headers, of so many bytes, and a link header, and a tag if that is not 0. 0 if
         there is none."""
         return Call("move_begin", (CTX, signed(begins) - ETHERNET - signed(pushed), tag))
 
-    def extent(self, at: Expr, extent: Expr) -> Expr:
-        """How many bytes a link takes at once of a packet of that extent, at a byte of the
-        frame."""
+    def extent(self, at: Expr, extent: Expr, framed: bool) -> Expr:
+        """How many bytes a link takes at once of a packet of that extent, at a byte of the frame;
+        `framed`: that begins with a link header."""
         return extent
 
     def quote(self, family: str, ip: Expr) -> Expr:

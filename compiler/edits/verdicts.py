@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..headers.clauses import clause
 from ..headers.fields import pieces
-from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at, signed
+from ..headers.frame import DATA, END, LENGTH, let_edges, packet_at
 from ..headers.stores import put_value
 from ..ir.expr import CTX, ST, ZERO, Call, Expr, Frame, Symbol, load
 from ..ir.expr_builders import both, total

@@ -1,6 +1,5 @@
-"""SCHED_CLS: a program at tc is given an skb, whose metadata has to stay true; templates/tc.bpf.h does
-that. What it does not do is said in docs/tc.md, and refused in `tc_limits.py`.
-"""
+"""SCHED_CLS: a program at tc is given an skb, whose metadata has to stay true; templates/tc.bpf.h
+does that. What it does not do is said in docs/tc.md, and refused in `tc_limits.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from operator import or_
 from types import MappingProxyType
 
 from ..edits.head import ETHERNET, Head, Headers
-from ..ir.expr import CTX, ZERO, Call, Expr, Symbol, not_
+from ..ir.expr import CTX, ZERO, Call, Expr, Symbol, not_, number
 from ..ir.types import U32
 from ..model import Header
 
@@ -42,18 +41,14 @@ class SkbHead(Head):
     def move_end(self, by: Expr) -> Expr:
         return Call("move_end", (CTX, by))
 
-    def put(
-        self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers
-    ) -> Expr:
+    def put(self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers) -> Expr:
         return not_(Call("set_front", (CTX, begins, pushed + link, stays, _flags(headers))))
 
-    def room(
-        self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr
-    ) -> Expr:
+    def room(self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr) -> Expr:
         return Call("set_front", (CTX, begins, pushed + ETHERNET, stays, _flags(headers)))
 
-    def extent(self, at: Expr, extent: Expr) -> Expr:
-        return Call("segment_extent", (CTX, at, extent), U32)
+    def extent(self, at: Expr, extent: Expr, framed: bool) -> Expr:
+        return Call("segment_extent", (CTX, at, extent, number(int(framed))), U32)
 
     def quote(self, family: str, ip: Expr) -> Expr:
         return super().quote(family, ip) if family else Call("quote_upper", (CTX, ip))

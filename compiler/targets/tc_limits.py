@@ -53,7 +53,7 @@ def _no_segments(spans: list[Span]) -> Diagnostic:
     why = "no kernel makes segments of a packet in these headers"
     return error(
         "H0541", "what stands for several segments is dropped", *((span, why) for span in spans),
-        help="turn GRO off where packets come in, and GSO and TSO of the other end of a veth; those "
+        help="turn GRO off where packets come in, GSO and TSO of the other end of a veth; those "
         "that are dropped count as `hook: no_headroom`",
         severity="warning",
     )  # fmt: skip

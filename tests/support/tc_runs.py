@@ -27,9 +27,9 @@ class TcRun(PrivateRun):
     """What programs return is shown as the XDP action that means the same: a packet that is
     redirected to no port's number is sent back."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, traced: bool = False) -> None:
         """Raises `Refused` where the kernel does not take it."""
-        super().__init__(Bundle(compiled.manifest, compiled.object))
+        super().__init__(Bundle(compiled.manifest, compiled.object, compiled.traced), traced)
 
     def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
         result = self.entry(port).test_run(frame, metadata=metadata)
@@ -69,10 +69,11 @@ class TcBackend(KernelBackend):
     """`compiler.packettests.runs.Backend`."""
 
     name = "tc"
+    shortest = 14 + 40  # less than an IP header is none of which the kernel makes an skb
 
-    def __init__(self, compiled: Compiled) -> None:
-        """Raises `Refused` where the kernel does not take it."""
-        self.run = TcRun(compiled)
+    def __init__(self, compiled: Compiled, traced: bool = False) -> None:
+        """`compiled` with tags in the frame. Raises `Refused` where the kernel does not take it."""
+        self.run = TcRun(compiled, traced)
         self._run = self.run
 
     def __enter__(self) -> TcBackend:

@@ -203,7 +203,7 @@ def set_front(host: Host, _: int, begins: int, front: int, stays: int, flags: in
 
 
 @known
-def segment_extent(_: Host, context: int, at: int, extent: int) -> Value:
+def segment_extent(_: Host, context: int, at: int, extent: int, link: int) -> Value:
     return extent
 
 

@@ -1,18 +1,24 @@
-"""LINX as SCHED_CLS programs: its packet tests, what packets that stand for segments show in a test
-run, and what is refused."""
+"""SCHED_CLS programs: the packet tests of what ships and of each statement, what packets that stand for
+segments show in a test run, and what is refused."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from helioc.compiler.bundle import compile_for_tc
+from click.testing import CliRunner
+from helioc.commands.helioc import cli
+from helioc.compiler.bundle import compile_for_tc, write_bundle
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.manifest import manifest_of
+from helioc.compiler.model import Pipeline
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
-from helioc.compiler.targets.tc import Unsupported
+from helioc.lang.contract.manifest.manifest import from_json
 from helioc.lang.syntax.parser import parse, read
+from helioc.lang.text.diagnostics import Refused
 from linx_world import GRE, PIPELINES, linx_gre
 from lowered_runs import Lowered
 from scapy.layers.inet import IP, TCP
@@ -21,28 +27,56 @@ from tc_runs import REDIRECT, SHOT, TcBackend, gso_run
 
 MANIFEST = manifest_of(linx_gre(), lower_pipeline(linx_gre()))
 CASES = read_tests(linx_gre(), MANIFEST, read(GRE.with_suffix(".test.yaml")))
-#: What a test run at tc does not show, or not as a wire does.
-ELSEWHERE = {
-    "a WAN port with a VLAN tags what leaves by it": "in the metadata: tests/e2e/test_tc_live.py",
-    "an answer keeps the VLAN tag": "a tag within the frame: no device hands that to tc",
-    "IPv6 is not touched, and counted": "the kernel test-runs no skb with less than an IP header",
-    "half an IPv4 header": "the same",
-}
-JOINS: tuple[Join, ...] = ("staged", "fused")
+LOWERED = Path(__file__).parents[1] / "lower" / "cases"
+SHIPPED = [
+    PIPELINES / f"{name}.hp" for name in ("linx", "srv6_edge", "stamp", "upf", "vxlan_gateway")
+]
+#: It has `queue`.
+STEERING = {"found"}
+EACH = sorted(
+    file.parent / f"{file.name.removesuffix('.test.yaml')}.hp"
+    for file in LOWERED.rglob("*.test.yaml")
+    if file.name.removesuffix(".test.yaml") not in STEERING
+)
 
 
-@pytest.mark.parametrize("join", JOINS)
-def test_packet_cases_hold(kernel: None, join: Join) -> None:
-    lowered = Lowered(linx_gre(), lower_pipeline(linx_gre(), join, target="tc"))
-    with TcBackend(compile_for_tc(linx_gre(), join)) as tc:
-        for case in CASES:
-            at_tc = () if case.name in ELSEWHERE else (tc,)
-            result = run_case(linx_gre(), case, (Interpreted(linx_gre()), lowered, *at_tc))
+def _hold(file: Path, join: Join = "staged", lowered: bool = False) -> None:
+    pipeline = _checked(file)
+    compiled = compile_for_tc(pipeline, join, tags_in_frame=True)
+    others: list[Interpreted | Lowered] = [Interpreted(pipeline)]
+    if lowered:
+        others.append(Lowered(pipeline, lower_pipeline(pipeline, join, target="tc")))
+    cases = read_tests(pipeline, compiled.manifest, read(file.with_suffix(".test.yaml")))
+    with TcBackend(compiled) as tc:
+        for case in cases:
+            result = run_case(pipeline, case, (*others, tc))
             assert result.ok, "\n".join((case.name, *result.problems))
 
 
-def test_what_is_left_out_is_there() -> None:
-    assert ELSEWHERE.keys() <= {case.name for case in CASES}
+def _checked(file: Path) -> Pipeline:
+    return check(parse(read(file)))
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_packet_cases_hold(kernel: None, join: Join) -> None:
+    _hold(GRE, join, lowered=True)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_packet_cases_of_what_ships_hold(kernel: None, file: Path) -> None:
+    _hold(file)
+
+
+@pytest.mark.parametrize("file", EACH, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_packet_cases_of_each_statement_hold(kernel: None, file: Path) -> None:
+    _hold(file)
+
+
+def test_traced_builds_load(kernel: None) -> None:
+    compiled = compile_for_tc(linx_gre(), traced=True, tags_in_frame=True)
+    with TcBackend(compiled, traced=True) as tc, tc.prepare(CASES[0]) as run:
+        outcome = run(CASES[0].packets[0].frame, CASES[0].port)
+    assert outcome.parsed
 
 
 # ---- packets that stand for segments ------------------------------------------------------------
@@ -79,19 +113,30 @@ def test_segments_are_held_against_the_mtu(
 # ---- what the target does not do ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("upf", "IPv6, at tc"),
-        ("linx_offload", "a receive queue, at tc"),
-    ],
-)
-def test_is_refused(name: str, what: str) -> None:
-    pipeline = check(parse(read(PIPELINES / f"{name}.hp")))
-    with pytest.raises(Unsupported, match=what):
-        lower_pipeline(pipeline, target="tc")
+@pytest.mark.parametrize("name", ["linx_offload", "slice", "slice_offload"])
+def test_a_receive_queue_is_refused(name: str) -> None:
+    with pytest.raises(Refused) as refused:
+        compile_for_tc(_checked(PIPELINES / f"{name}.hp"))
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0540" and found.labels[0].span.text.startswith("queue ")
 
 
-def test_a_traced_build_is_refused() -> None:
-    with pytest.raises(Unsupported, match="a traced build, at tc"):
-        lower_pipeline(linx_gre(), traced=True, target="tc")
+def test_what_is_not_segmented_is_said() -> None:
+    (found,) = compile_for_tc(_checked(PIPELINES / "upf.hp")).warnings
+    assert (found.code, found.severity) == ("H0541", "warning")
+    assert all("/ gtpu {" in label.span.text for label in found.labels) and len(found.labels) == 4
+
+
+def test_a_bundle_says_its_hook(tmp_path: Path) -> None:
+    compiled = compile_for_tc(linx_gre())
+    write_bundle(compiled, tmp_path)
+    assert from_json((tmp_path / "manifest.json").read_text()).hook == "tc"
+    assert "hook" not in MANIFEST.to_json().split('"counters"')[0]
+    assert (tmp_path / "tc.bpf.h").exists()
+
+
+def test_the_command(kernel: None, tmp_path: Path) -> None:
+    words = ["compile", str(GRE), "--target", "tc", "--no-trace", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert from_json((tmp_path / "out" / "manifest.json").read_text()).hook == "tc"
