@@ -28,7 +28,7 @@
 
 #define MOST_HEADERS 512 /* bytes: what is read directly has to lie within the first so many */
 #define MOST_TAGS 3
-#define MOST_LINK (ETH_HLEN + 4 * MOST_TAGS)
+#define MOST_LINK 32 /* bytes: an Ethernet header and so many tags, rounded up to a power of two */
 
 static __always_inline u64 frame_length(CONTEXT *ctx)
 {
@@ -38,11 +38,6 @@ static __always_inline u64 frame_length(CONTEXT *ctx)
 static __always_inline int is_tag(u32 protocol)
 {
 	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
-}
-
-static __always_inline int is_ip(u32 protocol)
-{
-	return protocol == bpf_htons(ETH_P_IP) || protocol == bpf_htons(ETH_P_IPV6);
 }
 
 static __always_inline int push_empty_tag(CONTEXT *ctx)
@@ -170,15 +165,35 @@ static __always_inline int shrink(CONTEXT *ctx, u32 by)
 	return !padding || !bpf_skb_change_tail(ctx, ctx->len - padding, 0);
 }
 
+/* `size`, which is not 0, or MOST_LINK if that is less: the verifier sees both bounds. */
+static __always_inline u32 up_to_link(u32 size)
+{
+	u32 less = (size < MOST_LINK ? size : MOST_LINK) - 1;
+
+	barrier_var(less);
+	return (less & (MOST_LINK - 1)) + 1;
+}
+
+/* Have the kernel take the packet, without tags, for IP, of which it makes room: for IPv4 where `rest` bytes
+ * are less than it leaves of IPv6. 0: no memory. */
+static __always_inline int as_ip(CONTEXT *ctx, u32 rest)
+{
+	u16 type = bpf_htons(ETH_P_IP);
+
+	if (ctx->protocol == type || (ctx->protocol == bpf_htons(ETH_P_IPV6) && rest >= ETH_HLEN + LEAST_IPV6))
+		return 1;
+	return !bpf_skb_store_bytes(ctx, 12, &type, 2, 0) && read_type(ctx);
+}
+
 /* What stays of the frame begins at byte `from`, and has `stays` bytes (0: all). In front of it are `front`
  * bytes, for the caller to write; where that is less than an Ethernet header, the frame begins with what
  * stays. `flags`: as above. 0: that cannot be, or no IP header could say its length; the frame is perhaps
  * half done. */
 static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u64 flags)
 {
-	u32 type = bpf_htons(ETH_P_IP), rest = stays ? stays : ctx->len - from;
-	u32 keeps = rest < MOST_LINK ? rest : MOST_LINK, behind;
+	u32 rest = stays ? stays : ctx->len - from, most = flags & WHOLE ? 0xffff : MOST_HEADERS, behind;
 	int tagged = ctx->vlan_present || is_tag(ctx->protocol), tags, by;
+	int keeps = front < ETH_HLEN || from < (tagged ? MOST_LINK : ETH_HLEN);
 	u8 kept[MOST_LINK] = {}; /* of what stays, what lies where link headers are taken out */
 
 	if ((flags & NO_SEGMENTS && ctx->gso_size) || (flags & WHOLE && ctx->PARTIAL) || rest + front > 0xffff + ETH_HLEN)
@@ -186,18 +201,14 @@ static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u6
 	/* the tail first: what is encapsulated keeps its own */
 	if (stays && stays != ctx->len - from && bpf_skb_change_tail(ctx, from + stays, 0))
 		return 0;
-	barrier_var(keeps);
-	if (front >= ETH_HLEN && from >= (tagged ? MOST_LINK : ETH_HLEN))
-		keeps = 0;
-	else if (!keeps || keeps > MOST_LINK || bpf_skb_load_bytes(ctx, from, kept, keeps))
+	if (keeps && bpf_skb_load_bytes(ctx, from, kept, up_to_link(rest)))
 		return 0;
 	tags = strip_tags(ctx);
 	if (tags < 0)
 		return 0;
 	if (ctx->len == rest + front && !keeps && !ctx->gso_size)
-		return pull(ctx, flags & WHOLE ? ctx->len : MOST_HEADERS);
-	if ((!is_ip(ctx->protocol) || (ctx->protocol != bpf_htons(ETH_P_IP) && rest < ETH_HLEN + LEAST_IPV6)) &&
-	    (bpf_skb_store_bytes(ctx, 12, &type, 2, 0) || !read_type(ctx)))
+		return pull(ctx, most);
+	if (!as_ip(ctx, rest))
 		return 0;
 	behind = ETH_HLEN + tags; /* where in the frame as it came all begins that is not taken out */
 	if (from > behind && front >= ETH_HLEN) {
@@ -209,9 +220,9 @@ static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u6
 	by = rest + front - ctx->len;
 	if (by < 0 ? !shrink(ctx, -by) : by > 0 && !adjust_room(ctx, by, flags & ~(NO_SEGMENTS | WHOLE)))
 		return 0;
-	if (keeps && bpf_skb_store_bytes(ctx, front, kept, keeps, 0))
+	if (keeps && bpf_skb_store_bytes(ctx, front, kept, up_to_link(rest), 0))
 		return 0;
-	return pull(ctx, flags & WHOLE ? ctx->len : MOST_HEADERS);
+	return pull(ctx, most);
 }
 
 /* The frame starts `by` bytes later; what is then in front (by < 0) is for the caller to write. Not 0 if it

@@ -7,6 +7,7 @@ from itertools import count
 from chance import Chance
 from compare import Disagreement, Tally, Three, checked, compiled, loaded, world
 from helioc.compiler.driver import lower_pipeline
+from helioc.compiler.lower.reads import steers
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.world.environment import Environment
@@ -55,6 +56,17 @@ def try_forms(text: str, seed: int | str, tally: Tally, packets: int = 240) -> P
                 form = f"{join}{' traced' * traced}"
                 raise Disagreement(f"{form}: {wrong}") from wrong
     return pipeline
+
+
+def try_at_tc(seed: int | str, tally: Tally, packets: int = 80) -> None:
+    """As SCHED_CLS programs, but for pipelines that say `queue`."""
+    pipeline = checked(pipeline_text(seed))
+    if steers(pipeline):
+        return
+    chance = Chance(f"run {seed}")
+    environment = world(chance, pipeline)
+    bundle = compiled(pipeline, chance.one(JOINS), at_tc=True)
+    _run(pipeline, environment, bundle, False, chance, tally, packets, every=False)
 
 
 def _run(

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address
 from zlib import crc32
 
 from chance import Chance
-from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.bundle import compile_for_tc, compile_pipeline
 from helioc.compiler.check.program import check
 from helioc.compiler.fuzzing.semantics import Answer, Stage, Stages, differing, said, stages
 from helioc.compiler.interpret.packet import Interpreter
@@ -30,6 +30,7 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun.private_run import PrivateRun
 from lowered_runs import join_of
 from random_packets import Frame
+from tc_runs import TcRun
 
 ADDRESSES6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
 ADDRESSES = ["10.1.0.10", "10.2.0.5", "10.3.0.5", "192.0.2.2", "198.51.100.2"]
@@ -114,10 +115,13 @@ def checked(text: str) -> Pipeline:
     return pipeline
 
 
-def compiled(pipeline: Pipeline, join: Join, traced: bool = False) -> Bundle:
+def compiled(pipeline: Pipeline, join: Join, traced: bool = False, at_tc: bool = False) -> Bundle:
     """What `check` accepts compiles: anything else is a `Disagreement`."""
     try:
-        bundle = compile_pipeline(pipeline, join, traced)
+        if at_tc:
+            bundle = compile_for_tc(pipeline, join, traced, tags_in_frame=True)
+        else:
+            bundle = compile_pipeline(pipeline, join, traced)
     except Refused as refused:
         raise Disagreement(f"does not load ({join}): {_said(refused)}") from refused
     return Bundle(bundle.manifest, bundle.object, bundle.traced)
@@ -127,7 +131,7 @@ def compiled(pipeline: Pipeline, join: Join, traced: bool = False) -> Bundle:
 def loaded(bundle: Bundle, traced: bool = False) -> Iterator[PrivateRun]:
     """What compiles loads: anything else is a `Disagreement`. `traced`: the traced build."""
     try:
-        run = PrivateRun(bundle, traced)
+        run = (TcRun if bundle.manifest.hook == "tc" else PrivateRun)(bundle, traced)
     except Refused as refused:
         raise Disagreement(f"does not load ({bundle.manifest.join}): {_said(refused)}") from refused
     with run:
@@ -207,7 +211,10 @@ class Three:
         return expected
 
     def run_all(self, frames: Iterable[Frame], tally: Tally) -> None:
+        shortest = self.run.shortest if isinstance(self.run, TcRun) else 0
         for frame in frames:
+            if len(frame.data) < shortest:
+                continue
             outcome = self.agree(frame)
             tally.packets += 1
             tally.seen[f"verdict {outcome.verdict}"] += 1

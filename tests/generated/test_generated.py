@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 import pytest
-from campaign import try_seed, try_text, try_tunnels
+from campaign import try_at_tc, try_seed, try_text, try_tunnels
 from compare import Disagreement, Tally
 from shrink_seed import shrunk
 
@@ -34,6 +34,11 @@ def test_pipelines_that_nobody_wrote(first: int) -> None:
         except Disagreement as error:
             small, why = shrunk(seed, most=40)
             pytest.fail(f"seed {seed}: {error}\n\nsmaller:\n{small}\n{why}", pytrace=False)
+
+
+@pytest.mark.parametrize("seed", SEEDS[::AT_ONCE])
+def test_the_same_at_tc(seed: int) -> None:
+    try_at_tc(seed, Tally())
 
 
 @pytest.mark.parametrize("first", TUNNELS[::AT_ONCE])

@@ -27,7 +27,9 @@ class TcRun(PrivateRun):
     """What programs return is shown as the XDP action that means the same: a packet that is
     redirected to no port's number is sent back."""
 
-    def __init__(self, compiled: Compiled, traced: bool = False) -> None:
+    shortest = 14 + 40  # less than an IP header is none of which the kernel makes an skb
+
+    def __init__(self, compiled: Compiled | Bundle, traced: bool = False) -> None:
         """Raises `Refused` where the kernel does not take it."""
         super().__init__(Bundle(compiled.manifest, compiled.object, compiled.traced), traced)
 
@@ -69,7 +71,7 @@ class TcBackend(KernelBackend):
     """`compiler.packettests.runs.Backend`."""
 
     name = "tc"
-    shortest = 14 + 40  # less than an IP header is none of which the kernel makes an skb
+    shortest = TcRun.shortest
 
     def __init__(self, compiled: Compiled, traced: bool = False) -> None:
         """`compiled` with tags in the frame. Raises `Refused` where the kernel does not take it."""

@@ -1,5 +1,5 @@
-"""SCHED_CLS programs: the packet tests of what ships and of each statement, what packets that stand for
-segments show in a test run, and what is refused."""
+"""SCHED_CLS programs: the packet tests of what ships and of each statement, what packets that stand
+for segments show in a test run, and what is refused."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_packet_cases_of_each_statement_hold(kernel: None, file: Path) -> None:
 def test_traced_builds_load(kernel: None) -> None:
     compiled = compile_for_tc(linx_gre(), traced=True, tags_in_frame=True)
     with TcBackend(compiled, traced=True) as tc, tc.prepare(CASES[0]) as run:
-        outcome = run(CASES[0].packets[0].frame, CASES[0].port)
+        outcome = run(CASES[0].frame, CASES[0].port)
     assert outcome.parsed
 
 
