@@ -19,7 +19,7 @@ from .ir.unit import Unit
 from .lower.unit import Join, Target
 from .manifest import manifest_of
 from .model import Pipeline
-from .targets.tc_limits import differences, refusals
+from .tc_limits import differences, refusals
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

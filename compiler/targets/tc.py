@@ -1,5 +1,5 @@
 """SCHED_CLS: a program at tc is given an skb, whose metadata has to stay true; templates/tc.bpf.h
-does that. What it does not do is said in docs/tc.md, and refused in `tc_limits.py`."""
+does that. What it does not do is said in docs/tc.md, and refused in `compiler/tc_limits.py`."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...lang.text.diagnostics import Diagnostic, error
-from ...lang.text.source import Span
-from ..check.packet_edits import Place, Walk, walk_edits
-from ..lower.reads import walk
-from ..model import Pipeline, Push, Queue
-from ..model.checksums import zero_checksum
-from .tc import segmented
+from ..lang.text.diagnostics import Diagnostic, error
+from ..lang.text.source import Span
+from .check.packet_edits import Place, Walk, walk_edits
+from .lower.reads import walk
+from .model import Pipeline, Push, Queue
+from .model.checksums import zero_checksum
+from .targets.tc import segmented
 
 
 def refusals(pipeline: Pipeline) -> list[Diagnostic]:
