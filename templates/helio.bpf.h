@@ -325,12 +325,12 @@ static __always_inline void *there_at(CONTEXT *ctx, u32 at)
  */
 
 /* The maps of every rule kind. */
-#define RULE_MAPS(kind, cells_, slots, image_size)                                                 \
+#define RULE_MAPS(kind, cells_, records, slots, image_size)                                        \
 	struct kind##_image {                                                                      \
 		u8 bytes[image_size];                                                              \
 	};                                                                                         \
 	ARRAY_MAP(kind##_cells, u64, cells_, BPF_F_MMAPABLE);                                      \
-	ARRAY_MAP(kind##_records, struct kind##_record, 2 * (cells_), BPF_F_MMAPABLE);             \
+	ARRAY_MAP(kind##_records, struct kind##_record, records, BPF_F_MMAPABLE);                  \
 	ARRAY_MAP(kind##_images, struct kind##_image, slots, BPF_F_MMAPABLE)
 
 /* And of a kind that is looked up by a key. A directory has tuples in falling order of their best
@@ -440,19 +440,22 @@ static __always_inline u32 slot_in(void *cells, u32 cell, u64 epoch)
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-/* Which record is that of the rule in a cell: of its two places one, which for an odd slot is `odd` further.
+/* Which record is that of the rule of a place, which has a slot: one of two, which for an odd slot is `odd` further.
  * A branch says which, as that is predicted: the record is fetched beside the cell. 0 if no rule is there. */
-static __always_inline u32 record_in(void *cells, u32 cell, u64 epoch, u32 odd)
+static __always_inline u32 record_of(u32 slot, u32 place, u32 odd)
 {
-	u32 slot = slot_in(cells, cell, epoch), record = cell;
-
 	if (!slot)
 		return 0;
 	if (slot & 1) {
-		record = cell + odd;
-		barrier_var(record);
+		place += odd;
+		barrier_var(place);
 	}
-	return record;
+	return place;
+}
+
+static __always_inline u32 record_in(void *cells, u32 cell, u64 epoch, u32 odd)
+{
+	return record_of(slot_in(cells, cell, epoch), cell, odd);
 }
 
 /* The cell, in the upper half, and the record of the rule that is there; 0 if none is at this epoch. */
@@ -461,6 +464,32 @@ static __always_inline u64 rule_in(void *cells, u32 cell, u64 epoch, u32 odd)
 	u32 record = cell ? record_in(cells, cell, epoch, odd) : 0;
 
 	return record ? (u64)cell << 32 | record : 0;
+}
+
+/* The same of a kind whose rules have two cells, `places` from each other, of which one is empty at each epoch: a
+ * look-up finds one of them, all others know the rule by its place. */
+static __always_inline u32 slot_of_two(void *cells, u32 place, u64 epoch, u32 places)
+{
+	u32 slot = slot_in(cells, place, epoch);
+
+	return slot ? slot : slot_in(cells, place + places, epoch);
+}
+
+static __always_inline u32 record_of_two(void *cells, u32 place, u64 epoch, u32 places)
+{
+	return record_of(slot_of_two(cells, place, epoch, places), place, places);
+}
+
+static __always_inline u64 rule_of_two(void *cells, u32 cell, u64 epoch, u32 places)
+{
+	u32 place = cell, record;
+
+	if (cell >= places) {
+		place = cell - places;
+		barrier_var(place);
+	}
+	record = cell ? record_of(slot_in(cells, cell, epoch), place, places) : 0;
+	return record ? (u64)place << 32 | record : 0;
 }
 
 /* Have memory in the cache soon: BPF has no instruction for that, but nothing waits for this load. */

@@ -221,11 +221,10 @@ __noinline int trace_parsed(CONTEXT *ctx)
 	return 0;
 }
 
-/* Tells of the rule that a cell leads to: its sequence, its id and its priority stand in its image, see
+/* Tells of the rule of a slot: its sequence, its id and its priority stand in its image, see
  * runtime/rules/images.py. */
-static __always_inline int trace_rule(void *cells, void *images, u32 point, u32 cell, u64 epoch)
+static __always_inline int trace_rule(void *images, u32 point, u32 slot)
 {
-	u32 slot = slot_in(cells, cell, epoch);
 	void *image = bpf_map_lookup_elem(images, &slot);
 
 	if (image)

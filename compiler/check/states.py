@@ -59,8 +59,8 @@ def _state(state: tree.State, kinds: Mapping[str, tree.Rule], found: Diagnostics
         if first.setdefault(name.text, name) is not name:
             found.add(errors.declared_twice("slot", name, first[name.text].span))
         elif type_ is not None and (kind := kinds.get(type_.text)) is not None:
-            if word == "match" or any(isinstance(c, tree.Priority) for c in kind.clauses):
-                found.add(_no_rule_slot(type_, word == "match", kind))
+            if word == "match":
+                found.add(_found_by_rule(type_))
             else:
                 slots[word].append(model.Slot(name.text, 8 * IDENTITY, "uint", rule=type_.text))
         elif (made := _slot(name, type_, kinds, found)) is not None:
@@ -163,22 +163,12 @@ def _no_run(type_: tree.Name) -> Diagnostic:
     )
 
 
-def _no_rule_slot(type_: tree.Name, key: bool, kind: tree.Rule) -> Diagnostic:
-    name = type_.text
-    if key:
-        return error(
-            "H0486",
-            "no entry is found by a rule",
-            (type_.span, "a kind of rules, in a key"),
-            help=f"find it by the rule's id: `match rule : u32`, then `rule = {name}.id`",
-        )
+def _found_by_rule(type_: tree.Name) -> Diagnostic:
     return error(
-        "H0487",
-        f"no slot keeps a rule of the kind `{name}`",
-        (type_.span, "these have priorities"),
-        (kind.name.span, "declared here"),
-        help="a rule whose priority is changed has another place then, where a slot does not find "
-        f"it: keep `{name}.id` in a `u32`, and find the rule again by what it matches",
+        "H0486",
+        "no entry is found by a rule",
+        (type_.span, "a kind of rules, in a key"),
+        help=f"find it by the rule's id: `match rule : u32`, then `rule = {type_.text}.id`",
     )
 
 

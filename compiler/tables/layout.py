@@ -97,15 +97,16 @@ class Table(Frozen):
 def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
     """Lay out every rule kind; `reads` says what the stages take from records."""
     made, at, meters_at = [], 0, 0
+    kept = {slot.rule for state in pipeline.states for slot in state.gives}
     for number, rule in enumerate(pipeline.rules, start=1):
-        table = _table(pipeline, rule, number, reads)
+        table = _table(pipeline, rule, number, reads, rule.name in kept)
         kind = table.manifest
         if kind.counts:
             table = replace(table, manifest=replace(kind, counts_at=at))
-            at += kind.counts_each * kind.cells
+            at += kind.counts_each * kind.places
         if kind.meters:
             table = replace(table, manifest=replace(table.manifest, meters_at=meters_at))
-            meters_at += kind.cells
+            meters_at += kind.places
         made.append(table)
     return tuple(made)
 
@@ -113,14 +114,15 @@ def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
 def row_of_counts(kinds: Iterable[m.RuleKind]) -> int:
     """Elements of a row of the map `counts`: whole pages, so that no two CPUs share one."""
     most = max(
-        (k.counts_at + k.counts_each * k.cells for k in kinds if k.counts_at is not None), default=0
+        (k.counts_at + k.counts_each * k.places for k in kinds if k.counts_at is not None),
+        default=0,
     )
     return -(-most * m.COUNTS_SIZE // PAGE) * PAGE // m.COUNTS_SIZE
 
 
 def meters_of(kinds: Iterable[m.RuleKind]) -> int:
     """Elements of the map `meters`."""
-    return sum(kind.cells for kind in kinds if kind.meters_at is not None)
+    return sum(kind.places for kind in kinds if kind.meters_at is not None)
 
 
 def flow_size(kinds: Iterable[m.RuleKind]) -> int:
@@ -368,7 +370,10 @@ def _with_vectors(kind: m.RuleKind) -> m.RuleKind:
     return made if made.filter_size <= LARGEST else kind
 
 
-def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
+def _table(
+    pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads, kept: bool
+) -> Table:
+    """`kept`: slots of states keep its rules."""
     key = key_of(pipeline, rule) if rule.match or rule.grouped else None
     record, record_size = _record(rule, reads)
     matches = tuple(_match(pipeline, key, match) for match in rule.match) if key else ()
@@ -376,6 +381,8 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
     fixed = fixed_masks(matches, group, key.size) if key and not rule.priority else ()
     more = _more_keys(rule)
     keys = 2 * rule.capacity + more if key else 0
+    two_cells = kept and rule.priority is not None
+    cells = (1 + two_cells) * (2 * rule.capacity + 1)
     manifest = m.RuleKind(
         name=rule.name,
         number=number,
@@ -397,17 +404,18 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         record=record,
         record_size=record_size,
         image_size=_image_size(rule),
-        cells=2 * rule.capacity + 1,
+        cells=cells,
         records=2 * (rule.capacity + min(rule.capacity, SPARE)) + 1,
         tuples=_tuples(rule) if key else 0,
         versions=VERSIONS if key else 0,
-        entries=keys + 1 if key else 0,
+        entries=cells + more if key else 0,
         buckets=_buckets(keys) if key else 0,
         small_indexes=_small_indexes(_buckets(keys)) if key else 0,
         spare_buckets=m.MOST_BUCKETS if key else 0,
         fixed=fixed,
         by_cell=True,
         halves=True,
+        two_cells=two_cells,
         index_step=m.INDEX_STEP,
         cached=key is not None and not fixed,
         filter=_filter(more or keys) if key and not fixed else 0,

@@ -43,7 +43,7 @@ def _offloaded(table: Table, referred: bool) -> Table:
         manifest=replace(
             kind, cells=rule.capacity + 1, records=rule.capacity + 1, entries=entries[way],
             filter=0, counts_at=None, meters_at=None, by_cell=False, halves=False, buckets=0,
-            small_indexes=0, spare_buckets=0, vectors=0, offload=described,
+            two_cells=False, small_indexes=0, spare_buckets=0, vectors=0, offload=described,
             tuples=MASKS_MOST if way == "masked" else kind.tuples,
         ),
     )  # fmt: skip

@@ -99,9 +99,9 @@ def excluded_members(loaded: Loaded) -> LeftOut:
     dead, steered = set[Reference](), dict[int, frozenset[int]]()
     policy_of = policy_reader(loaded.manifest)
     for kind, rule in _spreads(loaded.book):
-        cells = loaded.writer.tables[kind].ids
+        members = loaded.writer.tables[kind]
         here = _slots(loaded.writer.tables[rule.kind], rule)
-        gone = [m for m in rule.members if cells.get(m.id) not in here]
+        gone = [m for m in rule.members if members.place_of(m.id) not in here]
         if gone:  # but one of little weight may have no slot anyway
             due = set(spread_slots(rule.members))
             left_out = frozenset(m.id for m in gone if m.id in due)

@@ -71,7 +71,7 @@ def _unplaced(kind: RuleKind) -> RuleKind:
     """The kind without how many places there are, and how they are found."""
     return replace(
         kind, cells=0, records=0, entries=0, buckets=0, filter=0, by_cell=False, halves=False,
-        cached=False, vectors=0, small_indexes=0, index_step=0, spare_buckets=0,
+        two_cells=False, cached=False, vectors=0, small_indexes=0, index_step=0, spare_buckets=0,
     )  # fmt: skip
 
 

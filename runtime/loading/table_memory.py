@@ -45,10 +45,10 @@ def memory_of_tables(
     for kind in manifest.rules:
         parts = [*_taken(maps, kind.prefix)]
         if counted and kind.counts_at is not None:
-            size = COUNTS_SIZE * kind.counts_each * kind.cells * (1 + cpus)
+            size = COUNTS_SIZE * kind.counts_each * kind.places * (1 + cpus)
             parts.append(MapMemory(size, size))
         if metered and kind.meters_at is not None:
-            parts.append(MapMemory(METER_SIZE * kind.cells, METER_SIZE * kind.cells))
+            parts.append(MapMemory(METER_SIZE * kind.places, METER_SIZE * kind.places))
         found.append(_table(kind.name, "rule kind", kind.capacity, parts))
     for state in manifest.states:
         found.append(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .steps import Step
 
 Array = npt.NDArray[Any]
-CellOf = Callable[[str, int], int]
+PlaceOf = Callable[[str, int], int]
 
 _RANGE = 4  # the form of a matcher column
 _PLAIN = {"value", "present", "tag", "reference"}
@@ -66,10 +66,10 @@ class Staging:
             for match in rule.match
         )
 
-    def stage(self, block: Block, cell_of: CellOf, pause: YieldPoint = NONE) -> None:
+    def stage(self, block: Block, place_of: PlaceOf, pause: YieldPoint = NONE) -> None:
         """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
         table, count = self.table, len(block)
-        numbers = (_number(table, to, cell_of) for to in paced(block.meant, pause))
+        numbers = (_number(table, to, place_of) for to in paced(block.meant, pause))
         meant = np.fromiter(numbers, np.uint32, len(block.meant))
         pool, given = table.free_cells, block.targets
         self.cells = pool.take_many(count) if given is None else pool.take_all_like(meant[given])
@@ -265,10 +265,10 @@ def rows(memory: memoryview, stride: int) -> Array:
     return np.frombuffer(memory, np.uint8).reshape(-1, stride)
 
 
-def _number(table: Table, reference: Any, cell_of: CellOf) -> int:
+def _number(table: Table, reference: Any, place_of: PlaceOf) -> int:
     if reference is None:
         return 0
-    return int(reference.id) if table.codec.direct(reference.kind) else cell_of(*reference)
+    return int(reference.id) if table.codec.direct(reference.kind) else place_of(*reference)
 
 
 # ---- records and images ---------------------------------------------------------------------

@@ -12,8 +12,8 @@ from ...lang.contract.manifest import manifest as m
 from ...lang.contract.rules.rules import Member, Rule
 from ...lang.contract.rules.spread import winners
 
-#: The cell of a rule of a kind that is no group, by its id.
-CellOf = Callable[[str, int], int]
+#: The place of a rule of a kind that is no group, by its id.
+PlaceOf = Callable[[str, int], int]
 #: `struct next_hop` for a port's number and an address (4 or 16 bytes).
 NextHopOf = Callable[[int, bytes], bytes]
 
@@ -39,13 +39,13 @@ class KindCodec:
         self._target_alone = _target_alone(self._members)
 
     def record(
-        self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
+        self, into: memoryview, at: int, rule: Rule, place_of: PlaceOf, next_hop_of: NextHopOf
     ) -> None:
         """Write the rule's record, `record_size` bytes."""
         target = rule.target
         if self._target_alone and target is not None:
             to, number = target
-            reference = number if to in self._direct else cell_of(to, number)
+            reference = number if to in self._direct else place_of(to, number)
             self._layout.pack_into(into, at, reference, self._target_alone[to])
             return
         fields = self._blank.copy()
@@ -62,13 +62,13 @@ class KindCodec:
                 if tags is not None:
                     fields[i] = tags[kind]
                 else:
-                    fields[i] = number if kind in self._direct else cell_of(kind, number)
+                    fields[i] = number if kind in self._direct else place_of(kind, number)
         for i, name in self._next_hops:
             hop = self.next_hop_wanted(rule, name)
             if hop is not None:
                 fields[i] = next_hop_of(*hop)
         if rule.members and self.kind.spread is not None:
-            slots = self._spread(rule.members, self.kind.spread.kind, cell_of)
+            slots = self._spread(rule.members, self.kind.spread.kind, place_of)
             for i in self._slots:
                 fields[i] = slots
         self._layout.pack_into(into, at, *fields)
@@ -78,13 +78,13 @@ class KindCodec:
             fields[i] = value.to_bytes(size, "big") if size else 1
 
     @staticmethod
-    def _spread(members: tuple[Member, ...], kind: str, cell_of: CellOf) -> bytes:
+    def _spread(members: tuple[Member, ...], kind: str, place_of: PlaceOf) -> bytes:
         ordered = tuple(sorted(members))
-        cells = np.array([cell_of(kind, member.id) for member in ordered], "<u4")
-        return cells[winners(ordered)].tobytes()
+        places = np.array([place_of(kind, member.id) for member in ordered], "<u4")
+        return places[winners(ordered)].tobytes()
 
     def direct(self, kind: str) -> bool:
-        """Whether references to this kind are ids, not cells."""
+        """Whether references to this kind are ids, not places."""
         return kind in self._direct
 
     @property

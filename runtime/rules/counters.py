@@ -32,7 +32,8 @@ class Counters(Protocol):
         """These are what builds before this one counted, whether by size or not."""
 
     def move(self, cells: Cells, to: Cells) -> None:
-        """What these counted counts in other cells, beside what packets count there."""
+        """What these counted counts in other cells, of other places, beside what packets count
+        there."""
 
     def clear(self, cells: Cells) -> None:
         """Let them begin at 0. No packet counts by these cells."""
@@ -53,31 +54,33 @@ class FlatCounters:
 
     def __init__(self, counts: Map, row: int, kind: RuleKind) -> None:
         assert kind.counts_at is not None
-        each = COUNTS_SIZE * kind.counts_each
+        each, self._places = COUNTS_SIZE * kind.counts_each, kind.places
         self._width = _UNKNOWN + 1 if "sizes" in kind.counts else 2
-        #: [row, cell, word], in the map itself.
+        #: [row, place, word], in the map itself.
         self.words = np.ndarray(
-            (counts.spec.max_entries // row, kind.cells, each // 8), np.dtype("<u8"), counts.mmap(),
+            (counts.spec.max_entries // row, kind.places, each // 8), np.dtype("<u8"),
+            counts.mmap(),
             COUNTS_SIZE * kind.counts_at, (COUNTS_SIZE * row, each, 8),
         )  # fmt: skip
 
     def sums(self, cells: Cells) -> Words:
-        total: Words = self.words[0][cells]
+        places = cells % self._places
+        total: Words = self.words[0][places]
         for row in self.words[1:]:
-            total += row[cells]
+            total += row[places]
         return total[:, : self._width]
 
     def carry(self, cells: Cells, sums: Words) -> None:
-        some = min(sums.shape[1], self._width)
-        self.words[0][cells, :some] = sums[:, :some]
+        some, places = min(sums.shape[1], self._width), cells % self._places
+        self.words[0][places, :some] = sums[:, :some]
         if self._width > some:
-            self.words[0][cells, _UNKNOWN] = sums[:, 0]
+            self.words[0][places, _UNKNOWN] = sums[:, 0]
 
     def move(self, cells: Cells, to: Cells) -> None:
         np.add.at(self.words[0], to, self.words[:, cells].sum(axis=0, dtype=np.uint64))
 
     def clear(self, cells: Cells) -> None:
-        self.words[:, cells] = 0
+        self.words[:, cells % self._places] = 0
 
 
 class PerCpuCounters:

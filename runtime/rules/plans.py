@@ -46,8 +46,8 @@ class Changes(NamedTuple):
 def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Changes:
     """The plan as the tables take it: `created` get new cells, `changed` new records in theirs,
     `removed` give theirs up; `blocks` are created, too. A rule that changes its match or its
-    priority gets a new cell, and those that point at it, or at one that is made anew under its id,
-    new records."""
+    priority gets a new cell, and those that point at it where its place is another one then, or at
+    one that is made anew under its id, new records."""
     created, changed, removed = plan.created, plan.changed, plan.removed
     if not (changed or removed or plan.blocks):
         return tuple.__new__(Changes, (created, (), (), (), False))
@@ -58,11 +58,18 @@ def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Cha
     again = False
     if len(stay) < len(changed) or (created and removed):
         moved = [pair for pair in changed if not _stays(*pair)]
-        created = [*created, *(new for _, new in moved)]
-        removed = [*removed, *(old for old, _ in moved)]
-        repointed = _repointed(tables, created, stay, removed)
+        placed = [pair for pair in moved if not tables[pair[0].kind].kind.two_cells]
+        repointed = _repointed(
+            tables, _with(created, placed, 1), changed, _with(removed, placed, 0)
+        )
+        created, removed = _with(created, moved, 1), _with(removed, moved, 0)
         stay, again = [*stay, *repointed], bool(repointed)
     return tuple.__new__(Changes, (created, stay, removed, blocks, again))
+
+
+def _with(rules: Sequence[Rule], pairs: Sequence[Change], which: int) -> list[Rule]:
+    """And these rules of the pairs."""
+    return [*rules, *(pair[which] for pair in pairs)]
 
 
 def _stays(old: Rule, new: Rule) -> bool:
@@ -87,23 +94,23 @@ def _repointed(
 ) -> list[Change]:
     """Rules that stay as they are, but point at an id that gets another cell."""
     again = {(r.kind, r.id) for r in created} & {(r.kind, r.id) for r in removed}
-    again = {(kind, id_) for kind, id_ in again if _by_cell(tables, kind)}
+    again = {(kind, id_) for kind, id_ in again if _by_place(tables, kind)}
     if not again:
         return []
     known = {rule.sequence for rule in removed} | {old.sequence for old, _ in changed}
     left = [r for r in removed if (r.kind, r.id) in again]
     found = []
     for table in tables.values():
-        cells = [tables[r.kind].sequences[r.sequence] for r in left if _names(table, r.kind)]
-        for cell in _leading_to(table, cells) if cells and table.sequences else ():
+        to = [tables[r.kind].place_of(r.id) for r in left if _names(table, r.kind)]
+        for cell in _leading_to(table, to) if to and table.sequences else ():
             rule = table.rule_at(cell)
             if rule.sequence not in known and _points(table, rule, again):
                 found.append((rule, rule))
     return found
 
 
-def _leading_to(table: Table, cells: list[int]) -> list[int]:
-    """The cells of live rules whose records may refer to one of `cells`, without making the rules:
+def _leading_to(table: Table, places: list[int]) -> list[int]:
+    """The cells of live rules whose records may refer to one of `places`, without making the rules:
     a number that means something else there, a port, does no harm."""
     slots = np.frombuffer(table.cells, "<u8") >> np.uint64(24) & np.uint64(SLOT)
     slots[0] = 0  # the directory's
@@ -114,13 +121,13 @@ def _leading_to(table: Table, cells: list[int]) -> list[int]:
     for member in table.kind.record:
         if member.kind in ("reference", "slots"):
             data = records[at, member.offset : member.offset + member.size]
-            found |= np.isin(np.ascontiguousarray(data).view("<u4"), cells).any(axis=1)
+            found |= np.isin(np.ascontiguousarray(data).view("<u4"), places).any(axis=1)
     to: list[int] = live[found].tolist()
     return to
 
 
-def _by_cell(tables: Tables, kind: str) -> bool:
-    """Whether records refer to rules of this kind by their cells."""
+def _by_place(tables: Tables, kind: str) -> bool:
+    """Whether records refer to rules of this kind by their places."""
     if tables[kind].kind.grouped:
         return False
     return any(_names(table, kind) for table in tables.values())

@@ -167,6 +167,61 @@ class Pool:
         self.give_many(held)
 
 
+class Pairs:
+    """Cells of which a rule has two by turns: its place's number, and that number + `places`. A new
+    rule takes one whose place is free, one that changes its priority the other of its own."""
+
+    __slots__ = ("_pool", "_used", "places")
+
+    def __init__(self, kind: str, what: str, places: int) -> None:
+        self._pool, self.places = Pool(kind, what, places), places
+        self._used = bytearray(2 * places)
+
+    def all_but(self, used: Array) -> None:
+        flags = np.frombuffer(self._used, np.uint8)
+        flags[:] = 0
+        flags[used] = 1
+        self._pool.all_but(used % self.places)
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+    @property
+    def top(self) -> int:
+        """Above all places that were given out."""
+        return self._pool.top
+
+    def take_like(self, number: int) -> int:
+        """A cell of this place if it is free, else of another. Raises NoRoom."""
+        cell = self._pool.take_like(number)
+        self._used[cell] = 1
+        return cell
+
+    def take_many(self, count: int) -> Array:
+        """For new rules. Raises NoRoom."""
+        return self.take_all_like(np.zeros(count, np.uint32))
+
+    def take_all_like(self, numbers: Array) -> Array:
+        """As `Pool.take_all_like`. Raises NoRoom."""
+        cells = self._pool.take_all_like(numbers)
+        np.frombuffer(self._used, np.uint8)[cells] = 1
+        return cells
+
+    def take_beside(self, cell: int) -> int:
+        """The other one of a rule's two. Raises NoRoom while packets may still find the rule there."""
+        other = (cell + self.places) % len(self._used)
+        if self._used[other]:
+            raise NoRoom(self._pool.kind, self._pool.what)
+        self._used[other] = 1
+        return other
+
+    def give_many(self, cells: Sequence[int]) -> None:
+        for cell in cells:
+            self._used[cell] = 0
+            if not self._used[(cell + self.places) % len(self._used)]:
+                self._pool.give(cell % self.places)
+
+
 class Halves:
     """Slots 1..2n of which a cell has an even and an odd one by turns: its record has two places.
 

@@ -82,12 +82,12 @@ def _read(table: Table, died: bool) -> None:
         # Cells that lead nowhere are zero; their counters are.
         zero = np.ones(len(cells), dtype=bool)
         zero[live] = False
-        dead = np.flatnonzero(zero)
+        cells[np.flatnonzero(zero)[1:]] = 0
+        free = np.setdiff1d(np.arange(table.places), live % table.places)
         if table.counters is not None:
-            table.counters.clear(dead[table.counters.sums(dead).any(axis=1)])
+            table.counters.clear(free[table.counters.sums(free).any(axis=1)])
         if table.meters is not None:
-            table.meters.clear(dead)
-        cells[dead[1:]] = 0
+            table.meters.clear(free)
     _read_keys(table, heads, live, died)
 
 

@@ -114,14 +114,17 @@ def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
 
 def move(table: Table, kind: RuleKind, maps: Mapping[str, Map]) -> None:
     """Fill the fresh maps of a kind with the rules of a table that differs from it in where they
-    lie, and perhaps in its name. The table's writer is settled. Raises `Refused`, BpfError."""
+    lie, and perhaps in its name: they keep their places. The table's writer is settled. Raises
+    `Refused`, BpfError."""
     found = dict(_arrays(table))
+    found["cells"] = found["cells"] % table.places
     if "root" in found:  # its own index says where keys are
         found["root"] = found["root"] & np.uint64((1 << INDEX_SHIFT) - 1)
     _fill(kind, found, maps)
     if table.entries is None or (entries := entries_of(kind, maps)) is None:
         return
     keys, leading = table.entries.read_all()
+    leading["cell"] %= table.places
     try:
         entries.add_many(keys, hashes_of(keys), leading, None)
     except NoRoom as error:

@@ -15,7 +15,7 @@ import numpy as np
 from ...lang.contract.rules.column_dict import patch
 from ...lang.contract.rules.interleaving import YieldPoint, paced
 from ...lang.contract.rules.rules import Rule
-from .codec import CellOf, NextHopOf
+from .codec import NextHopOf, PlaceOf
 from .left_out import LeftOut
 from .plans import Changes, Tables
 from .stored import EPOCHS, SLOT
@@ -48,7 +48,7 @@ class Steps:
         self._columns: list[_Columns] = []
 
     def stage(
-        self, work: Changes, tables: Tables, cell_of: CellOf, next_hop_of: NextHopOf,
+        self, work: Changes, tables: Tables, place_of: PlaceOf, next_hop_of: NextHopOf,
         left_out: LeftOut, pause: YieldPoint,
     ) -> None:  # fmt: skip
         """Records, images, keys. `left_out`: of spreads. Raises NoRoom,
@@ -56,11 +56,17 @@ class Steps:
         steps, ids = self.steps, dict[tuple[str, int], int]()
         for rule in paced(work.created, pause) if work.created else ():
             table = tables[rule.kind]
-            cell = table.free_cells.take_like(_cell_given(rule, ids, tables))
-            step = Step(table, rule, cell, 0)
-            steps.append(step)
+            moved = table.sequences.get(rule.sequence, 0) if table.kind.two_cells else 0
+            if moved:  # with the record that packets of now do not read
+                step = Step(table, rule, table.free_cells.take_beside(moved), 0)
+                steps.append(step)
+                step.slot = table.free_slots.take_beside(table.live_slot(moved))
+            else:
+                cell = table.free_cells.take_like(_place_given(rule, ids, tables))
+                step = Step(table, rule, cell, 0)
+                steps.append(step)
             if not table.kind.grouped:
-                ids[rule.kind, rule.id] = step.cell
+                ids[rule.kind, rule.id] = step.cell % table.places
         for old, new in paced(work.changed, pause) if work.changed else ():
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
@@ -68,16 +74,17 @@ class Steps:
             steps.append(step)
             step.slot = table.free_slots.take_beside(step.word >> 24 & SLOT)
 
-        def new_cell_of(kind: str, number: int) -> int:
-            return ids.get((kind, number)) or cell_of(kind, number)
+        def new_place_of(kind: str, number: int) -> int:
+            return ids.get((kind, number)) or place_of(kind, number)
 
-        for step in paced(steps, pause):  # by now all ids lead to cells
+        for step in paced(steps, pause):  # by now all ids lead to places
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = step.slot or table.free_slots.take()
             seen = table.present(rule, left_out) if left_out and rule.members else rule
             # `record_at`, without the call
-            at = cell * table.cell_stride + (slot & table.slot_bits) * table.slot_stride
-            table.codec.record(table.records, at, seen, new_cell_of, next_hop_of)
+            at = cell % table.places * table.place_stride
+            at += (slot & table.slot_bits) * table.slot_stride
+            table.codec.record(table.records, at, seen, new_place_of, next_hop_of)
             matches = table.matches.of(rule)
             at = slot * table.image_stride
             table.image_codec.write(table.images, at, rule, cell, matches.image)
@@ -151,13 +158,14 @@ class Steps:
         return [step for step in self.steps if not step.slot]
 
 
-def _cell_given(rule: Rule, ids: Mapping[tuple[str, int], int], tables: Tables) -> int:
-    """The cell of what the rule gives, 0 if it gives none: packets fetch both at once where they
+def _place_given(rule: Rule, ids: Mapping[tuple[str, int], int], tables: Tables) -> int:
+    """The place of what the rule gives, 0 if it gives none: packets fetch both at once where they
     have one number."""
     to = rule.target
     if to is None:
         return 0
-    return ids.get((to.kind, to.id)) or tables[to.kind].ids.get(to.id, 0)
+    table = tables[to.kind]
+    return ids.get((to.kind, to.id)) or table.ids.get(to.id, 0) % table.places
 
 
 class _Columns:

@@ -25,7 +25,7 @@ from .images import ImageCodec
 from .left_out import LeftOut
 from .matches import MatchCodec, Matches
 from .meters import meters_of
-from .pools import Halves, Pool
+from .pools import Halves, Pairs, Pool
 from .stored import SLOT
 from .vectors import Vectors
 
@@ -37,8 +37,8 @@ def record_numbers(
     slots = slots.astype(np.int64)
     if not kind.by_cell:
         return slots
-    own, odd = cells.astype(np.int64), slots & 1
-    return own + odd * kind.cells if kind.halves else 2 * own + odd
+    own, odd = cells.astype(np.int64) % kind.places, slots & 1
+    return own + odd * kind.places if kind.halves else 2 * own + odd
 
 
 class Table:
@@ -54,11 +54,12 @@ class Table:
         self.records = maps[f"{prefix}_records"].mmap()
         self.images = maps[f"{prefix}_images"].mmap()
         self.record_stride = maps[f"{prefix}_records"].spec.stride
-        #: How far records of the next cell and slot are; which bits of the slot say which it is.
+        #: How far records of the next place and slot are; which bits of the slot say which it is.
         stride = self.record_stride
-        self.cell_stride, self.slot_stride, self.slot_bits = (
+        self.places = kind.places
+        self.place_stride, self.slot_stride, self.slot_bits = (
             (0, stride, SLOT) if not kind.by_cell
-            else (stride, kind.cells * stride, 1) if kind.halves
+            else (stride, kind.places * stride, 1) if kind.halves
             else (2 * stride, stride, 1)
         )  # fmt: skip
         self.image_stride = maps[f"{prefix}_images"].spec.stride
@@ -82,7 +83,8 @@ class Table:
             )
         self.sequences: MutableMapping[int, int] = {}
         self.ids: MutableMapping[int, int] = {}
-        self.free_cells = Pool(kind.name, "cells", kind.cells)
+        cells = Pairs if kind.two_cells else Pool
+        self.free_cells: Pairs | Pool = cells(kind.name, "cells", kind.places)
         self.gone: list[int] = []  # cells whose keys went since the last grace period
         slots = Halves if kind.by_cell else Pool
         self.free_slots: Halves | Pool = slots(kind.name, "records", kind.records)
@@ -110,13 +112,17 @@ class Table:
     def cell_of(self, rule: Rule) -> int:
         return self.sequences[rule.sequence]
 
+    def place_of(self, id_: int) -> int:
+        """By what records of other rules refer to the rule of an id. Raises KeyError."""
+        return self.ids[id_] % self.places
+
     def live_slot(self, cell: int) -> int:
         """The slot of a cell's record and image as the next epoch will see it."""
         return self.cells[cell] >> 24 & SLOT
 
     def record_at(self, cell: int, slot: int) -> int:
         """The byte of `records` at which the record of a cell's slot starts."""
-        return cell * self.cell_stride + (slot & self.slot_bits) * self.slot_stride
+        return cell % self.places * self.place_stride + (slot & self.slot_bits) * self.slot_stride
 
     def settled(self, cell: int) -> bool:
         """The cell did not change since the last grace period."""

@@ -181,11 +181,11 @@ class Writer:
         epoch = -1  # not this transaction's
         try:
             next_hop_of = self.next_hops.next_hop
-            steps.stage(work, self.tables, self._cell_of, next_hop_of, self.left_out, pause)
+            steps.stage(work, self.tables, self._place_of, next_hop_of, self.left_out, pause)
             for block in work.blocks:
                 staging = Staging(self.tables[block.kind.name])
                 parts.append(staging)
-                staging.stage(block, self._cell_of, pause)
+                staging.stage(block, self._place_of, pause)
             self._publish_directories()
             ready()
             epoch, written = self.control[_EPOCH] + 1, True
@@ -224,9 +224,9 @@ class Writer:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def _cell_of(self, kind: str, number: int) -> int:
+    def _place_of(self, kind: str, number: int) -> int:
         try:
-            return self.tables[kind].ids[number]
+            return self.tables[kind].place_of(number)
         except KeyError:
             raise Dangling(kind, number) from None
 
@@ -366,7 +366,7 @@ class Writer:
     def _reap(self, most: int) -> None:
         """Take out the keys of up to `most` rules that went, and set their counters to zero and
         their meters to full; their cells are free after another grace period. A rule that went to
-        another cell of its table goes on counting there."""
+        another cell of its table goes on counting there, or where it did if its place is the same."""
         gone = self._retired[-most:] if most else []
         if not gone:
             return
@@ -374,14 +374,16 @@ class Writer:
         for table in dict.fromkeys(step.table for step in gone):
             mine = [step for step in gone if step.table is table]
             table.withdraw([key for step in mine for key in table.keys_of(step.rule, step.cell)])
-            cells = [step.cell for step in mine]
+            table.gone += (step.cell for step in mine)
+            if table.kind.two_cells:
+                mine = [step for step in mine if step.rule.sequence not in table.sequences]
+            cells = np.array([step.cell for step in mine], np.int64)
             if table.counters is not None:
                 there = ((s.cell, table.sequences.get(s.rule.sequence)) for s in mine)
                 if moved := [pair for pair in there if pair[1] is not None]:
                     table.counters.move(*np.array(moved).T)
-                table.counters.clear(np.array(cells))
+                table.counters.clear(cells)
             if table.meters is not None:
-                table.meters.clear(np.array(cells))
-            table.gone += cells
+                table.meters.clear(cells)
         del self._retired[-most:]
         self._broken = False

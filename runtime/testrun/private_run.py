@@ -176,11 +176,11 @@ class PrivateRun:
         for state in self.manifest.states:
             remove_entries(self.maps[f"{state.prefix}_state"], state)
         for table in self.writer.tables.values():
-            cells = np.arange(table.free_cells.top)
+            places = np.arange(table.free_cells.top)
             if table.meters is not None:
-                table.meters.clear(cells)
+                table.meters.clear(places)
             if table.counters is not None:
-                table.counters.clear(cells)
+                table.counters.clear(places)
         self._of_rules.begin()
 
     def look(self) -> None:
@@ -299,14 +299,14 @@ class PrivateRun:
         wrong: list[tuple[str, str]] = []
         for name, sums in after.items():
             more = sums - before[name]
-            cells = np.flatnonzero(more.any(axis=1)).tolist()
-            if not cells:
+            places = np.flatnonzero(more.any(axis=1)).tolist()
+            if not places:
                 continue
             table = self.writer.tables[name]
-            sequences = {cell: sequence for sequence, cell in table.sequences.items()}
-            for cell in cells:
-                packets, byte_count = more[cell].tolist()
-                counted += [(name, sequences.get(cell, 0))] * packets
+            sequences = {c % table.places: sequence for sequence, c in table.sequences.items()}
+            for place in places:
+                packets, byte_count = more[place].tolist()
+                counted += [(name, sequences.get(place, 0))] * packets
                 if byte_count != packets * length:
                     wrong.append(("bytes", name))
         return counted, wrong

@@ -122,10 +122,10 @@ class Member(Frozen):
     value      the element's value in network byte order; 0 where the rule leaves it out
     present    one byte: 1 if the rule has the element
     tag        one byte: which of `choices` the reference is to (1 for the first; 0: none)
-    reference  u32 host order: a cell of a rule kind, an id of a grouped kind, or a port's number
+    reference  u32 host order: a place of a rule kind, an id of a grouped kind, or a port's number
     next_hop   `struct next_hop`, resolved by the runtime from the port element and the address
                element named in `element` as "PORT via ADDRESS"
-    slots      256 x u32 host order: cells of the spread's members
+    slots      256 x u32 host order: places of the spread's members
     """
 
     name: str
@@ -206,8 +206,8 @@ class RuleKind(Frozen):
     """A rule kind and its maps: for NAME in lower case, map names are
 
     NAME_cells     ARRAY mmapable, u64 a cell; cell 0 is the directory's, rules have 1..cells-1
-    NAME_records   ARRAY mmapable, record_size: with the slot's lowest bit b by cell + b * cells if
-                   `by_cell` and `halves`, by 2 * cell + b if only `by_cell`, else by slot
+    NAME_records   ARRAY mmapable, record_size: with the slot's lowest bit b by place + b * places
+                   if `by_cell` and `halves`, by 2 * cell + b if only `by_cell`, else by slot
     NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by slot; not 0
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 begins with a u64, the
                    last epoch at which keys were added or removed (only of a `cached` kind)
@@ -220,14 +220,19 @@ class RuleKind(Frozen):
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any);
                    behind them the bit vectors, if `vectors`
 
-    A kind that `counts` has elements of the map `counts` (see `Manifest`), by cell, from
+    A rule's place is the number of its cell, and there are as many `places` as cells. But of a kind
+    with `two_cells`, which has priorities, the rule of place n has cell n or n + `places`, of which
+    it takes the other one when its priority changes: one of them is empty at each epoch. Records of
+    other rules and slots of states say which rule it is by its place.
+
+    A kind that `counts` has elements of the map `counts` (see `Manifest`), by place, from
     `counts_at` of each row on: one, or five if it counts `sizes`: then three with u64[6] packets by
     size, and one with u64 packets of builds before, of which no sizes are known. In layout 1 it has
     a map of its own: NAME_counts, PERCPU_ARRAY by cell, without the latter.
 
     The kind's `meters` are elements of it: rate and burst, or as RFC 2697 and RFC 2698 have them;
     in bits a second and bytes, or (`packet_meter`) in packets. Their buckets are elements of the
-    map `meters` (see `Manifest`), by cell, from `meters_at` on.
+    map `meters` (see `Manifest`), by place, from `meters_at` on.
 
     `records` and `cells` count all slots and cells, the zeroth too. The tuple maps are absent
     (key_size 0) for a kind that nothing looks up; else key_size is a multiple of 4. In the key the
@@ -295,6 +300,7 @@ class RuleKind(Frozen):
     counts_at: int | None = None
     by_cell: bool = False
     halves: bool = False
+    two_cells: bool = False
     buckets: int = 0
     cached: bool = False
     vectors: int = 0
@@ -313,6 +319,11 @@ class RuleKind(Frozen):
     @property
     def has_ranges(self) -> bool:
         return any(match.kind == "range" for match in self.match)
+
+    @property
+    def places(self) -> int:
+        """How many there are, the zeroth too. A cell's is its number modulo this."""
+        return self.cells // 2 if self.two_cells else self.cells
 
     @property
     def most_keys(self) -> int:
@@ -364,19 +375,19 @@ class RuleKind(Frozen):
     @property
     def records_size(self) -> int:
         """Elements of NAME_records."""
-        return 2 * self.cells if self.by_cell else self.records
+        return 2 * self.places if self.by_cell else self.records
 
     @property
     def counts_each(self) -> int:
-        """Elements of the map `counts` for a cell."""
+        """Elements of the map `counts` for a place."""
         return 5 if "sizes" in self.counts else 1
 
 
 class Slot(Frozen):
     """A part of a state's key or entry: `size` bytes at `offset`, in network order; a port's
     number in host order in an entry. Types as in `Element`, or "port", or "rule": which rule of the
-    kind `rule`, as u64 sequence, u32 id, u32 cell, in host order. It is that rule if the rule of
-    the cell has that sequence."""
+    kind `rule`, as u64 sequence, u32 id, u32 place, in host order. It is that rule if the rule of
+    the place has that sequence."""
 
     name: str
     type: str

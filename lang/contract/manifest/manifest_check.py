@@ -74,14 +74,14 @@ def _counters(manifest: Manifest) -> Iterator[str]:
     for rule in sorted(placed, key=lambda rule: rule.counts_at or 0):
         if not rule.counts or rule.counts_at is None or rule.counts_at < end:
             yield f"{rule.name}: `counts_at` is {rule.counts_at}, which is not its own"
-        end = (rule.counts_at or 0) + rule.counts_each * rule.cells
+        end = (rule.counts_at or 0) + rule.counts_each * rule.places
     if not end <= manifest.counts <= _U32:
         yield f"`counts` is {manifest.counts}, not {end} to {_U32}"
     end = 0
     for rule in manifest.rules:
         if bool(rule.meters) != (rule.meters_at is not None) or (rule.meters_at or end) != end:
             yield f"{rule.name}: `meters_at` is {rule.meters_at}, which is not its own"
-        end += rule.cells if rule.meters else 0
+        end += rule.places if rule.meters else 0
     if manifest.meters != end or end > _U32:
         yield f"`meters` is {manifest.meters}, not {end}"
     if manifest.flows not in range(0, _RECORD + 1, 32):
@@ -241,7 +241,9 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         most = _RECORD if name in ("record_size", "image_size") else _U32
         if not 0 < getattr(rule, name) <= most:
             yield f"`{name}` is {getattr(rule, name)}, not 1 to {most}"
-    for name, count in (("cells", rule.cells), ("records", rule.records)):
+    if rule.two_cells and (rule.cells % 2 or not (rule.halves and rule.priority)):
+        yield "`two_cells` are not two for each place of a kind with priorities"
+    for name, count in (("cells", rule.places), ("records", rule.records)):
         if rule.capacity >= count:
             yield f"`{name}` is {count}, too few for a capacity of {rule.capacity}"
     if (rule.match or rule.grouped) and rule.key_size not in range(4, _KEY + 1, 4):
