@@ -6,7 +6,7 @@ import os
 import random
 import select
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
@@ -33,6 +33,7 @@ from linx_maps import (
     udp,
     wanted_keys,
 )
+from packets_beside import packets
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -46,50 +47,6 @@ def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     by_flow, by_bits = (request.param == way for way in ("by the flow cache", "by bit vectors"))
     monkeypatch.setattr(versions, "UNCACHED", 0 if by_flow else directory.MOST_NUMBERS)
     monkeypatch.setattr(vectors, "LOADS_OF_A_MASK", directory.MOST_NUMBERS if by_bits else 0)
-
-
-@contextmanager
-def packets(run: PrivateRun, frame: bytes, expected: str) -> Iterator[Callable[[], int]]:
-    """Another process sends this frame through the programs, on and on, and counts verdicts. The
-    function waits until it has seen a thousand more; at the end none may have been another."""
-    ask_read, ask_write = os.pipe()
-    tell_read, tell_write = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.nice(-1)
-            _send(run, frame, expected, ask_read, tell_write)
-        finally:
-            os._exit(1)
-    sent = 0
-
-    def enough() -> int:
-        nonlocal sent
-        os.write(ask_write, b"?")
-        sent = int.from_bytes(os.read(tell_read, 8), "little")
-        return sent
-
-    try:
-        yield enough
-        os.write(ask_write, b".")
-        others = int.from_bytes(os.read(tell_read, 8), "little")
-        assert sent and not others, f"{others} of {sent} packets saw half a request"
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        for fd in (ask_read, ask_write, tell_read, tell_write):
-            os.close(fd)
-
-
-def _send(run: PrivateRun, frame: bytes, desired: str, ask: int, tell: int) -> None:
-    program = run._entries["lan"]
-    expected = {"drop": 1, "pass": 2}[desired]
-    others = 0
-    for sent in count(1):
-        others += program.test_run(frame, ingress_ifindex=1).retval != expected
-        if sent % 100 == 0 and select.select([ask], [], [], 0)[0]:
-            asked = os.read(ask, 1)
-            os.write(tell, (sent if asked == b"?" else others).to_bytes(8, "little"))
 
 
 @contextmanager
