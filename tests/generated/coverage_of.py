@@ -77,6 +77,9 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         found.add("start by role")
     if len(pipeline.stages) > 1:
         found.add("several stages")
+    ranked = {rule.name for rule in pipeline.rules if rule.priority}
+    if any(isinstance(p, Find) and p.kept and p.rule in ranked for p in _walk(pipeline)):
+        found.add("rule with a priority kept in a state")
     links = {n.name for n in graph.nodes if n.header.link}
     pushed = {
         part.node for part in _walk(tuple(s.body for s in pipeline.stages))

@@ -46,7 +46,9 @@ class KeptMaker:
         """Now and then a rule that is bound is kept, or one that was kept is found."""
         if not place.worlds or not self.chance.maybe(self._often):
             return []
-        names = sorted(n for n, kind in place.bound.items() if _may_be_kept(kind))
+        names = sorted(n for n, kind in place.bound.items() if not kind.spread)
+        ranked = [n for n in names if _ranked(place.bound[n])]
+        names = ranked if ranked and self.chance.maybe(0.6) else names
         lines = self._remember(place, self.chance.one(names)) if names else []
         found = [s for s in self._known if self._may_find(place, s.kind)]
         if found and self.chance.maybe(0.7):
@@ -91,6 +93,5 @@ class KeptMaker:
         return [f"if recall {state.name}(k = {chance.number(0, 2)}) {{", *nested(lines), "}"]
 
 
-def _may_be_kept(kind: Kind) -> bool:
-    ranked = any(line.startswith(("priority", "precedence")) for line in kind.extra)
-    return not kind.spread and not ranked
+def _ranked(kind: Kind) -> bool:
+    return any(line.startswith(("priority", "precedence")) for line in kind.extra)

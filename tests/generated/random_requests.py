@@ -47,8 +47,10 @@ class RequestMaker:
         match self.chance.number(0, 9) if ids else 9:
             case 0 | 1 | 2:
                 return f"delete {kind.name} {self.chance.one(ids)}"
-            case 3 | 4 | 5 if kind.gives:
+            case 3 | 4 | 5 if kind.gives or kind.priority:
                 ies = [self.given(kind, e) for e in kind.gives]
+                if kind.priority and (not ies or self.chance.maybe(0.6)):
+                    ies.append(self.ie(kind.priority[1], str(self.chance.number(0, 3))))
                 return f"update {kind.name} {self.chance.one(ids)} [{', '.join(ies)}]"
             case 6 | 7:
                 rules = [self.rule(kind) for _ in range(self.chance.number(1, 3))]
