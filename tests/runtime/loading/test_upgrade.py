@@ -254,6 +254,40 @@ def test_entries_keep_rules_that_keep_their_places(
         assert entries(name) == [("10.1.0.2", "IN", "ROUTE 1 (gone)")]
 
 
+def test_rules_with_priorities_that_entries_keep_stay_at_their_places(
+    world: World, name: str, sender: Path, pins: Path
+) -> None:
+    """Where entries begin to keep them, in a larger table, and where none does any more: packets
+    are sent on by the rule of the entry, whatever its priority was, and it goes on counting."""
+    ranked = (
+        ("  rule ROUTE", "  ie rank = 5, u16\n\n  rule ROUTE"),
+        ("    counts packets", "    priority rank\n    counts packets"),
+    )
+    keeping = (
+        ("gives port : port", "gives port : port, route : ROUTE"),
+        (
+            "    find ROUTE else { default }\n",
+            "    if recall HEARD(source = ipv4.src) { find ROUTE from HEARD.route else { drop } }\n"
+            "    if not ROUTE { find ROUTE else { drop } }\n",
+        ),
+        ("port = port)", "port = port, route = ROUTE)"),
+    )
+    kept, larger = built(marked(2, *ranked, *keeping)), built(marked(3, *ranked, *keeping, LARGER))
+    assert kept.manifest.rule("ROUTE").two_cells
+    sent = 0
+    with running(world, name) as within:
+        within(lambda loaded: to(loaded, built(marked(4, *ranked))).close())
+        for rank, bundle in enumerate((kept, kept, larger, larger, built(marked(5, *ranked, LARGER)))):
+            change = f"update ROUTE 1 [(rank, {rank + 1})]"
+            within(lambda loaded, text=change: loaded.apply(request(text)))  # type: ignore[misc]
+            sent += send(world, sender, pins)
+            within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
+            assert counts(name)[1] == (sent, 64 * sent)
+        sent += send(world, sender, pins)
+        assert counts(name)[1] == (sent, 64 * sent)
+        assert ("gone", "ROUTE") not in events(name)
+
+
 def test_entries_that_are_changed_in_place_stay_where_they_are(
     world: World, name: str, sender: Path, pins: Path
 ) -> None:
