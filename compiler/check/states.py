@@ -58,7 +58,7 @@ def _state(state: tree.State, kinds: Mapping[str, tree.Rule], found: Diagnostics
     for word, name, type_ in _declared(state):
         if first.setdefault(name.text, name) is not name:
             found.add(errors.declared_twice("slot", name, first[name.text].span))
-        elif type_ is not None and (kind := kinds.get(type_.text)) is not None:
+        elif type_ is not None and type_.text in kinds:
             if word == "match":
                 found.add(_found_by_rule(type_))
             else:

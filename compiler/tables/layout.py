@@ -370,9 +370,7 @@ def _with_vectors(kind: m.RuleKind) -> m.RuleKind:
     return made if made.filter_size <= LARGEST else kind
 
 
-def _table(
-    pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads, kept: bool
-) -> Table:
+def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads, kept: bool) -> Table:
     """`kept`: slots of states keep its rules."""
     key = key_of(pipeline, rule) if rule.match or rule.grouped else None
     record, record_size = _record(rule, reads)

@@ -208,7 +208,7 @@ class Pairs:
         return cells
 
     def take_beside(self, cell: int) -> int:
-        """The other one of a rule's two. Raises NoRoom while packets may still find the rule there."""
+        """The other one of a rule's two. Raises NoRoom while packets may find the rule there."""
         other = (cell + self.places) % len(self._used)
         if self._used[other]:
             raise NoRoom(self._pool.kind, self._pool.what)

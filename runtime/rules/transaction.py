@@ -366,7 +366,7 @@ class Writer:
     def _reap(self, most: int) -> None:
         """Take out the keys of up to `most` rules that went, and set their counters to zero and
         their meters to full; their cells are free after another grace period. A rule that went to
-        another cell of its table goes on counting there, or where it did if its place is the same."""
+        another place of its table goes on counting there."""
         gone = self._retired[-most:] if most else []
         if not gone:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from helioc.compiler.driver import check_file
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.interpreter.machine import Machine
 from helioc.lang.contract.world.environment import Environment, Outcome, Port
-from helioc.lang.contract.world.moment import Moment
 from helioc.lang.text.diagnostics import Refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +28,8 @@ create WAY 1 [(src, 10.0.0.0/8), (mark, 1), (rank, 1), (rate, 800), (burst, 100)
 create WAY 2 [(src, 10.0.0.0/8), (mark, 2), (rank, 2), (rate, 800), (burst, 100)];
 create WAY 3 [(src, 10.1.0.0/16), (mark, 3), (rank, 2), (rate, 800), (burst, 100)];
 create CLIENT 1 [(src, 10.1.0.4), WAY 1];
-create BAND 1 [(port, 1..900), (mark, 1), (order, 1)], BAND 2 [(port, 500..3000), (mark, 2), (order, 2)]
+create BAND 1 [(port, 1..900), (mark, 1), (order, 1)];
+create BAND 2 [(port, 500..3000), (mark, 2), (order, 2)]
 """
 
 Step = str | tuple[int, int]
@@ -80,12 +81,12 @@ class Sides:
         if step == "":
             self.both.reopen()
         elif isinstance(step, str):
-            try:
+            with suppress(Refused):
                 self.both.tell(self.book, step)
-            except Refused:
-                pass
         else:
-            frame = bytes(Ether() / IP(src=f"10.1.0.{step[0]}", dst="10.9.0.9") / UDP(dport=step[1]))
+            source, port = step
+            packet = IP(src=f"10.1.0.{source}", dst="10.9.0.9") / UDP(dport=port)
+            frame = bytes(Ether() / packet)
             expected = self.model.run(self.book, frame, 1)
             assert said(self.machine.run(self.book, frame, 1)) == said(expected)
             assert said(self.both.kernel.run(frame, 1)) == said(expected)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LINX = ROOT / "pipelines" / "linx.hp"
 CASES = ROOT / "tests/compiler/lower/cases"
 OWN = ("meters/colours", "meters/aware", "rules/quota", "rules/given_again", "states/counted",
-       "states/rules", "registers/sketch", "events/of_rules")  # fmt: skip
+       "states/rules", "states/ranked", "registers/sketch", "events/of_rules")  # fmt: skip
 
 
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:

@@ -277,8 +277,9 @@ def test_rules_with_priorities_that_entries_keep_stay_at_their_places(
     sent = 0
     with running(world, name) as within:
         within(lambda loaded: to(loaded, built(marked(4, *ranked))).close())
-        for rank, bundle in enumerate((kept, kept, larger, larger, built(marked(5, *ranked, LARGER)))):
-            change = f"update ROUTE 1 [(rank, {rank + 1})]"
+        builds = kept, kept, larger, larger, built(marked(5, *ranked, LARGER))
+        for rank, bundle in enumerate(builds, start=1):
+            change = f"update ROUTE 1 [(rank, {rank})]"
             within(lambda loaded, text=change: loaded.apply(request(text)))  # type: ignore[misc]
             sent += send(world, sender, pins)
             within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]

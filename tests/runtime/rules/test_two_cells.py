@@ -65,9 +65,7 @@ def running(*rules: Rule) -> Iterator[PrivateRun]:
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("how", ["by masks", "by the flow cache", "by bit vectors"])
 @pytest.mark.parametrize("kept", [1, 2])
-def test_no_packet_sees_half_a_change(
-    how: str, kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_packet_sees_half_a_change(how: str, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rules change places and what they say, 1,500 times, while packets come: to each the
     better one says 1 and the other one 2, whichever it finds by its key, by a reference and by an
     entry."""
@@ -80,7 +78,9 @@ def test_no_packet_sees_half_a_change(
         with packets(run, FRAME, "drop") as enough:
             for i in range(1500):
                 turned = [
-                    rule._replace(priority=30 - rule.priority, values=(("mark", 1 + (i + n + 1) % 2),))
+                    rule._replace(
+                        priority=30 - rule.priority, values=(("mark", 1 + (i + n + 1) % 2),)
+                    )
                     for n, rule in enumerate(ways)
                 ]
                 run.writer.apply(Changes(changed=tuple(zip(ways, turned, strict=True))))
