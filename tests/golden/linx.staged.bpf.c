@@ -298,7 +298,7 @@ struct overlay_record {
 	u8 pad[6];
 };
 
-RULE_MAPS(overlay, 513, 769, 136);
+RULE_MAPS(overlay, 513, 1026, 769, 136);
 KEY_MAPS(overlay, 2, 3, 513, 160, 8, 8, 0);
 
 static __always_inline void overlay_count(u32 cell, u64 length)
@@ -358,7 +358,7 @@ struct overlay6_record {
 	u8 pad[6];
 };
 
-RULE_MAPS(overlay6, 513, 769, 184);
+RULE_MAPS(overlay6, 513, 1026, 769, 184);
 KEY_MAPS(overlay6, 5, 6, 513, 160, 8, 8, 0);
 
 static __always_inline void overlay6_count(u32 cell, u64 length)
@@ -423,7 +423,7 @@ struct pdr_record {
 	u8 pad[6];
 };
 
-RULE_MAPS(pdr, 131073, 131329, 120);
+RULE_MAPS(pdr, 131073, 262146, 131329, 120);
 KEY_MAPS(pdr, 4, 6, 262145, 98336, 256, 8, 4);
 FILTER_MAP(pdr, 8192 + VECTOR_WORDS(2, 29));
 
@@ -587,7 +587,7 @@ struct pdr6_record {
 	u8 pad[6];
 };
 
-RULE_MAPS(pdr6, 131073, 131329, 168);
+RULE_MAPS(pdr6, 131073, 262146, 131329, 168);
 KEY_MAPS(pdr6, 7, 9, 262145, 98336, 256, 8, 7);
 FILTER_MAP(pdr6, 8192 + VECTOR_WORDS(1, 54));
 
@@ -775,7 +775,7 @@ struct far_record {
 	u8 pad[2];
 };
 
-RULE_MAPS(far, 8193, 8449, 56);
+RULE_MAPS(far, 8193, 16386, 8449, 56);
 
 static __always_inline void far_count(u32 cell, u64 length)
 {
@@ -798,7 +798,7 @@ struct lbr_record {
 	u32 slots[256];
 };
 
-RULE_MAPS(lbr, 2049, 2305, 192);
+RULE_MAPS(lbr, 2049, 4098, 2305, 192);
 KEY_MAPS(lbr, 1, 2, 2049, 800, 64, 8, 1);
 FILTER_MAP(lbr, 128 + VECTOR_WORDS(4, 6));
 
