@@ -21,7 +21,7 @@ from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.grace import online_cpus_grace
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.rules import directory, vectors, versions
+from helioc.runtime.rules import directory, snapshot, vectors, versions
 from helioc.runtime.rules.plans import Changes
 from helioc.runtime.rules.pools import NoRoom, Pairs
 from helioc.runtime.rules.recovery import recover
@@ -138,6 +138,26 @@ def test_counts_stay_with_the_place_and_go_with_the_rule() -> None:
         new = [way(n, 10 + n, n, net=n << 24) for n in range(3, 7)]
         writer.apply(Changes(created=tuple(new)))
         assert [counted(rule.sequence) for rule in new] == [0, 0, 0, 0]
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_snapshot_has_each_rule_in_its_cell() -> None:
+    one, other = way(1, 1, 20), way(2, 2, 10)
+    moved = one._replace(priority=5)
+    with running(one, other, client(1)) as run, PrivateRun(bundle()) as fresh:
+        run.writer.apply(Changes(changed=((one, moved),)))
+        was = run.writer.tables["WAY"]
+        assert was.sequences[1] >= was.places
+        content = b"".join(snapshot.take(run.writer, bundle().manifest))
+        fresh.writer.close()
+        snapshot.put(content, fresh.maps, bundle().manifest)
+        fresh.writer = Writer(bundle().manifest, fresh.maps, Nowhere())
+        recover(fresh.writer)
+        assert sorted(fresh.writer.rules()) == sorted([moved, other, client(1)])
+        assert fresh.writer.tables["WAY"].sequences == was.sequences
+        assert hash_keys(fresh.writer) == hash_keys(run.writer)
+        fresh.writer.apply(Changes(changed=((moved, one),)))
+        assert fresh.writer.tables["WAY"].sequences[1] == was.sequences[1] - was.places
 
 
 def test_a_place_is_free_when_both_its_cells_are() -> None:
