@@ -15,7 +15,9 @@ from ..rules.images import ImageCodec
 from ..rules.moment import slots_at
 
 #: A slot's bytes: see `manifest.Slot`.
-KEPT = np.dtype([("sequence", "<u8"), ("id", "<u4"), ("cell", "<u4")])
+KEPT = np.dtype([("sequence", "<u8"), ("id", "<u4"), ("place", "<u4")])
+#: Times that a rule is looked for where a writer goes on meanwhile.
+_ATTEMPTS = 8
 _GONE = "{kind} {id} (gone)"
 
 
@@ -29,10 +31,10 @@ class KeptRules:
         """`data`: the bytes of the slot, by row."""
         kept = np.ascontiguousarray(data).view(KEPT)[:, 0]
         texts = dict[tuple[int, int], str]()
-        for sequence, number, cell in kept.tolist():
-            text = texts.get((sequence, cell))
+        for sequence, number, place in kept.tolist():
+            text = texts.get((sequence, place))
             if text is None:
-                text = texts[sequence, cell] = self._text(slot.rule, sequence, number, cell)
+                text = texts[sequence, place] = self._text(slot.rule, sequence, number, place)
             yield text
 
     def are_named(self, kind: str) -> bool:
@@ -45,20 +47,25 @@ class KeptRules:
         wanted = f"{slot.rule} {quoted(name)}"
         return np.fromiter((text == wanted for text in self.named(slot, data)), np.bool_, len(data))
 
-    def _text(self, kind: str, sequence: int, number: int, cell: int) -> str:
-        there = self._rule(kind, cell)
+    def _text(self, kind: str, sequence: int, number: int, place: int) -> str:
+        there = self._rule(kind, place)
         if there is None or there.sequence != sequence:
             return _GONE.format(kind=kind, id=number)
         return f"{kind} {quoted(there.name) if there.name else number}"
 
-    def _rule(self, name: str, cell: int) -> Rule | None:
-        """The rule of a cell; None where there is none, and where a writer overtakes this."""
+    def _rule(self, name: str, place: int) -> Rule | None:
+        """The rule of a place; None where there is none, and where a writer overtakes this."""
         kind = self._manifest.rule(name)
-        control, word = (
-            self._read(of, at) for of, at in (("control", 0), (f"{kind.prefix}_cells", cell))
-        )
-        words = np.frombuffer(bytes(8) + word[:8].ljust(8, b"\0"), "<u8")
-        slot = int(slots_at(words, int.from_bytes(control[:8], "little"))[1])
+        for _ in range(_ATTEMPTS):
+            epoch = self._read("control", 0)[:8]
+            cells = range(place, kind.cells, kind.places)
+            words = b"".join(self._read(f"{kind.prefix}_cells", cell)[:8] for cell in cells)
+            slots = slots_at(
+                np.frombuffer(bytes(8) + words, "<u8"), int.from_bytes(epoch, "little")
+            )
+            slot = int(slots.max())  # of two cells one is empty
+            if slot or self._read("control", 0)[:8] == epoch:
+                break
         image = self._read(f"{kind.prefix}_images", slot) if slot else b""
         try:
             return ImageCodec(self._manifest, kind).rule_of(image)[0] if image else None

@@ -90,6 +90,31 @@ def test_one_that_is_gone_says_so(world: World) -> None:
     assert world.servers() == gone
 
 
+def test_a_rule_whose_priority_changed_is_still_that_rule(kernel: None) -> None:
+    made = compile_pipeline(check_file(RULES.with_name("ranked.hp")))
+    with PrivateRun(Bundle(made.manifest, made.object)) as run:
+        run.set_environment(Environment((LAN,)))
+        book = RuleBook(run.manifest, {"LAN": 1}, {})
+        rules = KeptRules(run.manifest, run.maps)
+        state = next(s for s in run.manifest.states if s.name == "HELD")
+        table = StateTable(run.maps["held_state"], state, {"LAN": 1}, 0, rules)
+        requests = (
+            "create WAY 7 web1 [(src, 10.0.0.0/8), (mark, 8), (rank, 9), (rate, 8), (burst, 9)]",
+            "update WAY 7 [(rank, 3)]",
+            "update WAY 7 [(rank, 4)]",
+            "delete WAY 7",
+        )
+        shown = "WAY web1", "WAY web1", "WAY web1", "WAY 7 (gone)"
+        for request, expected in zip(requests, shown, strict=True):
+            plan = book.plan(parse_request(Source("request", request)))
+            run.apply(plan)
+            book.commit(plan)
+            run.run(bytes(Ether() / IP(src="10.1.0.1", dst="10.9.0.1") / UDP(dport=80)), 1)
+            (entry,) = table.entries([("way", "7")])
+            assert dict(entry.values)["way"] == expected
+            assert len(list(table.entries([("way", "web1")]))) == (expected == "WAY web1")
+
+
 def test_entries_are_asked_for_by_the_rules_id(world: World) -> None:
     assert world.servers(("server", "8")) == [("SERVER 8", "TUNNEL 3")]
     assert world.servers(("server", "1..7")) == [('SERVER "web 1"', "TUNNEL 3")]
