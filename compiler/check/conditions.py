@@ -11,7 +11,7 @@ from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from . import errors
-from .flow import Scope, State, split
+from .flow import Scope, State, split, split_by
 from .meters import metered
 from .packets import PacketNames, option_of
 from .ranges import Facts, implied
@@ -127,7 +127,7 @@ def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Nar
     if known is not None and known.name != name.text:
         program.report(errors.no_condition(name.span, "an argument is always there"))
         return Narrowed(None, state, state)
-    yes, no = split(state, lambda w: name.text in w.bound)
+    yes, no = split_by(state, name.text)
     if state and not yes and not program.unsure:  # nobody looked it up
         program.report(errors.not_bound(name.span, name.text, program.missed.get(name.text)))
         program.unsure = True

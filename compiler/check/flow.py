@@ -10,6 +10,7 @@ from ...lang import tree
 from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import ways
+from .bindings import Bindings, Table, nodes_of
 from .ranges import Facts
 from .values import Value
 
@@ -39,14 +40,14 @@ class Change(NamedTuple):
 
 class World(NamedTuple):
     """One packet class. `present` and `pushed`: nodes, as bits by position in the graph; `chain`:
-    positions of those present, outermost first; `bound`: names of rules; `changes`: its pops,
-    pushes and appends so far."""
+    positions of those present, outermost first; `changes`: its pops, pushes and appends so far;
+    `bound`: names of rules and entries, all combinations that such packets may have."""
 
     role: str
     present: int
-    chain: tuple[int, ...] = ()
+    chain: tuple[int, ...]
+    bound: Bindings
     pushed: int = 0
-    bound: frozenset[str] = frozenset()
     owed: frozenset[Debt] = frozenset()
     changes: tuple[Change, ...] = ()
 
@@ -59,8 +60,9 @@ State = frozenset[World]
 
 
 def at_arrival(graph: model.Graph, roles: Iterable[str]) -> State:
+    bare = Table().bare
     return frozenset(
-        World(role, way, tuple(i for i in range(len(graph.nodes)) if way >> i & 1))
+        World(role, way, tuple(i for i in range(len(graph.nodes)) if way >> i & 1), bare)
         for role in roles
         for way in ways(graph, role)
     )
@@ -72,12 +74,64 @@ def split(state: State, holds: Callable[[World], bool]) -> tuple[State, State]:
     return yes, state - yes
 
 
+def split_by(state: State, name: str) -> tuple[State, State]:
+    """Those with the rule or entry, and those without."""
+    parts = {bound: bound.split(name) for bound in _bindings(state)}
+    yes = {bound: found for bound, (found, _) in parts.items()}
+    no = {bound: missed for bound, (_, missed) in parts.items()}
+    return _binding(state, yes), _binding(state, no)
+
+
 def bind(state: State, name: str) -> State:
-    return frozenset(w._replace(bound=w.bound | {name}) for w in state)
+    return _binding(state, {bound: bound.bind(name) for bound in _bindings(state)})
 
 
 def unbind(state: State, name: str) -> State:
-    return frozenset(w._replace(bound=w.bound - {name}) for w in state)
+    return _binding(state, {bound: bound.unbind(name) for bound in _bindings(state)})
+
+
+def surely_bound(state: State, name: str) -> bool:
+    return all(bound.surely(name) for bound in _bindings(state))
+
+
+def perhaps_bound(state: State, name: str) -> bool:
+    return any(bound.perhaps(name) for bound in _bindings(state))
+
+
+def forget(state: State, names: frozenset[str]) -> State:
+    """The packets, told apart by none of these rules and entries; classes that differ in nothing
+    but what is bound are one."""
+    state = _binding(state, {bound: bound.forget(names) for bound in _bindings(state)})
+    if len(_bindings(state)) < 2:
+        return state
+    alike: dict[World, World] = {}
+    for w in state:
+        shape = w._replace(bound=w.bound.table.bare)
+        known = alike.setdefault(shape, w)
+        if known is not w:
+            alike[shape] = known._replace(bound=known.bound.join(w.bound))
+    return frozenset(alike.values())
+
+
+def size(state: State) -> int:
+    """How many classes there are, and what it takes to say what is bound in them."""
+    return len(state) + nodes_of(_bindings(state))
+
+
+def _bindings(state: State) -> set[Bindings]:
+    return {w.bound for w in state}
+
+
+def _binding(state: State, made: dict[Bindings, Bindings]) -> State:
+    """The packets, with what was made of their bindings; those are left out that have none."""
+    if all(bound is before for before, bound in made.items()):
+        return state
+    left = {before: bound for before, bound in made.items() if bound is not bound.table.none}
+    return frozenset(
+        w if left[w.bound] is w.bound else w._replace(bound=left[w.bound])
+        for w in state
+        if w.bound in left
+    )
 
 
 def without(scope: Scope, name: str) -> Scope:

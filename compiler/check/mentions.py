@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from ...lang import tree
 from ...lang.text.frozen import kept
-from .flow import State
+from .flow import State, forget
 from .stage_program import Program
 
 
@@ -29,12 +29,10 @@ def mentioned_behind(program: Program, written: tree.Block) -> list[frozenset[st
     return list(behind)[:-1][::-1]
 
 
-def forget(program: Program, state: State, asked: frozenset[str]) -> State:
+def forget_unasked(program: Program, state: State, asked: frozenset[str]) -> State:
     """The packets, told apart by no rule or entry that nobody asks for from here on."""
-    own = program.rules.known.keys() | program.states.keys()
-    if not any((w.bound & own) - asked for w in state):
-        return state
-    return frozenset(w._replace(bound=w.bound - (own - asked)) for w in state)
+    own = frozenset((*program.rules.known, *program.states))
+    return forget(state, own - asked)
 
 
 @kept

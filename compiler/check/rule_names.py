@@ -13,7 +13,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
 from . import errors
-from .flow import Bound, Scope, State
+from .flow import Bound, Scope, State, surely_bound
 from .stage_lists import Held, no_list
 from .stage_program import Program
 from .values import KINDS, Value, of_width
@@ -43,7 +43,7 @@ class RuleNames(Frozen):
             known = Bound(name.text, name.text, program.rules.known[name.text].span)
         elif known.kind == "port":
             return known
-        if not all(known.name in w.bound for w in self.state) and not program.unsure:
+        if not surely_bound(self.state, known.name) and not program.unsure:
             program.report(errors.not_bound(name.span, name.text, program.missed.get(known.name)))
             return None
         return known

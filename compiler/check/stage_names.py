@@ -12,7 +12,7 @@ from .. import model
 from . import errors
 from .expressions import Expressions
 from .extremes import EXTREMES, extreme_call
-from .flow import roles_of
+from .flow import roles_of, surely_bound
 from .moments import clock, now, now_call, random_call
 from .packets import PacketNames, called, hash_call
 from .ranges import narrowed
@@ -157,7 +157,7 @@ class StageNames(RuleNames):
         if slot is None or len(path.parts) != 2:
             self.program.report(_no_slot(path, table, slot, slots))
             return None
-        if not all(table.name in w.bound for w in self.state):
+        if not surely_bound(self.state, table.name):
             if not self.program.unsure:
                 ever, gone = self.program.missed, self.program.forgotten
                 where = ever.get(table.name), gone.get(table.name)

@@ -14,17 +14,18 @@ from .asked import if_done, if_found
 from .changes import Changed
 from .conditions import narrow
 from .events import emit
-from .flow import Change, Scope, State, bind, unbind, without
+from .flow import Change, Scope, State, bind, perhaps_bound, size, unbind, without
 from .lets import known_behind, let
 from .lookups import choose, find, leads_to
 from .matches import match
-from .mentions import forget, mentioned_behind
+from .mentions import forget_unasked, mentioned_behind
 from .ranges import Facts, contradict, implied, one_of
 from .stage_names import StageNames
 from .stage_program import Program
 from .state_statements import exchange, forget_entry, recall, remember, update
 
-#: Packet classes (which nodes, which rules found) that are told apart at one place.
+#: Packet classes that are told apart at one place (which nodes), and the size of what says which
+#: rules were found together.
 MOST_CLASSES = 20_000
 
 
@@ -43,9 +44,9 @@ def block(
             break
         scope = replace(scope, asked=asked[i] | behind)
         changed = statement(program, each, state, scope)
-        state = forget(program, changed.state, scope.asked)
+        state = forget_unasked(program, changed.state, scope.asked)
         scope = known_behind(program, each, scope)
-        if len(state) > MOST_CLASSES:
+        if size(state) > MOST_CLASSES:
             program.report(_too_many_classes(each.span, MOST_CLASSES))
             state = frozenset()
         if changed.statement is None:
@@ -212,7 +213,7 @@ def _if_gives(
     bound = StageNames(program, state, scope).bound(gives.rule)
     given = gives.kind
     good = bound is not None and leads_to(program, gives.rule, bound, given)
-    if good and any(given.text in w.bound for w in state):
+    if good and perhaps_bound(state, given.text):
         program.report(errors.bound_already(given.span, given.text))
     if good:
         program.alone.setdefault(given.text, given.span)
@@ -247,8 +248,8 @@ def _too_many_classes(span: Span, limit: int) -> Diagnostic:
         "H0218",
         f"behind this there are more than {limit:,} packet classes",
         (span, "told apart by the nodes that they have and the rules that were found"),
-        help="every look-up whose `else` goes on doubles them: end the packet there, or let "
-        "one kind of rules match what several do",
+        help="a rule that is looked up only if another was found doubles them with all that were "
+        "looked up between the two: look it up right behind the other",
     )
 
 

@@ -132,26 +132,70 @@ def test_what_is_known_of_a_difference(known: bool, lines: list[str]) -> None:
     assert accepted(*lines) == known
 
 
-def optional_lookups(count: int, asked: bool) -> Source:
-    """So many rules that may be found or not; all of them are asked for at the end, or none."""
-    kinds = [
-        f"  rule R{i} [16] {{ match src_ip exact ipv4.src gives action }}" for i in range(count)
-    ]
+# ---- rules that may have been found -------------------------------------------------------------
+
+#: How each of many rules may come to be found or not.
+OPTIONAL = {
+    "else goes on": "find R{n} else {{}}",
+    "if find": "if find R{n} {{ count hit }} else {{ count miss }}",
+    "branches": "if udp.dst = {n} {{ find R{n} else {{}} }} else {{ if udp.src = {n} {{ drop }} }}",
+    "where the one before was": "if R{b} {{ find R{n} else {{}} }}",
+    "where the one before was not": "if not R{b} {{ find R{n} else {{}} }}",
+    "a state": "if recall KEEP(src = ipv4.src) {{ find R{n} from KEEP.r{n} else {{}} }}",
+    "by a rule's value": "if R{b} {{ match R{b}.action {{ LOSE => {{ find R{n} else {{}} }} "
+    "KEEP => {{}} }} }}",
+    "and another one with it": "find R{n} else {{}}\nif R{n} {{ find S{n} else {{ drop }} }}",
+}
+NARROWED = "if R{n} {{ match R{n}.action {{ LOSE => drop  KEEP => {{}} }} }}"
+BOTH = "if R{n} {{ match S{n}.action {{ LOSE => drop  KEEP => {{}} }} }}"
+
+
+def optional(count: int, finds: str, *uses: str) -> Source:
+    """So many rules that may be found or not, all of which are asked for behind all of them."""
+    names = [f"{sort}{i}" for sort in "RS" for i in range(count)]
+    kinds = [f"rule {each} [16] {{ match src_ip exact ipv4.src gives action }}" for each in names]
+    slots = ", ".join(f"r{i} : R{i}" for i in range(count))
+    kinds.append(f"state KEEP [16] {{ match src : ip4 gives {slots} ages 60 }}")
     head = HEAD.replace("  default pass", "\n".join((*kinds, "", "  default pass")))
-    finds = [
-        f"find R{i} else {{}}\nif R{i} {{ match R{i}.action {{ LOSE => drop  KEEP => {{}} }} }}"
-        for i in range(count)
-    ]
-    ends = [f"if R{i} {{ drop }}" for i in range(count)] if asked else []
-    lines = (head, *finds, *ends, "pass\n}\nrun parser -> first\n}\n")
-    return Source("big.hp", "\n".join(lines))
+    lines = ["find R0 else {}", *(finds.format(n=n, b=n - 1) for n in range(1, count))]
+    lines += [use.format(n=n) for use in uses for n in range(1, count)]
+    text = "\n".join((head, *lines, "pass\n}\nrun parser -> first\n}\n"))
+    return Source("big.hp", text)
 
 
-def test_rules_that_nobody_asks_for_any_more_tell_no_packets_apart() -> None:
-    check(parse(optional_lookups(40, asked=False)))
-    with pytest.raises(Refused) as refused:
-        check(parse(optional_lookups(16, asked=True)))
-    assert [d.code for d in refused.value.diagnostics] == ["H0218"]
+def refused(source: Source) -> list[str]:
+    with pytest.raises(Refused) as caught:
+        check(parse(source))
+    return [d.code for d in caught.value.diagnostics]
+
+
+@pytest.mark.parametrize("finds", OPTIONAL.values(), ids=OPTIONAL)
+def test_forty_rules_that_may_have_been_found(finds: str) -> None:
+    """That each is known where it was asked for, and no work doubles with one more."""
+    uses = [NARROWED, BOTH] if "S{n}" in finds else [NARROWED]
+
+    def work(count: int) -> int:
+        source = optional(count, finds, *uses)
+        return calls(lambda: check(parse(source)))
+
+    work(1)  # what is imported and kept at first
+    few, more, most = (work(count) for count in (10, 20, 40))
+    assert most - more < 3 * (more - few)
+
+
+@pytest.mark.parametrize("finds", OPTIONAL.values(), ids=OPTIONAL)
+def test_a_rule_that_may_not_have_been_found_is_read_only_where_it_was(finds: str) -> None:
+    unguarded = "match R{n}.action {{ LOSE => drop  KEEP => {{}} }}"
+    assert set(refused(optional(40, finds, NARROWED, unguarded))) == {"H0271"}
+    wrong_way = "if not R{n} {{ match R{n}.action {{ LOSE => drop  KEEP => {{}} }} }}"
+    assert "H0271" in refused(optional(40, finds, wrong_way))
+
+
+def test_rules_that_depend_on_many_that_were_found_long_before() -> None:
+    """What is told apart doubles then: it is refused, and not worked on for ever."""
+    others = "if R{n} {{ find S{n} else {{ drop }} }}"
+    assert refused(optional(40, "find R{n} else {{}}", others, BOTH)) == ["H0218"]
+    check(parse(optional(12, "find R{n} else {{}}", others, BOTH)))
 
 
 def test_what_a_later_stage_or_an_action_asks_for_is_known_there() -> None:

@@ -60,6 +60,20 @@ def keyed(count: int) -> str:
     )
 
 
+def dependent(count: int) -> str:
+    """So many rules that are looked up if another one was found, all of them behind all of those:
+    each doubles the packet classes."""
+    kind = "rule {0}{{0}} [16] {{{{ match src exact ipv4.src gives v }}}}"
+    kinds = (numbered(kind.format(name), "\n")(count) for name in "AB")
+    steps = (
+        "find A{0} else {{}}",
+        "if A{0} {{ find B{0} else {{ drop }} }}",
+        "if A{0} {{ queue B{0}.v }}",
+    )
+    body = "\n".join(numbered(step, "\n")(count) for step in steps)
+    return program("\n".join(("ie src = 1, ip4  ie v = 2, u8", *kinds)), body)
+
+
 def at_most(limit: int, text: str, code: str, where: str = "declared") -> tuple[str, str, str]:
     """Programs with `{0}` at the limit and one above it."""
     at, above = (program(**{where: text.format(n)}) for n in (limit, limit + 1))
@@ -93,6 +107,7 @@ LIMITS = {
         edges="udp -> o when dst = 1",
         headers=f"header o {{ n : u8  x : u8[n] max {n} }}"), "H0247"),
     "nodes": of_many(29, headers, "H0218"),
+    "rules that depend on others": of_many(13, dependent, "H0218"),
     "a state's key": of_many(11, lambda n: program(
         f"state S [64] {{ match {numbered('a{0} : u64')(n)} gives n : u8 }}"), "H0335"),
     "a state's slots": of_many(15, lambda n: program(
