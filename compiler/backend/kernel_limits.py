@@ -12,7 +12,7 @@ from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ..ir.nodes import Function
 from ..ir.unit import Program, Unit
-from ..ir.walk import helpers_of, looked_up_in, operations, states_of, tables_of
+from ..ir.walk import asked_in, helpers_of, looked_up_in, operations, states_of, tables_of
 from ..lower.reads import walk
 from ..model import Bridge, Forward, Hash, Pipeline, Stage, State
 from ..tables.layout import Table
@@ -94,7 +94,9 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
         yield _refused(f"{what} is too long for the kernel", where, says, help_)
     prefixes = set[str]().union(*map(tables_of, called))
     used = [t for t in unit.tables if t.manifest.prefix in prefixes]
-    maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, used))
+    asked = set[str]().union(*map(asked_in, called))
+    maps = _ALWAYS + _beside(pipeline, unit)
+    maps += sum(_maps(t) if t.manifest.prefix in asked else 1 for t in used)  # 1: its records
     maps += len(set[str]().union(*map(states_of, called)))
     if maps > MAPS:
         says = f"of {len(used)} rule kinds, {maps} maps; at most {MAPS} for a program"

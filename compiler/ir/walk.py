@@ -206,9 +206,14 @@ def helpers_of(function: Function) -> set[str]:
 
 def tables_of(function: Function) -> set[str]:
     """Prefixes of the rule kinds whose maps it uses."""
+    read = {x.table for x in expressions(function.body) if isinstance(x, RecordOf)}
+    return asked_in(function) | read
+
+
+def asked_in(function: Function) -> set[str]:
+    """Prefixes of those of which it needs more than records that were found before."""
     found = {s.table for s in statements(function.body) if isinstance(s, CountRule | TraceRule)}
-    uses = (x for x in expressions(function.body) if isinstance(x, TableCall | RecordOf))
-    return found | {x.table for x in uses}
+    return found | {x.table for x in expressions(function.body) if isinstance(x, TableCall)}
 
 
 def counted_in(function: Function) -> set[str]:

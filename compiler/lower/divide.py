@@ -13,9 +13,11 @@ from ...lang.text.frozen import Frozen, kept
 from ..model import (
     Append,
     Block,
+    Choose,
     ClampMss,
     Compare,
     Const,
+    Find,
     If,
     Inline,
     Let,
@@ -33,6 +35,9 @@ Statements = tuple[Statement, ...]
 
 #: How far from half of a part the second one may be, before the cut goes through a statement.
 _UNEVEN = 0.5
+
+#: A look-up is some 400 instructions, and has four maps or more. Another node is a few of them.
+_LOOK_UP = 80
 
 
 class Halves(NamedTuple):
@@ -145,8 +150,8 @@ def _flag(s: If, flags: Iterator[str]) -> tuple[Let, Let, Compare]:
 
 @kept
 def _weight(part: Frozen) -> int:
-    """Of a statement or a block, the nodes that it is made of."""
-    return sum(1 for _ in walk(part))
+    """Of a statement or a block, the nodes that it is made of, and what its look-ups come to."""
+    return sum(_LOOK_UP if isinstance(each, Find | Choose) else 1 for each in walk(part))
 
 
 def _reshapes(s: Statement) -> bool:
