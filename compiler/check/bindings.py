@@ -59,17 +59,16 @@ class Bindings:
             kept[key] = self.table.made(first.name, *parts)
         return kept[key]
 
-    def forget(self, names: frozenset[str]) -> Bindings:
-        """Those that are left where nobody asks for the names."""
+    def forget(self, names: frozenset[str], done: dict[Bindings, Bindings]) -> Bindings:
+        """Those that are left where nobody asks for the names. `done`: of others, so far."""
         if self.without is self:
             return self
-        key, kept = (names, self), self.table.kept
-        if key not in kept:
-            without, having = self.without.forget(names), self.having.forget(names)
+        if self not in done:
+            without, having = self.without.forget(names, done), self.having.forget(names, done)
             gone = self.name in names
             made = self.table.made
-            kept[key] = without.join(having) if gone else made(self.name, without, having)
-        return kept[key]
+            done[self] = without.join(having) if gone else made(self.name, without, having)
+        return done[self]
 
     def _changed(self, change: Change, name: str) -> Bindings:
         """With what `change` makes of those that lack the name, and those that have it, less it."""
@@ -88,8 +87,8 @@ class Bindings:
 @dataclass
 class Table:
     """The nodes of one check, and what was made of them. `none`: no combination; `bare`: that of no
-    name. Names have the order in which they are met: what depends on each other then mostly is
-    near each other."""
+    name. Names have the order in which they are met, the last in front: what depends on each other
+    then mostly is near each other, and what is new is one node."""
 
     ranks: dict[str, int] = field(default_factory=dict)
     nodes: dict[tuple[str, Bindings, Bindings], Bindings] = field(default_factory=dict)
@@ -101,7 +100,7 @@ class Table:
     def rank(self, name: str) -> int:
         if len(self.ranks) == _MANY:
             sys.setrecursionlimit(max(_FRAMES, sys.getrecursionlimit()))
-        return self.ranks.setdefault(name, len(self.ranks))
+        return self.ranks.setdefault(name, -len(self.ranks))
 
     def made(self, name: str, without: Bindings, having: Bindings) -> Bindings:
         if having is self.none:

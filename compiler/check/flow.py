@@ -101,7 +101,8 @@ def perhaps_bound(state: State, name: str) -> bool:
 def forget(state: State, names: frozenset[str]) -> State:
     """The packets, told apart by none of these rules and entries; classes that differ in nothing
     but what is bound are one."""
-    state = _binding(state, {bound: bound.forget(names) for bound in _bindings(state)})
+    done: dict[Bindings, Bindings] = {}
+    state = _binding(state, {bound: bound.forget(names, done) for bound in _bindings(state)})
     if len(_bindings(state)) < 2:
         return state
     alike: dict[World, World] = {}

@@ -55,7 +55,7 @@ def test_a_diagram_is_its_sets(
     (first, these), (second, those) = made
     assert meant(first.join(second)) == these | those
     assert (first is second) == (these == those)
-    assert meant(first.forget(names)) == {each - names for each in these}
+    assert meant(first.forget(names, {})) == {each - names for each in these}
 
 
 def test_names_that_do_not_depend_on_each_other_take_a_node_each() -> None:
@@ -64,7 +64,7 @@ def test_names_that_do_not_depend_on_each_other_take_a_node_each() -> None:
         at = at.join(at.bind(f"R{number}"))
     assert nodes_of([at]) == 1_000
     assert nodes_of([at.split("R500")[0]]) == 1_000
-    assert at.forget(frozenset(f"R{number}" for number in range(1_000))) is at.table.bare
+    assert at.forget(frozenset(f"R{number}" for number in range(1_000)), {}) is at.table.bare
 
 
 def test_pairs_that_are_met_together_take_few_nodes() -> None:
