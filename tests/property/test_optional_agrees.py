@@ -163,4 +163,4 @@ def test_rules_that_entries_keep(tmp_path: Path, kernel: None) -> None:
 def test_they_are_known_in_all_programs_that_the_stage_becomes() -> None:
     """It is divided where rules are looked up and where they are read."""
     parts = in_programs(check(parse(source(MANY))), "staged").stages
-    assert len(parts) > 4 and {part.part_of or part.name for part in parts} == {"parser", "look"}
+    assert len(parts) > 4 and {part.part_of or part.name for part in parts} == {"look"}
