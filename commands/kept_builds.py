@@ -75,7 +75,8 @@ class KeptBuilds:
         if "schema" in parts:
             of = schema.from_json(parts["schema"].decode())
             traced = schema.TracedBuild(by_digest[of.digest], of)
-        bundle = Bundle(manifest, parts["c"].decode(), by_digest[manifest.digest], traced)
+        tc = by_digest[manifest.tc] if manifest.tc else b""
+        bundle = Bundle(manifest, parts["c"].decode(), by_digest[manifest.digest], traced, tc=tc)
         return Kept(bundle, parts["said"].decode(), parts["lines"].decode())
 
     def keep(self, text: str, made: Kept) -> None:

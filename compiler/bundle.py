@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Bundle:
     """What a compilation gives: `c` is for people, `object` was built from it with `#line`s. Of a
     card's programs `reports` says how they fare there. `warnings`: why it is not traced, where only
-    the traced build is more than the kernel takes."""
+    the traced build is more than the kernel takes. `tc`: the object of roles at tc; empty where
+    there are none."""
 
     manifest: m.Manifest
     c: str
@@ -39,6 +40,7 @@ class Bundle:
     traced: TracedBuild | None = None
     reports: tuple[Report, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    tc: bytes = b""
 
 
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
@@ -63,26 +65,32 @@ class Build:
     ) -> None:
         self._pipeline, self._without = pipeline, without
         self._target, self._flags = target, flags
-        self._warnings = tuple(differences(pipeline)) if target == "tc" else ()
+        at_tc = target == "tc" or pipeline.at
+        self._warnings = tuple(differences(pipeline)) if at_tc else ()
         self._built: list[Future[tuple[Unit, bytes]]] = []
+        self._tc: Future[tuple[Unit, bytes]] | None = None
 
     def start(self, pool: Executor, join: Join, traced: bool) -> None:
         """Begin, with what takes clang longest. Raises `Refused`."""
         if traced:
             try:
-                self._start(pool, join, traced=True)
+                self._built = [self._started(pool, join, self._target, traced=True)]
             except Refused as error:
                 self._warnings += tuple(map(untraced, error.diagnostics))
-        self._start(pool, join, traced=False)
+        self._built.insert(0, self._started(pool, join, self._target))
+        if self._pipeline.at and self._target == "host":
+            self._tc = self._started(pool, join, "tc")
 
-    def _start(self, pool: Executor, join: Join, traced: bool) -> None:
+    def _started(
+        self, pool: Executor, join: Join, target: Target, traced: bool = False
+    ) -> Future[tuple[Unit, bytes]]:
         from .backend.building import built
 
-        pipeline, without = in_programs(self._pipeline, join, self._target), self._without
-        unit = edited(lowered(pipeline, join, traced, self._target), without)
+        pipeline, without = in_programs(self._pipeline, join, target), self._without
+        unit = edited(lowered(pipeline, join, traced, target), without)
         made = placed(pipeline, unit, without)
         spilled = partial(run, pipeline, unit, spilled=True, without=without)
-        self._built.insert(0, pool.submit(built, pipeline, made, spilled, self._flags))
+        return pool.submit(built, pipeline, made, spilled, self._flags)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
@@ -95,7 +103,12 @@ class Build:
         unit, plain = _result(self._built[0])
         self.unit = unit
         c = emit(unit, False, plain)  # clang is still at the traced one
-        manifest = manifest_of(self._pipeline, unit, _digest(plain))
+        manifest, tc = manifest_of(self._pipeline, unit, _digest(plain)), b""
+        if self._tc is not None:
+            other, tc = _result(self._tc)
+            same = replace(manifest_of(self._pipeline, other), at=manifest.at, hook="xdp")
+            assert replace(same, digest=manifest.digest) == manifest, "one manifest for both"
+            manifest = replace(manifest, tc=_digest(tc))
         tracing = None
         for traced, data in map(_result, self._built[1:]):
             trace = traced.traced
@@ -104,7 +117,7 @@ class Build:
                 FORMAT, unit.name, _digest(data), manifest.digest, trace.nodes, trace.points
             )
             tracing = TracedBuild(data, of)
-        return Bundle(manifest, c, plain, tracing, warnings=self._warnings)
+        return Bundle(manifest, c, plain, tracing, warnings=self._warnings, tc=tc)
 
 
 def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
@@ -132,7 +145,7 @@ def building(
 
     from .backend.clang import stop, stoppable
 
-    if target == "tc" and (found := refusals(pipeline)):
+    if (target == "tc" or pipeline.at) and (found := refusals(pipeline)):
         raise Refused(found)
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
         build = Build(pipeline, without, target, flags)
@@ -186,7 +199,7 @@ def _digest(built: bytes) -> str:
 
 
 def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
-    """Put a bundle into a directory (made if need be): C, the headers it includes, object,
+    """Put a bundle into a directory (made if need be): C, the headers it includes, objects,
     manifest, and what a traced build adds. Raises `Refused` (H0309), with what was there as it
     was."""
     from .backend.emit import TEMPLATES
@@ -201,11 +214,12 @@ def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
     }
     if bundle.manifest.hook == "tc":
         files["tc.bpf.h"] = (TEMPLATES / "tc.bpf.h").read_bytes()
-    tracing = (f"{name}.trace.bpf.o", "trace.json")
+    for_tc, tracing = f"{name}.tc.bpf.o", (f"{name}.trace.bpf.o", "trace.json")
+    files |= {for_tc: bundle.tc} if bundle.tc else {}
     if bundle.traced is not None:
         contents = bundle.traced.object, bundle.traced.schema.to_json().encode()
         files |= dict(zip(tracing, contents, strict=True))
     write_files({directory / file: content for file, content in files.items()})
-    for stale in (directory / file for file in tracing if file not in files):
+    for stale in (directory / file for file in (for_tc, *tracing) if file not in files):
         stale.unlink(missing_ok=True)
     return [directory / file for file in files]

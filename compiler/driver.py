@@ -31,6 +31,7 @@ from .passes.simplify import simplify
 from .passes.spill import spill
 from .passes.trace_points import trace_points
 from .passes.usual_path import usual_path
+from .tc_limits import refusals
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
@@ -73,6 +74,8 @@ def fitting(pipeline: Pipeline) -> Unit:
     # The passes leave less: only what is near a limit needs them.
     if over_budget(_divided(pipeline), unit):
         placed(pipeline, unit)
+    if pipeline.at and (found := refusals(pipeline)):
+        raise Refused(found)
     return unit
 
 

@@ -54,4 +54,12 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         meters=meters_of(t.manifest for t in unit.tables),
         sums=any(isinstance(part, RuleCount) for part in walk(pipeline.stages)),
         flows=flow_size(t.manifest for t in unit.tables) if unit.target != "nfp" else 0,
+        at=_attach_points(pipeline, unit),
     )
+
+
+def _attach_points(pipeline: Pipeline, unit: Unit) -> tuple[m.AttachPoint, ...]:
+    """Of programs for tc alone, roles that would be at XDP are at tc.ingress."""
+    if unit.target != "tc":
+        return pipeline.at
+    return tuple("tc.ingress" if at == "xdp" else at for at in pipeline.at)

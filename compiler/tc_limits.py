@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..lang.text.diagnostics import Diagnostic, error
 from ..lang.text.source import Span
 from .check.packet_edits import Place, Walk, walk_edits
-from .lower.reads import walk
+from .lower.reads import answers, walk
 from .model import Pipeline, Push, Queue
 from .model.checksums import zero_checksum
 from .targets.tc import segmented
@@ -16,7 +16,12 @@ from .targets.tc import segmented
 def refusals(pipeline: Pipeline) -> list[Diagnostic]:
     """All that a program at tc cannot do, in the order of the file."""
     spans = dict.fromkeys(s.span for s in walk(pipeline.stages) if isinstance(s, Queue))
-    return [_queue(span) for span in sorted(spans, key=lambda span: span.start)]
+    found = [_queue(span) for span in sorted(spans, key=lambda span: span.start)]
+    answering = answers(pipeline) if "tc.egress" in pipeline.at else ()
+    for role, at in zip(pipeline.roles, pipeline.at, strict=False):
+        if at == "tc.egress" and role in answering:
+            found.insert(0, _answers(pipeline.span, role))
+    return found
 
 
 def differences(pipeline: Pipeline) -> list[Diagnostic]:
@@ -40,6 +45,15 @@ def _whole(pipeline: Pipeline, edits: Walk, place: Place) -> Iterator[Span]:
     numbered = any(name == "sequence" for each in elements for name, _ in each.values)
     if pushes and (summed or numbered or not segmented(headers)):
         yield pushes[0].span
+
+
+def _answers(span: Span, role: str) -> Diagnostic:
+    return error(
+        "H0561", f"`{role}` is at tc.egress, and packets there are sent back or answered",
+        (span, "this pipeline"),
+        help=f"`if port is {role}`: leave out `send back` and `reply icmp` there, also of the "
+        "hooks that `forward` has; or attach the role elsewhere",
+    )  # fmt: skip
 
 
 def _queue(span: Span) -> Diagnostic:

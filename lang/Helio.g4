@@ -45,7 +45,9 @@ pipeline : 'pipeline' name '{' declaration* '}' ;
 
 declaration : constant | ports | graph | element | rule_ | state | registers | event | fallback | action | stage | hook | run ;
 
-ports : 'ports' names ;
+ports : 'ports' role (',' role)* ;
+
+role : name ('at' name ('.' name)?)? ;
 
 graph : 'parser' '{' (edge | chain)* '}' ;
 
@@ -228,36 +230,36 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'reserved' | 'state' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
     | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;

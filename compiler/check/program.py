@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 
 from ...lang import tree
+from ...lang.contract.manifest.manifest import AttachPoint
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
 from . import errors
+from .attach_points import attach_points
 from .edges import CheckedGraph, check_graph
 from .edit_limits import limits
 from .elements import Elements
@@ -99,6 +101,7 @@ class _PipelineChecker:
         registers = collect_registers(self.all(tree.Registers), taken, checked, self.found)
         events = collect_events(self.all(tree.Event), kinds, self.found)
         with_events(rules, events, self.found)
+        at = self.attach_points()
         hooks = check_hooks(self.all(tree.Hook), checked, self.found)
         default = self.default()
         program = Program(
@@ -134,6 +137,7 @@ class _PipelineChecker:
             hooks={**HOOKS, **said},  # type: ignore[dict-item]
             doc=self.pipeline.doc,
             span=self.pipeline.name.span,
+            at=at,
         )
         return with_options_asked(made)
 
@@ -159,10 +163,15 @@ class _PipelineChecker:
             tree.Ports, "`ports`", "name the roles that ports may have: `ports lan, wan`"
         )
         first: dict[str, Span] = {}
-        for role in ports.roles if ports else ():
+        for role in (role.name for role in ports.roles) if ports else ():
             if first.setdefault(role.text, role.span) is not role.span:
                 self.found.add(errors.declared_twice("port role", role, first[role.text]))
         return tuple(first)
+
+    def attach_points(self) -> tuple[AttachPoint, ...]:
+        """Of each role."""
+        said = self.all(tree.Ports)[:1]
+        return attach_points(said[0].roles, self.found) if said else ()
 
     def graph(self, roles: tuple[str, ...]) -> CheckedGraph:
         parser = self.only(

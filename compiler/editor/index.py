@@ -135,8 +135,9 @@ class _Walk:
             match each:
                 case tree.Ports():
                     for role in each.roles:
-                        shown = f"ports {role.text}"
-                        self.declare(Symbol("role", role.text, role.span, shown), self.roles)
+                        at = f" at {role.at.text}" if role.at else ""
+                        name, shown = role.name, f"ports {role.name.text}{at}"
+                        self.declare(Symbol("role", name.text, name.span, shown), self.roles)
                 case tree.InformationElement():
                     self.element(each)
         for each in declared:

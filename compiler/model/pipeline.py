@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...lang.contract.manifest.manifest import AttachPoint
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .graph import Graph
@@ -26,7 +27,8 @@ Hook = Literal["pass", "drop", "reply icmp", "continue"]
 
 
 class Pipeline(Frozen):
-    """A whole checked pipeline. `stages` in running order (the parser not among them)."""
+    """A whole checked pipeline. `stages` in running order (the parser not among them). `at`: of
+    each role, where its ports are attached; nothing where all are at XDP."""
 
     name: str
     roles: tuple[str, ...]
@@ -41,6 +43,7 @@ class Pipeline(Frozen):
     hooks: dict[Event, Hook]
     doc: str = ""
     span: Span = NOWHERE
+    at: tuple[AttachPoint, ...] = ()
 
     @property
     def replies(self) -> bool:

@@ -74,6 +74,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
             for r in pipeline.rules
             if r.raises
         ),
+        *([not_on_a_card(pipeline.span, "ports at tc")] if pipeline.at else []),
         *_statements(pipeline),
         *_edits(pipeline),
         *_kinds(pipeline),

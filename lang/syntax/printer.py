@@ -196,7 +196,8 @@ class _Printer(Statements):
     def declaration(self, node: tree.Declaration) -> None:
         end = node.span.end
         if isinstance(node, tree.Ports):
-            self.write(f"ports {print_expr.names(node.roles)}", end)
+            roles = (r.name.text + (f" at {r.at.text}" if r.at else "") for r in node.roles)
+            self.write(f"ports {', '.join(roles)}", end)
         elif isinstance(node, tree.Parser):
             self.parser(node)
         elif isinstance(node, tree.Rule):

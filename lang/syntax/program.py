@@ -169,7 +169,12 @@ class _Builder(StatementBuilder):
         return result
 
     def decl_ports(self, context: Context, children: list[Any], span: Span) -> tree.Ports:
-        return tree.Ports(span, self.names(children[1].children))
+        return tree.Ports(span, tuple(self.role(c) for c in children[1::2]))
+
+    def role(self, context: Context) -> tree.Role:
+        name, *rest = (c for c in context.children if type(c) is not Token)
+        at = tree.Path(self.between(rest[0], rest[-1]), self.names(rest)) if rest else None
+        return tree.Role(self.span(context), self.name(name), at)
 
     def decl_parser(self, context: Context, children: list[Any], span: Span) -> tree.Parser:
         parts = [(c, c.children[0]) for c in children[2:-1]]

@@ -49,6 +49,7 @@ from .program import (
     Pipeline,
     Ports,
     Program,
+    Role,
     Run,
     Stage,
 )
@@ -113,7 +114,7 @@ __all__ = [
     "Hook", "If", "Import", "In", "InformationElement", "Is", "Let", "Limit", "Match", "MatchOn",
     "Member", "Metered", "Meters", "Name", "Node", "Number", "Option", "Options", "Parser", "Path",
     "Payload", "Pipeline", "Pop", "PopLink", "Ports", "Priority", "Program", "Push", "PushElement",
-    "Queue", "Raise", "Range", "Reach", "Recall", "Registers", "Remember", "Require", "Rule",
-    "RuleClause", "Run", "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State",
+    "Queue", "Raise", "Range", "Reach", "Recall", "Registers", "Remember", "Require", "Role",
+    "Rule", "RuleClause", "Run", "Said", "Size", "Slot", "Slots", "Spread", "Stage", "State",
     "StateClause", "Statement", "Swap", "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

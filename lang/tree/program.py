@@ -19,10 +19,17 @@ class Constant(Node):
     doc: str = ""
 
 
+class Role(Node):
+    """`uplink at tc.ingress`: a role of ports, and where these are attached."""
+
+    name: Name
+    at: Path | None = None
+
+
 class Ports(Node):
     """`ports lan, wan`: the roles."""
 
-    roles: tuple[Name, ...]
+    roles: tuple[Role, ...]
 
 
 class Parser(Node):

@@ -508,12 +508,18 @@ class Counter(Frozen):
 
 
 class Program(Frozen):
-    """One XDP program. `slot` is its index in the role's PROG_ARRAY (None for the entry)."""
+    """A program, which each object has. `slot` is its index in the role's PROG_ARRAY (None for the
+    entry)."""
 
     name: str
     stage: str
     role: str
     slot: int | None
+
+
+#: Where ports of a role are attached. Those at tc run the tc object's programs.
+AttachPoint = Literal["xdp", "tc.ingress", "tc.egress"]
+ATTACH_POINTS: tuple[AttachPoint, ...] = ("xdp", "tc.ingress", "tc.egress")
 
 
 class Scratch(Frozen):
@@ -543,6 +549,12 @@ class Manifest(Frozen):
     bpf_spin_lock, u32 0, u64[2] what the rule's buckets lack in bits (or packets) times ns a
     second, u64 when
     that was (ns, CLOCK_MONOTONIC). Zeros are full buckets.
+
+    `at`: of each role, where its ports are attached; nothing where all are at XDP, or, if that is
+    the `hook`, at tc.ingress. Where roles are at tc, and the `hook` is XDP, there is a second
+    object, NAME.tc.bpf.o, which has the same programs for tc and the same maps, but PROG_ARRAYs and
+    `scratch` of its own; `tc`: its SHA-256. The edge's YAML may have a port elsewhere than its role
+    says.
 
     If `flows`, there is an ARRAY `flows`, mmapable, of so many bytes: the flow cache of the
     programs that are loaded with it, FLOWS for each CPU; zero at first. As the object has it, it is
@@ -575,6 +587,18 @@ class Manifest(Frozen):
     events: EventRing | None = None
     meters: int = 0
     sums: bool = False
+    at: tuple[AttachPoint, ...] = ()
+    tc: str = ""
+
+    def attach_point(self, role: int) -> AttachPoint:
+        """Of a role, by its number."""
+        if self.at:
+            return self.at[role]
+        return "xdp" if self.hook == "xdp" else "tc.ingress"
+
+    def has_programs(self, at: str) -> bool:
+        """Whether a port can be at this attach point."""
+        return self.hook == "xdp" if at == "xdp" else self.hook == "tc" or bool(self.tc)
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)
@@ -586,9 +610,12 @@ class Manifest(Frozen):
         return next(p for p in self.programs if p.role == role and p.slot is None)
 
     def to_json(self) -> str:
+        """Where all is at XDP as releases before wrote it, who read it too."""
         said = asdict(self)
         if self.hook == "xdp":
             del said["hook"]
+        if not self.at:
+            del said["at"], said["tc"]
         return json.dumps(said, indent=1)
 
 

@@ -45,6 +45,12 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
     yield from _programs(manifest)
     yield from _anatomy(manifest)
     yield from _events(manifest)
+    if manifest.at and len(manifest.at) != len(manifest.roles):
+        yield f"{len(manifest.at)} attach points of {len(manifest.roles)} roles"
+    if not all(manifest.has_programs(at) for at in manifest.at):
+        yield "a role is where no object has programs"
+    if manifest.tc and (manifest.hook == "tc" or not manifest.at):
+        yield "a second object for tc, which no role needs"
     kinds = [rule.name for rule in manifest.rules]
     yield from _distinct("rule kind", kinds)
     yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])
