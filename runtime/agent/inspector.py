@@ -15,6 +15,7 @@ from ..base.errors import of_kernel, repaired, unsound
 from ..base.logs import text as log_text
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
+from ..loading.attach import bare_ports
 from ..loading.bundle import Bundle
 from ..loading.integrity import defects, link_defects
 from ..owner.owner import Owner
@@ -111,10 +112,10 @@ def _busy(error: Refused) -> bool:
 
 
 def _bare(owner: Owner) -> tuple[str, ...]:
-    """Names of the ports whose interface is there and has no XDP program."""
+    """Names of the ports whose interface is there and has no program."""
     with Netlink() as netlink:
-        programs = {link.index: link.program for link in netlink.links()}
-    return tuple(port.name for port in owner.loaded.ports if programs.get(port.ifindex) == 0)
+        links = netlink.links()
+    return tuple(port.name for port in bare_ports(owner.name, owner.loaded.ports, links))
 
 
 def _wrong(owner: Owner) -> list[str]:

@@ -36,7 +36,7 @@ from ..journal.store import Store
 from ..kernel.handles import Map
 from ..loading import card_snapshot
 from ..loading.any_loaded import AnyLoaded, load
-from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from ..loading.bundle import Bundle, make_bundle, sent, unpack_traced
 from ..loading.loader import Loaded, released_on_failure
 from ..loading.pinned import Pinned
 from ..loading.refresh import refresh_rules
@@ -117,8 +117,8 @@ def bundle_of(store: Store, kept: Item) -> Bundle:
 
 
 def _bundle(build: Build) -> Bundle:
-    manifest, object_, packed = build
-    return make_bundle(manifest, lambda _: object_, traced=unpack_traced(packed))
+    manifest, object_, packed, *tc = build
+    return make_bundle(manifest, sent(object_, b"".join(tc)), traced=unpack_traced(packed))
 
 
 def is_whole(store: Store, kept: Item) -> bool:

@@ -374,7 +374,8 @@ def _parsed(name: str, text: str) -> Request:
 
 def bundle_message(bundle: Bundle) -> pb.Bundle:
     traced = bundle.traced.pack() if bundle.traced else b""
-    return pb.Bundle(manifest=bundle.manifest.to_json(), object=bundle.object, traced=traced)
+    manifest = bundle.manifest.to_json()
+    return pb.Bundle(manifest=manifest, object=bundle.object, traced=traced, tc=bundle.tc)
 
 
 def _slots(where: Where) -> list[pb.Slot]:

@@ -20,6 +20,20 @@ def unknown_interface(where: Span, name: str, have: Iterable[str]) -> Diagnostic
     return Diagnostic("H0607", f"there is no interface `{name}`", labels, help_)
 
 
+def no_programs(where: Span, role: str, at: str) -> Diagnostic:
+    return Diagnostic(
+        "H0564", f"the bundle has no programs for {at}", (Label(where, "no port can be there"),),
+        f"the pipeline says where roles are: `ports {role} at {at}`; compile it again",
+    )  # fmt: skip
+
+
+def answers_at_egress(where: Span, role: str) -> Diagnostic:
+    return Diagnostic(
+        "H0566", f"packets of `{role}` may be sent back, which cannot be at tc.egress",
+        (Label(where, "what comes here leaves this host"),), "have it at tc.ingress, or at xdp",
+    )  # fmt: skip
+
+
 def interface_twice(first: Span, second: Span, name: str) -> Diagnostic:
     labels = (Label(second, "a second port"), Label(first, "the first"))
     return Diagnostic("H0608", f"two ports have the interface `{name}`", labels,

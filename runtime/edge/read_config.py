@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ...lang.contract.manifest.manifest import Manifest, RuleKind
+from ...lang.contract.manifest.manifest import ATTACH_POINTS, Manifest, RuleKind
 from ...lang.contract.request.request import IE, Change, Request, RuleItem, is_name
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
@@ -24,7 +24,7 @@ from .sections import Around
 from .yaml_nodes import Nodes, spelled
 
 _FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
-_PORT = ("role", "interface", "vlan", "number")
+_PORT = ("role", "interface", "vlan", "number", "at")
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ class _Reader:
                 self.spans[number] = draft["span"]
             interface = draft.get("interface", "")
             self.port_of.setdefault(interface, name)
-            found.append(
-                PortConfig(number, name, draft.get("role", 0), interface, draft.get("vlan", 0))
-            )
+            role = draft.get("role", 0)
+            at = draft.get("at") or self.manifest.attach_point(role)
+            found.append(PortConfig(number, name, role, interface, draft.get("vlan", 0), at))
         return found
 
     def _port(self, name: str, entry: Entry) -> dict[str, Any]:
@@ -153,10 +153,23 @@ class _Reader:
             self._interface(given["interface"].value, draft)
         if "vlan" in given:
             draft["vlan"] = nodes.number(given["vlan"].value, "VLAN id", 1, 4094) or 0
+        if "at" in given:
+            draft["at"] = self._attach_point(given["at"].value, draft.get("role", 0))
         if "number" in given:
             most = self.manifest.max_ports - 1
             draft["number"] = nodes.number(given["number"].value, "port number", 1, most)
         return draft
+
+    def _attach_point(self, node: Any, role: int) -> str | None:
+        """Where a port is attached, if not where its role says."""
+        at = self.nodes.word(node, "attach point", ATTACH_POINTS)
+        if at is not None and not self.manifest.has_programs(at):
+            self.found.add(errors.no_programs(self.nodes.span(node), self.manifest.roles[role], at))
+        elif at == "tc.egress" and self.manifest.roles[role] in self.manifest.answers:
+            self.found.add(
+                errors.answers_at_egress(self.nodes.span(node), self.manifest.roles[role])
+            )
+        return at
 
     def _interface(self, node: Any, draft: dict[str, Any]) -> None:
         name = self._existing(node)

@@ -277,7 +277,8 @@ def _answer(outcome: Outcome) -> bytes:
 
 def build_of(bundle: Bundle) -> Build:
     traced = bundle.traced.pack() if bundle.traced is not None else b""
-    return bundle.manifest.to_json(), bundle.object, traced
+    build = bundle.manifest.to_json(), bundle.object, traced
+    return (*build, bundle.tc) if bundle.tc else build
 
 
 def config_of(loaded: AnyLoaded) -> str:

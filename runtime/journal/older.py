@@ -132,10 +132,12 @@ def _intents(db: sqlite3.Connection, kept: Any) -> None:
 def older_build(name: str, build: Build, release: str) -> Build:
     """Without what only warnings are made of. Raises `Refused` where the older `heliod` would not
     know how to drive the programs."""
-    manifest, object_, traced = build
+    manifest, object_, traced, *tc = build
     about = json.loads(manifest)
     if _PORT_SLOTS in object_:
         raise refused(_newer_bundle(name, release, "looks up ports in `port_slots`"))
+    if tc:
+        raise refused(_newer_bundle(name, release, "has programs for tc"))
     for offload in _offloads(about):
         if offload.get("way") == "masked":
             raise refused(_newer_bundle(name, release, "keeps masked rules on a card"))

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from .files import Mark, Unsound, digest_of, read, write_twice, write_whole
 
 #: A bundle: manifest, object, packed traced build (empty: it has none).
-Build = tuple[str, bytes, bytes]
+#: Manifest, object, packed traced build; and the object for tc, if there is one.
+Build = tuple[str, bytes, bytes] | tuple[str, bytes, bytes, bytes]
 #: The number of the intents' log.
 INTENTS = 0
 COPIES = ("state-a", "state-b")
@@ -118,11 +119,12 @@ def write_build(path: Path, build: Build) -> Bundled:
 def read_build(content: bytes) -> Build:
     """What `write_build` wrote."""
     parts, at = list[bytes](), 0
-    for _ in range(3):
+    while at < len(content) or len(parts) < 3:
         start = at + 8
         at = start + int.from_bytes(content[at:start], "little")
         parts.append(content[start:at])
-    return parts[0].decode(), parts[1], parts[2]
+    manifest, object_, traced, *tc = parts
+    return (manifest.decode(), object_, traced, *tc[:1])  # type: ignore[return-value]
 
 
 def new() -> State:

@@ -33,7 +33,7 @@ from .structures import (
 from .system import ENOTSUPP, libc
 
 LOG_ON_FAILURE, LOG_TRACE, LOG_STATS = 0, 1, 4  # verifier log levels; the last two join by `|`
-BPF_XDP = 37  # enum bpf_attach_type
+BPF_XDP, BPF_TCX_INGRESS, BPF_TCX_EGRESS = 37, 46, 47  # enum bpf_attach_type
 _SCHED_CLS, _XDP, _RAW_TRACEPOINT = 3, 6, 17  # enum bpf_prog_type
 BPF_F_REPLACE = 4
 _LOG_BYTES = 0xFFFFFF  # the most that every kernel accepts; untouched pages cost nothing
@@ -300,6 +300,14 @@ def create_link(program_fd: int, ifindex: int, flags: int) -> int:
     options = LinkCreateOpts(sz=ctypes.sizeof(LinkCreateOpts), flags=flags)
     with captured():
         result: int = lib().bpf_link_create(program_fd, ifindex, BPF_XDP, byref(options))
+    return result
+
+
+def create_tcx_link(program_fd: int, ifindex: int, attach_type: int) -> int:
+    """A tcx link's descriptor, behind those that are there, or a negative error number: EINVAL
+    before Linux 6.6. `attach_type`: BPF_TCX_*, of which libbpf 1.1 only knows the number."""
+    with captured():
+        result: int = lib().bpf_link_create(program_fd, ifindex, attach_type, None)
     return result
 
 

@@ -12,10 +12,10 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 _HEADER = struct.Struct("=IHHII")
-_REQUEST, _ACK, _DUMP, _CREATE, _REPLACE, _EXCL = 1, 4, 0x300, 0x400, 0x100, 0x200
+REQUEST, ACK, DUMP, CREATE, REPLACE, EXCL = 1, 4, 0x300, 0x400, 0x100, 0x200
 _NEWNEIGH, _GETLINK, _GETADDR, _GETROUTE, _GETNEIGH = 28, 18, 22, 26, 30
 _NTF_USE = 1
 _SCOPE_LINK = 253
@@ -98,7 +98,7 @@ class Netlink:
     def close(self) -> None:
         self._socket.close()
 
-    def __enter__(self) -> Netlink:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,9 +114,9 @@ class Netlink:
         """Of a veth pair; None where we may not look into its network namespace."""
         body = struct.pack("=BxHiII", 0, 0, veth.other, 0, 0)
         if veth.other_in is not None:
-            body += _attribute(_TARGET_NETNSID, struct.pack("=i", veth.other_in))
+            body += attribute(_TARGET_NETNSID, struct.pack("=i", veth.other_in))
         with suppress(OSError):
-            for answer in self._ask(_GETLINK, _REQUEST, body):
+            for answer in self._ask(_GETLINK, REQUEST, body):
                 return _link(answer)
         return None
 
@@ -126,7 +126,7 @@ class Netlink:
         for family in _FAMILIES.values():
             for body in self._dump(_GETADDR, struct.pack("=BBBBI", family, 0, 0, 0, 0)):
                 _, length, _, scope, index = struct.unpack_from("=BBBBI", body)
-                given = dict(_attributes(body[8:]))
+                given = dict(attributes(body[8:]))
                 own = given.get(2, given.get(1))
                 if own is not None:
                     broadcast = _broadcast(own, length, given.get(4))
@@ -141,7 +141,7 @@ class Netlink:
             body = struct.pack("=BxxxiHBB", family, 0, 0, 0, 0)
             for answer in self._dump(_GETNEIGH, body):
                 _, index, state, _, _ = struct.unpack_from("=BxxxiHBB", answer)
-                given = dict(_attributes(answer[12:]))
+                given = dict(attributes(answer[12:]))
                 mac = given.get(2, b"")
                 if state & _USABLE and len(mac) == 6 and 1 in given:
                     found[index, given[1]] = mac
@@ -152,10 +152,10 @@ class Netlink:
         address itself; None without a route."""
         family, bits = _FAMILIES[len(address)], len(address) * 8
         body = struct.pack("=BBBBBBBBI", family, bits, 0, 0, 0, 0, 0, 0, 0)
-        body += _attribute(1, address) + _attribute(4, struct.pack("=I", index))
+        body += attribute(1, address) + attribute(4, struct.pack("=I", index))
         with suppress(OSError):
-            for answer in self._ask(_GETROUTE, _REQUEST, body):
-                given = dict(_attributes(answer[12:]))
+            for answer in self._ask(_GETROUTE, REQUEST, body):
+                given = dict(attributes(answer[12:]))
                 if given.get(4) != struct.pack("=I", index):
                     return None
                 return given.get(5, address)
@@ -169,13 +169,13 @@ class Netlink:
         with suppress(OSError):
             state = self._neighbour_state(index, address)
             if state is None or not state & _CONFIGURED:
-                flags = _REQUEST | _ACK | _CREATE | (_EXCL if state is None else _REPLACE)
+                flags = REQUEST | ACK | CREATE | (EXCL if state is None else REPLACE)
                 list(self._ask(_NEWNEIGH, flags, _neighbour(index, address, _NTF_USE)))
 
     def _neighbour_state(self, index: int, address: bytes) -> int | None:
         """NUD_* of an entry; None where there is none."""
         with suppress(FileNotFoundError):
-            for answer in self._ask(_GETNEIGH, _REQUEST, _neighbour(index, address)):
+            for answer in self._ask(_GETNEIGH, REQUEST, _neighbour(index, address)):
                 state: int = struct.unpack_from("=BxxxiHBB", answer)[2]
                 return state
         return None
@@ -183,7 +183,7 @@ class Netlink:
     # ---- the protocol -----------------------------------------------------------------------
 
     def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
-        return self._ask(kind, _REQUEST | _DUMP, body)
+        return self._ask(kind, REQUEST | DUMP, body)
 
     def _ask(self, kind: int, flags: int, body: bytes) -> Iterator[bytes]:
         self._number += 1
@@ -202,7 +202,7 @@ class Netlink:
                         raise OSError(-code, os.strerror(-code))
                     return
                 yield payload
-                if not flags & (_DUMP | _ACK):
+                if not flags & (DUMP | ACK):
                     return
 
     def _receive(self) -> list[tuple[int, int, bytes]]:
@@ -218,11 +218,11 @@ def xdp_features(index: int) -> int | None:
     """NETDEV_XDP_ACT_* of an interface (netdev family, Linux 6.3); None where nobody can tell."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 16) as generic:
         generic.bind((0, 0))
-        found = _generic(generic, 0x10, 3, _attribute(2, b"netdev\0"))
+        found = _generic(generic, 0x10, 3, attribute(2, b"netdev\0"))
         if found is None or 1 not in found:
             return None
         family = struct.unpack("=H", found[1])[0]
-        device = _generic(generic, family, 1, _attribute(1, struct.pack("=I", index)))
+        device = _generic(generic, family, 1, attribute(1, struct.pack("=I", index)))
     if device is None or 3 not in device:
         return None
     return int.from_bytes(device[3][:8], "little")
@@ -232,25 +232,25 @@ def _generic(
     generic: socket.socket, family: int, command: int, body: bytes
 ) -> dict[int, bytes] | None:
     size = _HEADER.size + 4 + len(body)
-    head = _HEADER.pack(size, family, _REQUEST, command, 0) + struct.pack("=BBH", command, 1, 0)
+    head = _HEADER.pack(size, family, REQUEST, command, 0) + struct.pack("=BBH", command, 1, 0)
     generic.send(head + body)
     data = generic.recv(1 << 16)
     _, kind, _, _, _ = _HEADER.unpack_from(data)
-    return None if kind == 2 else dict(_attributes(data[_HEADER.size + 4 :]))
+    return None if kind == 2 else dict(attributes(data[_HEADER.size + 4 :]))
 
 
 def _neighbour(index: int, address: bytes, flags: int = 0) -> bytes:
     """`struct ndmsg` and NDA_DST."""
     family = _FAMILIES[len(address)]
-    return struct.pack("=BxxxiHBB", family, index, 0, flags, 0) + _attribute(1, address)
+    return struct.pack("=BxxxiHBB", family, index, 0, flags, 0) + attribute(1, address)
 
 
-def _attribute(kind: int, value: bytes) -> bytes:
+def attribute(kind: int, value: bytes) -> bytes:
     size = 4 + len(value)
     return struct.pack("=HH", size, kind) + value + bytes(-size % 4)
 
 
-def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
     while at + 4 <= len(data):
         size, kind = struct.unpack_from("=HH", data, at)
@@ -262,11 +262,11 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _link(body: bytes) -> Link:
     _, _, index, flags, _ = struct.unpack_from("=BxHiII", body)
-    given = dict(_attributes(body[16:]))
-    about = dict(_attributes(given.get(18, b"")))
+    given = dict(attributes(body[16:]))
+    about = dict(attributes(given.get(18, b"")))
     kind = about.get(1, b"").rstrip(b"\0").decode()
-    inner = dict(_attributes(about.get(2, b""))) if kind == "vlan" else {}
-    xdp = dict(_attributes(given.get(43, b"")))
+    inner = dict(attributes(about.get(2, b""))) if kind == "vlan" else {}
+    xdp = dict(attributes(given.get(43, b"")))
     lower, other_in = int.from_bytes(given.get(5, b""), "little"), given.get(_LINK_NETNSID)
     return Link(
         index,

@@ -182,8 +182,9 @@ class LinkInfo:
 
 
 class Link(Descriptor):
-    """An XDP program on an interface. Closing it detaches the program, unless the link is pinned or
-    another descriptor holds it; pinned, it survives the process. It ends with its interface."""
+    """An XDP or tcx program on an interface. Closing it detaches the program, unless the link is
+    pinned or another descriptor holds it; pinned, it survives the process. It ends with its
+    interface."""
 
     def __init__(self, fd: int) -> None:
         """Takes over `fd`. Raises BpfError where that is no link."""
@@ -205,6 +206,15 @@ class Link(Descriptor):
         fix = _attach_fix(-result, mode) if interface else _ABSENT
         what = f"attach `{program.name}` to interface {interface or ifindex}"
         raise BpfError(what, -result, fix=fix)
+
+    @classmethod
+    def attach_tcx(cls, program: Program, ifindex: int, egress: bool) -> Link:
+        """Attach to an interface of the caller's network namespace, behind the programs that are
+        there. Raises BpfError."""
+        kind = libbpf.BPF_TCX_EGRESS if egress else libbpf.BPF_TCX_INGRESS
+        result = libbpf.create_tcx_link(program.fileno(), ifindex, kind)
+        fix = "" if _interface_name(ifindex) else _ABSENT
+        return cls(libbpf.check(result, f"attach `{program.name}` at tcx", fix=fix))
 
     @classmethod
     def open_pinned(cls, path: Path) -> Link:

@@ -2,46 +2,75 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from errno import EACCES, EBUSY, EEXIST, EOPNOTSUPP, EPERM
+from errno import EACCES, EBUSY, EEXIST, EINVAL, ENOENT, EOPNOTSUPP, EPERM
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic, Label, Refused
 from ...lang.text.source import Span
 from ..base import errors
-from ..kernel.handles import BpfError, Link, Pin, Program, XdpMode
+from ..kernel.handles import BpfError, Program, XdpMode
 from ..kernel.netlink import XDP_REDIRECTED, Netlink, xdp_features
 from ..kernel.netlink import Link as Interface
-from ..ports.ports import Port
+from ..ports.ports import Port, PortConfig
+from . import attachments
+from .attachments import open_attachment
+from .install import entry_pin
 from .releases import ROOT, holder_of
+
+if TYPE_CHECKING:
+    from .pinned import Pinned
 
 Spans = Mapping[int, Span]
 """Where the configuration names the interface of a port's number."""
 
 
 def check(
-    ports: Iterable[Port],
-    links: Iterable[Interface],
-    mode: XdpMode,
-    spans: Spans,
-    forwards: bool = True,
-) -> None:
-    """Check what a port needs to work, before anything is attached. `forwards`: packets leave by
-    other ports than they arrive by. Raises `Refused`."""
+    manifest: Manifest, ports: Iterable[Port], links: Iterable[Interface], mode: XdpMode,
+    spans: Spans, among: Iterable[Port],
+) -> None:  # fmt: skip
+    """Check what ports need to work, before anything is attached. `among`: all of the pipeline. At
+    tc programs stand behind each other. Raises `Refused`."""
     by_index = {link.index: link for link in links}
+    native = mode is XdpMode.NATIVE
+    redirects = native and manifest.forwards and any(port.at == "xdp" for port in among)
     found: list[Diagnostic] = []
     for port in ports:
         link, span = by_index[port.ifindex], spans.get(port.number)
-        if link.program:
+        if port.at != "xdp":
+            found += takes_no_frames(port, link, span) if redirects else []
+        elif link.program:
             pipeline = holder_of(link.program)
             called = "" if pipeline else _name_of(link.program)
             found.append(another_program(link.name, link.program, span, pipeline, called))
-        elif mode is XdpMode.NATIVE:
-            found += unfit(port, link, span, forwards)
+        elif native:
+            found += unfit(port, link, span, manifest.forwards)
     if found:
         raise Refused(found)
+
+
+def bare_ports(name: str, ports: Iterable[Port], links: Iterable[Interface]) -> list[Port]:
+    """The ports of a pipeline whose interface is there, and has no program."""
+    by_index = {link.index: link for link in links}
+    here = [(port, by_index[port.ifindex]) for port in ports if port.ifindex in by_index]
+    return [port for port, link in here if not has_program(name, port, link)]
+
+
+def has_program(name: str, port: Port | PortConfig, link: Interface) -> bool:
+    """Whether a port's packets come to one: any at XDP, where there is one at a time; our own at
+    tc."""
+    return bool(link.program) if port.at == "xdp" else is_attached(name, port.number, link.index)
+
+
+def is_attached(name: str, port: int, ifindex: int) -> bool:
+    """Whether a program of the pipeline is, by the number of a port."""
+    with suppress(BpfError), open_attachment(link_of(name, port)) as link:
+        return link.info().ifindex == ifindex
+    return False
 
 
 def _name_of(program: int) -> str:
@@ -53,17 +82,22 @@ def _name_of(program: int) -> str:
 
 def unfit(port: Port, link: Interface, span: Span | None, forwards: bool) -> list[Diagnostic]:
     """What keeps an interface from native XDP, or from taking redirected frames."""
-    features = xdp_features(port.ifindex)
-    if features == 0:
+    if xdp_features(port.ifindex) == 0:
         why = "its driver has none"
         if link.kind == "veth":
             why = "its other end sends by more queues than it receives by (`ethtool -l`)"
         return [_no_native(link.name, span, why)]
-    if forwards and features is not None and not features & XDP_REDIRECTED:
-        with Netlink() as netlink:
-            other = netlink.other_end(link) if link.kind == "veth" else None
-        return [_no_redirect(link.name, span, link.kind, other)]
-    return []
+    return takes_no_frames(port, link, span) if forwards else []
+
+
+def takes_no_frames(port: Port, link: Interface, span: Span | None) -> list[Diagnostic]:
+    """Whether the frames are lost that XDP redirects to an interface."""
+    features = xdp_features(port.ifindex)
+    if features is None or features & XDP_REDIRECTED:
+        return []
+    with Netlink() as netlink:
+        other = netlink.other_end(link) if link.kind == "veth" else None
+    return [_no_redirect(link.name, span, link.kind, other)]
 
 
 def warnings(
@@ -74,7 +108,11 @@ def warnings(
     if manifest.forwards:
         yield from _not_routing(ports, spans)
     if mode is XdpMode.NATIVE:
-        answering = [port for port in ports if manifest.roles[port.role] in manifest.answers]
+        answering = [
+            port
+            for port in ports
+            if port.at == "xdp" and manifest.roles[port.role] in manifest.answers
+        ]
         yield from _not_answering(answering, netlink, spans)
 
 
@@ -99,19 +137,14 @@ def _not_routing(ports: Iterable[Port], spans: Spans) -> list[Diagnostic]:
     return found
 
 
-def attach(
-    ports: Iterable[Port],
-    entries: Mapping[int, Program],
-    mode: XdpMode,
-    name: str,
-    spans: Spans,
-) -> None:
-    """Attach each port's entry program (by role number) and pin its link. Raises `Refused`; links
-    made before stay pinned for the caller to remove."""
+def attach(loaded: Pinned, ports: Iterable[Port], mode: XdpMode, spans: Spans) -> None:
+    """Attach each port's entry program and pin its link. Raises `Refused`; links made before stay
+    pinned for the caller to remove."""
     for port in ports:
+        pin = link_of(loaded.name, port.number)
         try:
-            with Link.attach_xdp(entries[port.role], port.ifindex, mode) as link:
-                Pin.create(link, link_of(name, port.number))
+            with Program.open_pinned(entry_pin(loaded.directory, loaded.manifest, port)) as program:
+                attachments.attach(program, port.at, port.ifindex, mode, pin, loaded.name)
         except BpfError as error:
             raise Refused([_error(error, port, mode, spans.get(port.number))]) from error
 
@@ -122,6 +155,8 @@ def link_of(name: str, port: int) -> Path:
 
 
 def _error(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Diagnostic:
+    if port.at != "xdp":
+        return _not_at_tc(error, port, span)
     if error.errno in (EBUSY, EEXIST):
         return another_program(port.interface, 0, span)
     if error.errno == EOPNOTSUPP and mode is XdpMode.NATIVE:
@@ -213,6 +248,28 @@ def not_answering(interface: str, span: Span | None, other: Interface) -> Diagno
 def _within(other: Interface | None) -> str:
     """Where the other end of a veth is."""
     return " in its network namespace" if other is not None and other.other_in is not None else ""
+
+
+def _not_at_tc(error: BpfError, port: Port, span: Span | None) -> Diagnostic:
+    """tcx, or clsact, refused a program."""
+    if error.errno in (EPERM, EACCES):
+        return errors.no_privilege(f"attach to `{port.interface}`")
+    if error.errno == ENOENT:
+        help_ = (
+            "tc programs take tcx, that is Linux 6.6, or a kernel that has sch_ingress and cls_bpf "
+            f"(CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF); this one is {os.uname().release}"
+        )
+        title = f"this kernel has no tc programs, for `{port.interface}` at {port.at}"
+        return Diagnostic("H0738", title, _at(span), help_)
+    if error.errno in (EEXIST, EINVAL):
+        help_ = (
+            f"`tc qdisc show dev {port.interface}` and `tc filter show dev {port.interface} "
+            f"{port.at.removeprefix('tc.')}` show what is there; before Linux 6.6 Helio needs a "
+            "clsact qdisc, which an `ingress` one excludes at tc.egress, and the priority 49152"
+        )
+        title = f"`{port.interface}` has something in the way at {port.at}"
+        return Diagnostic("H0739", title, _at(span), help_)
+    return _not_attached(port.interface, span, error.reason, error.fix)
 
 
 def _not_attached(interface: str, span: Span | None, why: str, fix: str) -> Diagnostic:

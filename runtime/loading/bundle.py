@@ -14,22 +14,24 @@ from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 
 TRACING = "trace.json"
+_TC = ".tc.bpf.o"
 _LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
 class Bundle:
     """The parts of a bundle that the runtime needs; `traced` is None where there is no traced
-    build."""
+    build, `tc` empty where no role is at tc."""
 
     manifest: Manifest
     object: bytes
     traced: TracedBuild | None = None
+    tc: bytes = b""
 
 
 def read_bundle(directory: Path) -> Bundle:
-    """Read `manifest.json` and `NAME.bpf.o`, and `trace.json` and `NAME.trace.bpf.o` where they
-    are. Raises `Refused`."""
+    """Read `manifest.json` and `NAME.bpf.o`; `NAME.tc.bpf.o`, where the manifest has one; and
+    `trace.json` and `NAME.trace.bpf.o` where they are. Raises `Refused`."""
     if not directory.is_dir():
         why = "it is a file" if directory.exists() else "there is no such directory"
         raise errors.refused(errors.no_bundle(directory, why))
@@ -44,7 +46,7 @@ def make_bundle(
     directory: Path = Path(),
     traced: TracedBuild | None = None,
 ) -> Bundle:
-    """The bundle of this manifest; `content` reads the object. Raises `Refused`."""
+    """The bundle of this manifest; `content` reads an object. Raises `Refused`."""
     path = directory / "manifest.json"
     try:
         manifest = from_json(text)
@@ -53,15 +55,25 @@ def make_bundle(
     name = str(manifest.pipeline)
     if not name.isidentifier():
         raise errors.refused(_bad_manifest(path, f"`{name}` is no pipeline's name"))
-    file = directory / f"{name}.bpf.o"
-    data = content(file)
-    if hashlib.sha256(data).hexdigest() != manifest.digest:
-        raise errors.refused(_wrong_digest(file))
+    data = _checked(content, directory / f"{name}.bpf.o", manifest.digest)
+    tc = _checked(content, directory / tc_file(name), manifest.tc) if manifest.tc else b""
     if traced is not None:
         found = traced.schema.plain, traced.schema.digest
         if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
             raise errors.refused(_wrong_digest(directory / traced_file(name)))
-    return Bundle(manifest, data, traced)
+    return Bundle(manifest, data, traced, tc)
+
+
+def sent(object_: bytes, tc: bytes) -> Callable[[Path], bytes]:
+    """The objects of a bundle that is in no directory, as `make_bundle` asks for them."""
+    return lambda file: tc if file.name.endswith(_TC) else object_
+
+
+def _checked(content: Callable[[Path], bytes], file: Path, digest: str) -> bytes:
+    data = content(file)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise errors.refused(_wrong_digest(file))
+    return data
 
 
 def unpack_traced(packed: bytes) -> TracedBuild | None:
@@ -70,6 +82,11 @@ def unpack_traced(packed: bytes) -> TracedBuild | None:
         return unpack(packed) if packed else None
     except SchemaError as error:
         raise errors.refused(_bad_manifest(Path(TRACING), str(error))) from None
+
+
+def tc_file(name: str) -> str:
+    """The object for ports at tc of the pipeline with this name."""
+    return name + _TC
 
 
 def traced_file(name: str) -> str:

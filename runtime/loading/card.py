@@ -168,17 +168,12 @@ class LoadedCard(Pinned):
         return {manifest.entry(role).name: port.ifindex for role, port in ports.items()}
 
     def _attach(self, config: Config) -> None:
-        with ExitStack() as opened:
-            entries: dict[int, Program] = {}
-            for role, port in self._by_role().items():
-                program = Program.open_pinned(self._entry(role))
-                entries[port.role] = opened.enter_context(program)
-            try:
-                attach.attach(self.ports, entries, XdpMode.OFFLOAD, self.name, config.spans)
-            except Refused as refused:
-                why = "; ".join(d.title for d in refused.diagnostics)
-                diagnostic = errors.no_card(self.ports[0].interface, why)
-                raise common.refused(diagnostic) from refused
+        try:
+            attach.attach(self, self.ports, XdpMode.OFFLOAD, config.spans)
+        except Refused as refused:
+            why = "; ".join(d.title for d in refused.diagnostics)
+            diagnostic = errors.no_card(self.ports[0].interface, why)
+            raise common.refused(diagnostic) from refused
 
     def need_fit(self, bundle: Bundle) -> None:
         """Raises `Refused` where a bundle cannot take the place of this one."""

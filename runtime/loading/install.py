@@ -18,16 +18,18 @@ from ..base import errors
 from ..kernel.grace import cpu_numbers
 from ..kernel.handles import Map, MapType, Object, Pin, Program, ensure_bpffs
 from ..kernel.libbpf import possible_cpus
+from ..kernel.pinned_bytes import write_bytes
+from ..ports.ports import Port, PortConfig
 from .bundle import Bundle
-from .releases import write_bytes
 from .table_memory import load_object
 
 
 def install(
     bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None
 ) -> list[Diagnostic]:
-    """Load a bundle's object, join its stages and pin it in a release's folder. `reuse`: maps that
-    are not created, by their names in the object. Returns warnings. Raises `Refused`, BpfError."""
+    """Load a bundle's objects, join their stages and pin them in a release's folder. `reuse`: maps
+    that are not created, by their names in the object. Returns warnings. Raises `Refused`,
+    BpfError."""
     manifest = bundle.manifest
     ensure_bpffs(release / "maps")
     with Object.open(bundle.object, name=manifest.pipeline) as loaded:
@@ -35,17 +37,54 @@ def install(
         for name, table in (reuse or {}).items():
             loaded.reuse(name, table)
         found = load_object(manifest, loaded)
-        maps, programs = loaded.maps(), loaded.programs()
-        join_stages(manifest, maps, programs)
-        for name, table in maps.items():
-            if "." not in name:  # .rodata and its like stay with their programs
-                stages = table.spec.type == MapType.PROG_ARRAY
-                Pin.create(table, (release if stages else release / "maps") / name)
-        for role in manifest.roles:
-            Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
+        for name, table in loaded.maps().items():
+            # .rodata and its like stay with their programs
+            if "." not in name and table.spec.type != MapType.PROG_ARRAY:
+                Pin.create(table, release / "maps" / name)
+        pin_programs(manifest, loaded, release)
+        if bundle.tc:
+            _install_tc(bundle, loaded.maps(), ensure_bpffs(release / "tc"))
     if bundle.traced is not None:
         write_bytes(release / "traced", bundle.traced.pack())
     return found
+
+
+def _install_tc(bundle: Bundle, maps: Mapping[str, Map], folder: Path) -> None:
+    """The programs of ports at tc, on the maps of the others."""
+    manifest = bundle.manifest
+    with Object.open(bundle.tc, name=manifest.pipeline) as loaded:
+        prepare_object(manifest, loaded)
+        share_maps(loaded, maps)
+        load_object(manifest, loaded)
+        pin_programs(manifest, loaded, folder)
+
+
+def share_maps(into: Object, maps: Mapping[str, Map]) -> None:
+    """Have another build of a pipeline use these, wherever it has one of the name. Raises
+    IncompatibleMap where it is another there."""
+    specs = into.map_specs()
+    for name, table in maps.items():
+        # `scratch` is a packet's own, and may be another one there
+        own = name == "scratch" or "." in name or table.spec.type == MapType.PROG_ARRAY
+        if name in specs and not own:
+            into.reuse(name, table)
+
+
+def pin_programs(manifest: Manifest, loaded: Object, folder: Path) -> None:
+    """Join the stages, and pin what packets need of them."""
+    maps, programs = loaded.maps(), loaded.programs()
+    join_stages(manifest, maps, programs)
+    for name, table in maps.items():
+        if table.spec.type == MapType.PROG_ARRAY:
+            Pin.create(table, folder / name)
+    for role in manifest.roles:
+        Pin.create(programs[manifest.entry(role).name], folder / f"entry_{role}")
+
+
+def entry_pin(release: Path, manifest: Manifest, port: Port | PortConfig) -> Path:
+    """Of the program that a port's packets come to."""
+    second = port.at != "xdp" and manifest.hook == "xdp"
+    return (release / "tc" if second else release) / f"entry_{manifest.roles[port.role]}"
 
 
 def join_stages(

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Refused
-from ..kernel.handles import BpfError, Link, Map
+from ..kernel.handles import BpfError, Map
 from ..kernel.pins import identity
+from ..ports.ports import Port
 from .attach import link_of
+from .attachments import open_attachment
+from .install import entry_pin
 from .pinned_maps import PinGone, why_not
 from .releases import ROOT, put_in_force, read_about, release_of, write_about
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Not recorded: the `about` itself, and what traces leave.
 _TEMPORARY = ("about", "trace")
+_FOLDERS = ("maps", "tc")
 
 
 def with_objects(about: dict[str, Any], folder: Path, manifest: Manifest) -> dict[str, Any]:
@@ -43,16 +47,20 @@ def record_objects(loaded: Pinned) -> None:
 
 def _names(folder: Path) -> Iterator[str]:
     yield from (each.name for each in sorted(folder.iterdir())
-                if each.name not in (*_TEMPORARY, "maps"))  # fmt: skip
-    yield from (f"maps/{each.name}" for each in sorted((folder / "maps").iterdir()))
+                if each.name not in (*_TEMPORARY, *_FOLDERS))  # fmt: skip
+    for below in (folder / name for name in _FOLDERS):
+        if below.is_dir():
+            yield from (f"{below.name}/{each.name}" for each in sorted(below.iterdir()))
 
 
 def _stages(folder: Path, manifest: Manifest) -> dict[str, dict[str, int]]:
     """The programs' ids by PROG_ARRAY and slot. Raises BpfError."""
     found: dict[str, dict[str, int]] = {}
     for program in manifest.programs:
-        if program.slot is not None and manifest.target == "host":
-            name = f"{program.role}_stages"
+        if program.slot is None or manifest.target != "host":
+            continue
+        for below in ("", "tc/") if manifest.tc else ("",):
+            name = f"{below}{program.role}_stages"
             with Map.open_pinned(folder / name) as table:
                 data = table.lookup(program.slot.to_bytes(4, "little")) or b""
             found.setdefault(name, {})[str(program.slot)] = int.from_bytes(data, "little")
@@ -108,20 +116,23 @@ def link_defects(loaded: Pinned) -> list[str]:
     """Of the links of ports whose interface exists."""
     found = []
     for port in loaded.ports:
-        if why := _link_defect(loaded, port.number, port.ifindex, port.role):
+        if why := _link_defect(loaded, port):
             found.append(f"link_{port.number} (port {port.name}): {why}")
     return found
 
 
-def _link_defect(loaded: Pinned, number: int, ifindex: int, role: int) -> str:
+def _link_defect(loaded: Pinned, port: Port) -> str:
     try:
-        with Link.open_pinned(link_of(loaded.name, number)) as link:
+        with open_attachment(link_of(loaded.name, port.number)) as link:
             about = link.info()
     except BpfError as error:
         return why_not(error)
-    if about.ifindex not in (0, ifindex):  # 0: its interface went, and a new one has its name
+    if about.ifindex not in (0, port.ifindex):  # 0: its interface went, and a new one has its name
         return "something else is pinned there"
-    entry = f"entry_{loaded.manifest.roles[role]}"
+    if port.at != "xdp" and not about.ifindex:
+        return "it is detached"  # of which the kernel tells nobody, as it does of XDP
+    pin = entry_pin(loaded.directory, loaded.manifest, port)
+    entry = str(pin.relative_to(loaded.directory))
     known = (loaded.about.get("objects") or {"pins": {}})["pins"].get(entry)
     traced = (loaded.directory / "trace").exists()
     if about.ifindex and known not in (None, f"prog {about.program_id}") and not traced:
@@ -147,7 +158,7 @@ def drop_foreign_links(loaded: Pinned) -> None:
         path = link_of(loaded.name, port.number)
         here = next((p.ifindex for p in loaded.ports if p.number == port.number), 0)
         try:
-            with Link.open_pinned(path) as link:
+            with open_attachment(path) as link:
                 foreign = link.info().ifindex not in (0, here)
         except BpfError:
             foreign = True

@@ -19,7 +19,7 @@ from ..edge.liveness_settings import LIVENESS
 from ..edge.rule_errors import more_errors
 from ..kernel.clock import WallClock, read_wall_clock
 from ..kernel.grace import online_cpus_grace
-from ..kernel.handles import BpfError, Map, Program, XdpMode
+from ..kernel.handles import BpfError, Map, XdpMode
 from ..kernel.netlink import Netlink
 from ..ports.ports import (
     DEFAULT_VERDICTS,
@@ -146,7 +146,7 @@ class Loaded(Pinned):
             netlink = owned.enter_context(Netlink())
             links = netlink.links()
             ports = find_ports(config.ports, links, netlink.addresses())
-            attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
+            attach.check(bundle.manifest, ports, links, mode, config.spans, ports)
             full = install(bundle, release_of(name, about["release"]))
             loaded = cls.opened(name, about, owned, lock, netlink, grace, content.prepare)
             loaded.writer.control[SEED] = new_seed()
@@ -155,8 +155,7 @@ class Loaded(Pinned):
                 write_icmp_limit(loaded.maps, limit)
             loaded.write_host_state()
             content.fill(loaded)
-            with loaded.entry_programs() as entries:
-                attach.attach(ports, entries, mode, name, config.spans)
+            attach.attach(loaded, ports, mode, config.spans)
             doubts = attach.warnings(bundle.manifest, ports, netlink, mode, config.spans)
             loaded.warnings = (*loaded.warnings, *full, *doubts)
             loaded.about = with_objects(about, loaded.directory, loaded.manifest)
@@ -199,7 +198,7 @@ class Loaded(Pinned):
         `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
         loaded.maps.open(loaded.directory, owned, about.get("objects"))
-        for path in loaded.directory.glob("*_stages"):
+        for path in loaded.directory.glob("**/*_stages"):
             with suppress(BpfError):  # nobody else keeps a table of tail calls without its pin
                 owned.enter_context(Map.open_pinned(path))
         prepare(loaded.maps)
@@ -275,15 +274,6 @@ class Loaded(Pinned):
             local.add(ip_address(self.control[1]).packed)
         write_local(self.maps, local)
         write_neighbours(self.maps, self.ports, self.next_hops.by_port())
-
-    @contextmanager
-    def entry_programs(self) -> Iterator[dict[int, Program]]:
-        """By role number, open within the block."""
-        with ExitStack() as opened:
-            yield {
-                number: opened.enter_context(Program.open_pinned(self.directory / f"entry_{role}"))
-                for number, role in enumerate(self.manifest.roles)
-            }
 
 
 def unload(name: str) -> None:

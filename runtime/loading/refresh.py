@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..kernel.handles import BpfError, Link, XdpMode
+from ..kernel.handles import XdpMode
 from ..kernel.netlink import Link as Interface
 from ..kernel.netlink import Netlink
 from ..ports.ports import Port, find_ports, local_addresses
@@ -19,6 +18,7 @@ from ..rules.plans import Change, Changes
 from ..rules.stored import SLOT
 from ..rules.tables import Table, record_numbers
 from . import attach
+from .attach import bare_ports
 
 if TYPE_CHECKING:
     from .loader import Loaded
@@ -34,7 +34,7 @@ Routes = Mapping[tuple[int, bytes], "bytes | None"]
 @dataclass(frozen=True)
 class HostState:
     """The host's state as far as a pipeline's ports need it. `routes`: of next hops in use; `bare`:
-    numbers of the ports that have no XDP program."""
+    numbers of the ports that have no program."""
 
     ports: tuple[Port, ...]
     local: frozenset[bytes]
@@ -64,18 +64,18 @@ def observe_host(netlink: Netlink, loaded: Pinned, routes: Routes | None = None)
     if routes is None:
         asked = [(above[n], to) for n, to in loaded.next_hops.asked() if n in above]
         routes = {(index, to): netlink.next_hop(index, to) for index, to in set(asked)}
-    programs = {link.index: link.program for link in links}
+    bare = frozenset(port.number for port in bare_ports(loaded.name, ports, links))
     return HostState(
         tuple(ports), frozenset(local_addresses(addresses)),
         {key: mac for key, mac in neighbours.items() if key[0] in above.values()},
-        routes, frozenset(p.number for p in ports if not programs[p.ifindex]), tuple(links),
+        routes, bare, tuple(links),
     )  # fmt: skip
 
 
 def refresh(loaded: Loaded, seen: HostState | None = None) -> Refreshed:
     """Update ports, addresses and neighbours; then, in one transaction, the rules whose next hop
-    changed; then links: an interface that went took its XDP link along, and gets a new one when it
-    is back. Raises `Refused`."""
+    changed; then links: an interface that went took its link along, and gets a new one when it is
+    back. Raises `Refused`."""
     if seen is None:
         seen = observe_host(loaded.netlink, loaded)
     _renumber(loaded, seen.ports)
@@ -101,27 +101,24 @@ def _renumber(loaded: Loaded, ports: Iterable[Port]) -> None:
 
 def _attach_again(loaded: Loaded, seen: HostState) -> tuple[tuple[str, ...], list[Diagnostic]]:
     """Names of the ports that got a new link, and why others got none."""
-    bare = [port for port in loaded.ports if not _is_attached(loaded, port)]
+    bare = [
+        port
+        for port in loaded.ports
+        if not attach.is_attached(loaded.name, port.number, port.ifindex)
+    ]
     attached, findings = list[str](), list[Diagnostic]()
     if not bare:
         return (), findings
     mode = XdpMode.GENERIC if loaded.mode == "generic" else XdpMode.NATIVE
-    with loaded.entry_programs() as entries:
-        for port in bare:
-            try:
-                attach.check([port], seen.links, mode, {}, loaded.manifest.forwards)
-                attach.link_of(loaded.name, port.number).unlink(missing_ok=True)
-                attach.attach([port], entries, mode, loaded.name, {})
-                attached.append(port.name)
-            except Refused as error:
-                findings += error.diagnostics
+    for port in bare:
+        try:
+            attach.check(loaded.manifest, [port], seen.links, mode, {}, loaded.ports)
+            attach.link_of(loaded.name, port.number).unlink(missing_ok=True)
+            attach.attach(loaded, [port], mode, {})
+            attached.append(port.name)
+        except Refused as error:
+            findings += error.diagnostics
     return tuple(attached), findings
-
-
-def _is_attached(loaded: Loaded, port: Port) -> bool:
-    with suppress(BpfError), Link.open_pinned(attach.link_of(loaded.name, port.number)) as link:
-        return link.info().ifindex == port.ifindex
-    return False
 
 
 def refresh_rules(loaded: Loaded, stale: frozenset[bytes] | None = None) -> int:

@@ -1,13 +1,15 @@
 """The layout of a pipeline in bpffs: its links, and the release that they lead to.
 
     /sys/fs/bpf/helio/NAME/about            the release in force: the `about` of its folder
-                          /link_PORT        a link a port; an upgrade leads it to another release
+                          /link_PORT        a link a port, or where its filter is: attachments.py;
+                                            an upgrade leads it to another release
                           /release-N/about  what it is: manifest and ports, in a one-element map
                                     /maps/… its maps; some may be those of the release before
                                     /traced its traced build, packed, if it has one
                                     /trace/ while packets are traced: that build's PROG_ARRAYs
                                             and entry programs
-                                    /…      its PROG_ARRAYs and entry programs
+                                    /tc/    of ports at tc: PROG_ARRAYs and entry programs
+                    /…      its PROG_ARRAYs and entry programs, at XDP
 
 A release is complete by itself. NAME/about is pinned last: with it a pipeline counts as loaded. A
 folder of a higher number is an upgrade that never came into force; one of a lower number was in
@@ -22,28 +24,22 @@ import re
 import secrets
 import zlib
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.manifest.manifest import ATTACH_POINTS, Manifest
 from ...lang.text.diagnostics import Refused
 from ..base import errors
 from ..base.paths import PINNED, this_namespace
 from ..edge.config import Config
 from ..edge.features import SECTIONS
-from ..kernel.handles import (
-    BpfError,
-    Link,
-    Map,
-    MapSpec,
-    MapType,
-    Pin,
-    Program,
-)
+from ..kernel.handles import BpfError, Map, Pin, Program
+from ..kernel.pinned_bytes import read_bytes, write_bytes
 from ..kernel.pins import BPFFS, MOUNT, is_bpffs, remove_directory
 from ..kernel.privileges import CARDS, LOADING, NUMBERS, permitted
 from ..ports.ports import PortConfig
+from .attachments import is_elsewhere, open_attachment
 
 ROOT = PINNED
 FIRST = 1
@@ -125,7 +121,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
     return {
         "release": FIRST,
         "manifest": manifest.to_json(),
-        "ports": [asdict(port) for port in config.ports],
+        "ports": [port.record() for port in config.ports],
         "default": config.default,
         "mode": config.mode,
         "control": config.control,
@@ -141,24 +137,10 @@ def write_about(directory: Path, about: dict[str, Any]) -> None:
     write_bytes(directory / "about", zlib.compress(json.dumps(about).encode()))
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Into a one-element map."""
-    size = (len(data) + 8 + 7) & ~7
-    with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name=path.name)) as table:
-        table.update(bytes(4), (len(data).to_bytes(8, "little") + data).ljust(size, b"\0"))
-        Pin.create(table, path)
-
-
-def _read_bytes(path: Path) -> bytes:
-    with Map.open_pinned(path) as table:
-        content = table.lookup(bytes(4)) or b""
-    return content[8 : 8 + int.from_bytes(content[:8], "little")]
-
-
 def read_traced(release: Path) -> bytes:
     """A release's packed traced build; empty if it has none. Raises BpfError."""
     path = release / "traced"
-    return _read_bytes(path) if path.exists() else b""
+    return read_bytes(path) if path.exists() else b""
 
 
 def put_in_force(name: str, release: int) -> None:
@@ -172,7 +154,7 @@ def put_in_force(name: str, release: int) -> None:
 def read_about(name: str, release: int = 0) -> dict[str, Any]:
     """The `about` of the release in force, or of another one. Raises `Refused`, BpfError."""
     directory = release_of(name, release) if release else ROOT / name
-    data = _read_bytes(directory / "about")
+    data = read_bytes(directory / "about")
     try:
         about = json.loads(zlib.decompress(data))
     except (ValueError, zlib.error):
@@ -229,18 +211,23 @@ def _is_port(port: Any) -> bool:
     expected = {field.name: int if field.type == "int" else str for field in fields(PortConfig)}
     return (
         isinstance(port, dict)
-        and port.keys() == expected.keys()
-        and all(type(port[name]) is kind for name, kind in expected.items())
+        and {"at": "xdp", **port}.keys() == expected.keys()
+        and port.get("at", "xdp") in ATTACH_POINTS
+        and all(type(value) is expected[name] for name, value in port.items())
     )
 
 
 def remove_pinned(name: str) -> None:
-    """Remove a pipeline's pins; its links first, so that no packet meets half a pipeline."""
+    """Remove a pipeline's pins; its links first, so that no packet meets half a pipeline. Raises
+    `Refused` where it has filters in another network namespace."""
     directory = ROOT / name
+    attached = list(directory.glob("link_*"))
+    if any(map(is_elsewhere, attached)):
+        raise errors.refused(errors.elsewhere(name))
     (directory / "about").unlink(missing_ok=True)
-    for path in directory.glob("link_*"):
+    for path in attached:
         # Some kernels free a link that has lost its last name later: by then nothing may run.
-        with suppress(BpfError), Link.open_pinned(path) as link:
+        with suppress(BpfError), open_attachment(path) as link:
             link.detach()
         path.unlink(missing_ok=True)
     remove_directory(directory)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from errno import ENOENT, ENOLINK
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
 from ..base import errors as runtime_errors
-from ..kernel.handles import BpfError, Link, Map, Pin, Program
+from ..kernel.handles import BpfError, Map, Pin, Program
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
 from ..ports.ports import PortConfig
@@ -37,12 +37,13 @@ from ..rules.transaction import NEXT
 from ..states.storage import SEED, new_seed
 from . import attach
 from . import upgrade_errors as errors
+from .attachments import open_attachment
 from .bundle import Bundle
 from .carry_counters import carry_counters, create_before
 from .compare_builds import compare
 from .convert_rules import convert_rules, usage_of
 from .former_events import with_events_of
-from .install import install
+from .install import entry_pin, install
 from .integrity import drop_foreign_links, with_objects
 from .loader import Loaded, released_on_failure
 from .mapping_file import read_mapping
@@ -82,6 +83,8 @@ def plan_upgrade(
     if change.obstacles(usage):
         raise runtime_errors.refused(errors.incompatible(change, usage))
     again = (rule for k in change.kinds.values() if not k.stays for rule in _rules(running, k))
+    if moved := list(_moved(running, change)):
+        raise Refused(moved)
     made = convert_rules(change, again, running.port_numbers)
     if made.faults:
         raise Refused(errors.untranslatable(made.faults))
@@ -91,6 +94,15 @@ def plan_upgrade(
         if unfit:
             raise Refused(unfit)
     return UpgradePlan(bundle, change, usage, tuple(made.rules))
+
+
+def _moved(running: Loaded, change: SchemaChange) -> Iterator[Diagnostic]:
+    """Of ports that the new build would have elsewhere: a packet would meet both builds."""
+    for port in running.port_configs:
+        was = running.manifest.attach_point(port.role)
+        now = change.new.attach_point(change.roles[port.role])
+        if (port.at == was != now) or (not change.new.has_programs(port.at)):
+            yield errors.port_moves(port.name, port.at, now)
 
 
 def _rules(running: Loaded, kind: KindChange) -> Iterator[Rule]:
@@ -212,7 +224,7 @@ def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
         **with_events_of(running.about, running.manifest),
         "release": running.release + 1,
         "manifest": change.new.to_json(),
-        "ports": [asdict(port) for port in ports],
+        "ports": [port.record() for port in ports],
         "carried": {
             "kinds": _carried(change),
             "states": {new: s for new, s in change.states.items() if not change.state_kept(new)},
@@ -326,16 +338,12 @@ def _switch(name: str, about: dict[str, Any]) -> None:
     """Switch every port's link to the release in force. A port whose interface is gone is left to
     `refresh`. Raises `_NotSwitched`."""
     folder, manifest = release_of(name, about["release"]), from_json(about["manifest"])
-    with ExitStack() as owned:
-        entries = [
-            owned.enter_context(Program.open_pinned(folder / f"entry_{role}"))
-            for role in manifest.roles
-        ]
-        for port in (PortConfig(**port) for port in about["ports"]):
+    for port in (PortConfig(**port) for port in about["ports"]):
+        with Program.open_pinned(entry_pin(folder, manifest, port)) as entry:
             try:
-                with Link.open_pinned(attach.link_of(name, port.number)) as link:
-                    if link.info().program_id != entries[port.role].id:
-                        link.update(entries[port.role])
+                with open_attachment(attach.link_of(name, port.number)) as link:
+                    if link.info().program_id != entry.id:
+                        link.update(entry)
             except BpfError as error:
                 if error.errno not in (ENOENT, ENOLINK):
                     raise _NotSwitched(error.reason, error.fix) from error

@@ -58,6 +58,12 @@ def untranslatable(faults: Sequence[tuple[Rule, Fault]]) -> list[Diagnostic]:
     return found
 
 
+def port_moves(port: str, at: str, now: str) -> Diagnostic:
+    title = f"the port `{port}` is attached at {at}, and the new build has it at {now}"
+    help_ = "an upgrade moves no port: unload the pipeline, and load the new build"
+    return Diagnostic("H0565", title, (), f"{help_}; nothing was changed")
+
+
 def not_on_card(name: str) -> Diagnostic:
     title = f"the pipeline `{name}` runs on a network card"
     help_ = f"`helioctl --name {name} load --offload --replace BUNDLE` replaces its programs"

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ..loading.attach import has_program
+
 if TYPE_CHECKING:
     from ..kernel.netlink import Counts, Link
     from ..ports.ports import Port, PortConfig
 
-#: Of a port's interface: it carries packets; it is set down; its link is; it has no XDP program; it
-#: is missing.
+#: Of a port's interface: it carries packets; it is set down; its link is; it has no program; it is
+#: missing.
 PortState = Literal["up", "down", "no carrier", "no program", "gone"]
 
 
@@ -27,19 +29,20 @@ class PortSample:
 
 
 def port_samples(
-    ports: Iterable[PortConfig | Port], roles: Sequence[str], links: Iterable[Link]
+    name: str, ports: Iterable[PortConfig | Port], roles: Sequence[str], links: Iterable[Link]
 ) -> Iterator[PortSample]:
-    """Of each port, as its interface is among `links`."""
+    """Of each port of a loaded pipeline, as its interface is among `links`."""
     by_name = {link.name: link for link in links}
     for port in ports:
         link = by_name.get(port.interface)
         counts = link.counts if link is not None else None
-        yield PortSample(port.name, roles[port.role], port.interface, _state(link), counts)
+        state = _state(name, port, link)
+        yield PortSample(port.name, roles[port.role], port.interface, state, counts)
 
 
-def _state(link: Link | None) -> PortState:
+def _state(name: str, port: PortConfig | Port, link: Link | None) -> PortState:
     if link is None:
         return "gone"
-    if not link.program:
+    if not has_program(name, port, link):
         return "no program"
     return "down" if not link.up else "up" if link.carrier else "no carrier"

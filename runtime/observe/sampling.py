@@ -95,4 +95,5 @@ def _kind(reader: Reader, kind: RuleKind, revision: int) -> KindSample:
 
 
 def _ports(reader: Reader, links: Iterable[Link]) -> Iterator[PortSample]:
-    return port_samples(reader.ports if reader.here else (), reader.manifest.roles, links)
+    ports = reader.ports if reader.here else ()
+    return port_samples(reader.name, ports, reader.manifest.roles, links)

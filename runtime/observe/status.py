@@ -181,7 +181,7 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
             manifest = reader.manifest
             revision, counts = reader.occupancy()
             rules = [RuleCount(k.name, counts[k.name], k.capacity) for k in manifest.rules]
-            ports = list(port_samples(reader.ports, manifest.roles, netlink.links()))
+            ports = list(port_samples(name, reader.ports, manifest.roles, netlink.links()))
             yield PipelineView(
                 name, manifest.pipeline, manifest.digest, revision, reader.about["release"],
                 ports if reader.here else [], rules, overlays_of(reader),

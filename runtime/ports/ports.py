@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from ...lang.contract.manifest.manifest import HASH_FACTOR, QUEUES
+from ...lang.contract.manifest.manifest import HASH_FACTOR, QUEUES, AttachPoint
 from ...lang.contract.world.environment import Limit
 from ..kernel.grace import online_cpus_grace
 from ..kernel.maps import Map
@@ -45,17 +46,26 @@ class Port:
     address6: int
     vlan: int
     neighbours_of: int
+    at: AttachPoint = "xdp"
 
 
 @dataclass(frozen=True)
 class PortConfig:
-    """A port as configured."""
+    """A port as configured. `at`: where it is attached."""
 
     number: int
     name: str
     role: int
     interface: str
     vlan: int
+    at: AttachPoint = "xdp"
+
+    def record(self) -> dict[str, Any]:
+        """What makes it again. Releases before knew of XDP only, and read what others write."""
+        found = asdict(self)
+        if self.at == "xdp":
+            del found["at"]
+        return found
 
 
 def find_ports(
@@ -82,7 +92,7 @@ def find_ports(
             Port(
                 port.number, port.name, port.role, port.interface, link.index, min(mtu, 0xFFFF),
                 link.mac if len(link.mac) == 6 else _NO_MAC, first.get((layer3.index, 4), 0),
-                first.get((layer3.index, 16), 0), port.vlan, layer3.index,
+                first.get((layer3.index, 16), 0), port.vlan, layer3.index, port.at,
             )
         )  # fmt: skip
     return found
@@ -289,6 +299,6 @@ def all_configured(configs: Iterable[PortConfig], ports: Iterable[Port]) -> tupl
     here = {port.number: port for port in ports}
     return tuple(
         here.get(w.number)
-        or Port(w.number, w.name, w.role, w.interface, 0, 0, b"", 0, 0, w.vlan, 0)
+        or Port(w.number, w.name, w.role, w.interface, 0, 0, b"", 0, 0, w.vlan, 0, w.at)
         for w in configs
     )

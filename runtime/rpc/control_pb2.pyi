@@ -400,14 +400,16 @@ class LoadRequest(_message.Message):
     def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., config: _Optional[str] = ..., config_name: _Optional[str] = ...) -> None: ...
 
 class Bundle(_message.Message):
-    __slots__ = ("manifest", "object", "traced")
+    __slots__ = ("manifest", "object", "traced", "tc")
     MANIFEST_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     TRACED_FIELD_NUMBER: _ClassVar[int]
+    TC_FIELD_NUMBER: _ClassVar[int]
     manifest: str
     object: bytes
     traced: bytes
-    def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ..., traced: _Optional[bytes] = ...) -> None: ...
+    tc: bytes
+    def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ..., traced: _Optional[bytes] = ..., tc: _Optional[bytes] = ...) -> None: ...
 
 class UpgradeRequest(_message.Message):
     __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping", "mapping_name")

@@ -80,7 +80,8 @@ def status(found: PipelineStatus, links: Iterable[Link] = ()) -> pb.PipelineStat
     roles = manifest.roles if manifest is not None else ()
     ports = [port(p, roles[p.role]) for p in found.ports]
     if links := list(links):
-        for made, seen in zip(ports, port_samples(found.ports, roles, links), strict=True):
+        samples = port_samples(found.name, found.ports, roles, links)
+        for made, seen in zip(ports, samples, strict=True):
             _add_counts(made, seen)
     return pb.PipelineStatus(
         pipeline=found.name, program=manifest.pipeline if manifest is not None else "",

@@ -21,7 +21,7 @@ from ..base.identity import CertificateExpiry
 from ..base.identity_check import Expiries
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
-from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from ..loading.bundle import Bundle, make_bundle, sent, unpack_traced
 from ..observe.status import event_counts
 from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest, Made
@@ -330,4 +330,4 @@ def _hold(share: Share, count: int) -> None:
 
 def _bundle(asked: pb.Bundle) -> Bundle:
     traced = unpack_traced(asked.traced)
-    return make_bundle(asked.manifest, lambda _: asked.object, traced=traced)
+    return make_bundle(asked.manifest, sent(asked.object, asked.tc), traced=traced)

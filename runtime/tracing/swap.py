@@ -20,13 +20,15 @@ from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base import errors as general
 from ..base.paths import RUN, this_namespace
 from ..kernel.grace import online_cpus_grace
-from ..kernel.handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
+from ..kernel.handles import BpfError, Map, Object, Program, ensure_bpffs
 from ..kernel.pins import remove_directory
 from ..loading.attach import link_of
-from ..loading.install import join_stages, prepare_object
+from ..loading.attachments import Attachment, open_attachment
+from ..loading.install import entry_pin, pin_programs, prepare_object, share_maps
 from ..loading.lock import Exclusive
 from ..loading.releases import ROOT, pick, read_about, read_traced, release_of
 from ..loading.table_memory import load_object
+from ..ports.ports import PortConfig
 from .stale_traces import stale_traces
 from .tracer import Tracer
 
@@ -63,8 +65,11 @@ def tracing(name: str) -> Iterator[Tracing]:
             about = read_about(name)
             if about["namespace"] != this_namespace():
                 raise general.refused(general.elsewhere(name))
-            owned.enter_context(_alone(name))
             manifest, release = from_json(about["manifest"]), release_of(name, about["release"])
+            ports = [PortConfig(**port) for port in about["ports"]]
+            if not any(_is_traced(release, manifest, port) for port in ports):
+                raise general.refused(_all_at_tc(name))
+            owned.enter_context(_alone(name))
             _restore(name, release)
             traced = _traced(name, release)
             maps = _install(owned, manifest, release, traced)
@@ -75,8 +80,8 @@ def tracing(name: str) -> Iterator[Tracing]:
         except BpfError as error:
             doing = f"trace the packets of `{name}`"
             raise general.refused(general.of_kernel(error, doing)) from error
-        ports = {port["name"]: port["number"] for port in about["ports"]}
-        yield Tracing(name, tracer, traced.schema, ports, release / "trace")
+        numbers = {port.name: port.number for port in ports}
+        yield Tracing(name, tracer, traced.schema, numbers, release / "trace")
 
 
 def restore_plain_builds() -> list[str]:
@@ -111,21 +116,12 @@ def _install(
     owned.callback(remove_directory, here)
     loaded = owned.enter_context(Object.open(traced.object, name=manifest.pipeline))
     prepare_object(manifest, loaded)
-    specs = loaded.map_specs()
-    for path in (release / "maps").iterdir():
-        # `scratch` is a packet's own, and may be another one here
-        if path.name in specs and path.name != "scratch":
-            with Map.open_pinned(path) as table:
-                loaded.reuse(path.name, table)
+    with ExitStack() as opened:
+        pins = (release / "maps").iterdir()
+        share_maps(loaded, {p.name: opened.enter_context(Map.open_pinned(p)) for p in pins})
     load_object(manifest, loaded)
-    maps, programs = loaded.maps(), loaded.programs()
-    join_stages(manifest, maps, programs)
-    for name, table in maps.items():
-        if table.spec.type == MapType.PROG_ARRAY:
-            Pin.create(table, here / name)
-    for role in manifest.roles:
-        Pin.create(programs[manifest.entry(role).name], here / f"entry_{role}")
-    return maps
+    pin_programs(manifest, loaded, here)
+    return loaded.maps()
 
 
 # ---- links ----------------------------------------------------------------------------------
@@ -179,21 +175,27 @@ def _lead_back(name: str, release: Path) -> None:
                         raise
 
 
-def _present(link: Link, traced: Program) -> Program:
+def _present(link: Attachment, traced: Program) -> Program:
     """What the link leads to. Only what is not pinned is opened by its id: that takes
     CAP_SYS_ADMIN, which the agent has given up."""
     return traced.duplicate() if link.info().program_id == traced.id else link.program()
 
 
-def _links(name: str, release: Path) -> Iterator[tuple[str, Path, Link]]:
-    """Each attached port's name, the pin of its plain entry program, and its link."""
+def _links(name: str, release: Path) -> Iterator[tuple[str, Path, Attachment]]:
+    """The name of each port that is attached, the pin of its plain entry program, and its link."""
     about = read_about(name)
-    roles = from_json(about["manifest"]).roles
-    for port in about["ports"]:
-        plain, pin = release / f"entry_{roles[port['role']]}", link_of(name, port["number"])
-        if pin.exists() and plain.exists():
-            with Link.open_pinned(pin) as link:
-                yield port["name"], plain, link
+    manifest = from_json(about["manifest"])
+    for port in (PortConfig(**port) for port in about["ports"]):
+        plain, pin = entry_pin(release, manifest, port), link_of(name, port.number)
+        traced = _is_traced(release, manifest, port)
+        if traced and pin.exists() and plain.exists():
+            with open_attachment(pin) as link:
+                yield port.name, plain, link
+
+
+def _is_traced(release: Path, manifest: Manifest, port: PortConfig) -> bool:
+    """There is no traced build of a second object."""
+    return entry_pin(release, manifest, port).parent == release
 
 
 # ---- one trace at a time --------------------------------------------------------------------
@@ -226,6 +228,14 @@ def _no_traced_build(name: str) -> Diagnostic:
     return Diagnostic(
         "H0850", f"the pipeline `{name}` was loaded without a traced build", (),
         "compile it without `--no-trace`, and load it again",
+    )  # fmt: skip
+
+
+def _all_at_tc(name: str) -> Diagnostic:
+    return Diagnostic(
+        "H0567", f"all ports of `{name}` are at tc, where its packets are not traced", (),
+        "a bundle with roles at xdp and at tc has a traced build for xdp: `at: xdp` in the edge's "
+        "YAML, for as long as a trace is needed",
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hop
 import pytest
 from explained import examples
 from golden import Case, Golden, cases
@@ -32,6 +33,8 @@ HOST = Host(
     ),
     (Address(2, b"\xc0\0\2\x0a", b"\xc0\0\2\xff"),),
 )
+#: Packets of `outside` are sent back.
+BACK = ("forward ROUTE.interface via ipv4.dst", "if port is outside { send back }\n    pass")
 GOOD = """\
 bundle: linx.bundle
 ports:
@@ -147,6 +150,20 @@ def test_examples_get_their_codes(code: str, wrong: str, right: str) -> None:
         manifest = Fuzzed(check_file(HP.with_name("slice.hp"))).manifest
     assert code in codes_of(wrong, manifest)
     assert code not in codes_of(right, manifest)
+
+
+def test_a_port_is_where_its_role_says_or_the_edge() -> None:
+    egress = "ports: {A: {role: inside, interface: eth1, at: tc.egress}}"
+    ports = """ports:
+  A: {role: inside, interface: eth1}
+  B: {role: outside, interface: eth2, at: xdp}"""
+    manifest = hop.built(hop.text("tc.egress", "tc.ingress", BACK)).manifest
+    config, _ = read_config(Source("edge.yaml", ports), manifest, HOST)
+    assert [port.at for port in config.ports] == ["tc.egress", "xdp"]
+    assert ["at" in port.record() for port in config.ports] == [True, False]
+    back = hop.built(hop.text("xdp", "tc.ingress", BACK)).manifest
+    assert codes_of(egress.replace("inside", "outside"), back) == {"H0566"}
+    assert codes_of(egress, back) == set()
 
 
 def test_too_deep_is_said_where_it_becomes_so() -> None:

@@ -69,9 +69,9 @@ def bundle() -> Bundle:
 def here(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     real = attach.attach
 
-    def attached(ports: Any, entries: Any, mode: XdpMode, name: str, spans: Any) -> None:
+    def attached(loaded: Any, ports: Any, mode: XdpMode, spans: Any) -> None:
         assert mode is XdpMode.OFFLOAD
-        real(ports, entries, XdpMode.GENERIC, name, spans)
+        real(loaded, ports, XdpMode.GENERIC, spans)
 
     monkeypatch.setattr(attach, "attach", attached)
     monkeypatch.setattr(Object, "bind", lambda self, bound: None)

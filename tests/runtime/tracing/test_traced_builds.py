@@ -13,6 +13,7 @@ from helioc.compiler.driver import check_file
 from helioc.lang.contract.trace.schema import SchemaError, unpack
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.handles import Link, Program
+from helioc.runtime.kernel.pinned_bytes import write_bytes
 from helioc.runtime.loading import releases
 from helioc.runtime.loading.attach import link_of
 from helioc.runtime.loading.bundle import read_bundle, unpack_traced
@@ -215,7 +216,7 @@ def traced_once(here: World) -> None:
 @pytest.mark.usefixtures("kernel")
 def test_a_damaged_build_is_refused(loaded: World) -> None:
     (release_of(loaded.name, 1) / "traced").unlink()
-    releases.write_bytes(release_of(loaded.name, 1) / "traced", b"?")
+    write_bytes(release_of(loaded.name, 1) / "traced", b"?")
     with pytest.raises(Refused, match="H0852"):
         loaded.edge.inside_thread(lambda: swapped(loaded))
 
