@@ -22,6 +22,13 @@ COVERED = {"ipv4": LAYER4, "ipv6": (*LAYER4, "icmpv6"), "srh": (*LAYER4, "icmpv6
 #: Fields that are such an address, or hold them.
 ADDRESSES = ("src", "dst", "segments")
 
+#: What has a value, but is no field.
+_READ = {
+    "port": "a packet leaves by another port where `forward P via A` or `bridge P` says so",
+    "frame": "how long a frame is follows from what is pushed and popped",
+    "now": "the clock is only read; a moment is kept in a slot of a state: `S.seen = now`",
+}
+
 
 def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:
     first = statement.target.parts[0]
@@ -68,7 +75,8 @@ def _target(
     if value is None:
         return None
     if not isinstance(value.expr, model.Packet | model.Item if use == "target" else model.Packet):
-        program.report(errors.wrong_kind(path.span, value.what, "a field of the packet"))
+        help = _instead(program, path)
+        program.report(errors.wrong_kind(path.span, value.what, "a field of the packet", help=help))
         return None
     node = program.checked.graph.node(value.expr.node)
     field = node.header.field(value.expr.field)
@@ -81,6 +89,16 @@ def _target(
     if not (isinstance(index, model.Const) and index.value):  # no more than the last is an address
         _check_covered(program, path.span, node, field, state)
     return value
+
+
+def _instead(program: Program, path: tree.Path) -> str:
+    """What to write where something is assigned to that no packet has."""
+    if path.parts[0].text != "l4":
+        return _READ.get(path.parts[0].text, "it is only read: assign to a field, `user.ttl = 5`")
+    name = path.parts[-1].text
+    headers = (node for node in program.checked.graph.nodes if node.header.protocol in LAYER4)
+    ways = (f"if {node.name} {{ {node.name}.{name} = … }}" for node in headers)
+    return f"`l4` is whichever header a packet has: write {listed(ways)}"
 
 
 def _why_not(program: Program, node: model.Node, field: model.Field, state: State) -> str | None:

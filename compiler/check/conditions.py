@@ -12,12 +12,15 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .flow import Scope, State, split, split_by
-from .meters import metered
+from .meters import COLOURS, metered
 from .packets import PacketNames, option_of
 from .ranges import Facts, implied
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import Value
+
+#: What `is` asks, but for roles of ports.
+_TESTS = ("local", "multicast", "fragment", "limited")
 
 
 class Narrowed(NamedTuple):
@@ -41,6 +44,10 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             return Narrowed(both, right.yes, left.no | right.no)
         case tree.Binary(operator="or"):
             left = narrow(program, expr.left, state, scope)
+            if (half := _half_said(program, expr, scope)) is not None:
+                program.report(half)
+                program.unsure = True
+                return Narrowed(None, state, state)
             right = narrow(program, expr.right, left.no, _knowing(scope, left, False))
             one = model.Or(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(one, left.yes | right.yes, right.no)
@@ -75,6 +82,30 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             return _found(program, name, state, scope)
         case _:
             return _plain_value(program, expr, state, scope)
+
+
+def _half_said(program: Program, expr: tree.Binary, scope: Scope) -> Diagnostic | None:
+    """`meter PDR is green or yellow`, `user.dst is local or multicast`: of the second one nothing
+    says what it is asked of."""
+    last, right = expr.left, expr.right
+    while isinstance(last, tree.Binary) and last.operator in ("or", "and"):
+        last = last.right
+    if not isinstance(right, tree.Path) or len(right.parts) > 1:
+        return None
+    name = right.parts[0]
+    match last:
+        case tree.Metered() if name.text in COLOURS:
+            help = f"several colours stand with `|` between: `{last.span.text} | {name.text}`"
+        case tree.Is() if name.text in (*_TESTS, *program.roles):
+            help = (
+                f"say what is asked, too: `{last.span.text} or {last.subject.text} is {name.text}`"
+            )
+        case _:
+            return None
+    nodes = {node.name for node in program.checked.graph.nodes}
+    if name.text in nodes | scope.names.keys() | scope.values.keys():
+        return None
+    return errors.unknown("node", name, (), help)
 
 
 def _knowing(scope: Scope, left: Narrowed, holds: bool) -> Scope:
@@ -163,7 +194,7 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
         errors.unknown(
             "test",
             what,
-            ("local", "multicast", "fragment", "limited"),
+            _TESTS,
             "broadcasts are among those of `ADDRESS is multicast`"
             if what.text == "broadcast"
             else "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, "

@@ -39,7 +39,7 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
         f"here it is called `{ours}`" if ours in candidates else did_you_mean(name.text, candidates)
     )
     if ours not in candidates and " of " not in what:
-        near = foreign_words.WORDS.get(name.text, near)
+        near = foreign_words.instead_of(name.text) or near
     if not near and (later := planned(name.span)):
         return later
     sort, _, owner = what.partition(" of ")

@@ -51,11 +51,11 @@ def _fields(
         if first.setdefault(name.text, name) is not name:
             found.add(errors.declared_twice("field", name, first[name.text].span))
         elif type_ in kinds:
-            yield model.EventField(name.text, 32, "uint", rule=type_)
+            yield model.EventField(name.text, 32, "uint", rule=type_, span=name.span)
         elif type_ == "port":
-            yield model.EventField(name.text, 32, "uint", port=True)
+            yield model.EventField(name.text, 32, "uint", port=True, span=name.span)
         elif (typed := scalar(type_)) is not None:
-            yield model.EventField(name.text, typed[1], typed[0])
+            yield model.EventField(name.text, typed[1], typed[0], span=name.span)
         else:
             allowed = "u1 … u64, mac, ip4, ip6, port, and kinds of rules"
             found.add(errors.no_such_type(field.type, allowed, [*_TYPES, *kinds]))
@@ -112,9 +112,9 @@ def _values(
     """The value of each field, in order; None if one is missing or wrong."""
     known = {field.name: field for field in event.fields}
     given = given_by_name(
-        written.fields, known, event.span, names,
+        written.fields, known, names,
         lambda each: no_such_field(each.target, event),
-        lambda span, field, found: _wrong(span, field, found, event),
+        _wrong,
     )  # fmt: skip
     missing = [name for name in known if name not in given.names]
     if missing and not given.unknown:
@@ -122,17 +122,15 @@ def _values(
     return given.in_order(known)
 
 
-def _wrong(
-    span: Span, field: model.EventField, found: Misfit, event: model.EventKind
-) -> Diagnostic:
+def _wrong(span: Span, field: model.EventField, found: Misfit) -> Diagnostic:
     match found.what:
         case "no rule":
-            return _no_rule(span, field, event)
+            return _no_rule(span, field)
         case "another rule":
-            return _other_rule(span, field, found.kind, event)
+            return _other_rule(span, field, found.kind)
         case "a rule":
-            return _a_rule(span, field, found, event)
-    return _not_of_port(span, field, event)
+            return _a_rule(span, field, found)
+    return _not_of_port(span, field)
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -190,48 +188,44 @@ def _too_large(name: tree.Name, size: int) -> Diagnostic:
     )
 
 
-def _no_rule(span: Span, field: model.EventField, event: model.EventKind) -> Diagnostic:
+def _no_rule(span: Span, field: model.EventField) -> Diagnostic:
     return error(
         "H0376",
         f"`{field.name}` says which {field.rule} it is, and this names none",
         (span, "no rule"),
-        (event.span, "declared here"),
+        (field.span, "declared here"),
         help=f"name the rule that was found: `{field.name} = {field.rule}`",
     )
 
 
-def _other_rule(
-    span: Span, field: model.EventField, kind: str, event: model.EventKind
-) -> Diagnostic:
+def _other_rule(span: Span, field: model.EventField, kind: str) -> Diagnostic:
     return error(
         "H0376",
         f"`{field.name}` says which {field.rule} it is, and this is a {kind}",
         (span, f"a rule of the kind {kind}"),
-        (event.span, "declared here"),
+        (field.span, "declared here"),
         help=f"declare `{field.name} : {kind}`, or name a {field.rule}",
     )
 
 
-def _a_rule(
-    span: Span, field: model.EventField, rule: Misfit, event: model.EventKind
-) -> Diagnostic:
+def _a_rule(span: Span, field: model.EventField, rule: Misfit) -> Diagnostic:
     return error(
         "H0376",
         f"`{field.name}` holds {'a port' if field.port else 'a value'}, and this is a whole rule",
         (span, "a rule"),
-        (event.span, "declared here"),
+        (field.span, "declared here"),
         help=f"declare `{field.name} : {rule.kind}` to tell which one it is, "
         f"or name an element: `{rule.name}.ELEMENT`",
     )
 
 
-def _not_of_port(span: Span, field: model.EventField, event: model.EventKind) -> Diagnostic:
+def _not_of_port(span: Span, field: model.EventField) -> Diagnostic:
     holds, found = ("a port", "none") if field.port else ("a value", "a port")
     return error(
         "H0377",
         f"`{field.name}` holds {holds}, and this is {found}",
         (span, "of another sort"),
-        (event.span, "declared here"),
+        (field.span, "declared here"),
         help="give it `port`, the port of arrival, or one that a rule leads to: `port p => …`"
         if field.port
         else f"declare `{field.name} : port`",

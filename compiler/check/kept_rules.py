@@ -37,9 +37,10 @@ def find_kept(
         return Changed(None, after)
     if table is None:
         rules = program.rules.known.keys() | scope.names.keys()
+        known = {node.name for node in program.checked.graph.nodes} | scope.values.keys() | {"l4"}
         program.report(
-            _no_slot(origin, kind.name, len(origin.parts) > 1)
-            if first.text in rules
+            _no_slot(origin, kind.name, first.text in rules and len(origin.parts) > 1)
+            if first.text in rules | known
             else errors.unknown("state", first, program.states, errors.DECLARE_STATE)
         )
         return Changed(None, after)
@@ -58,13 +59,14 @@ def find_kept(
 
 def _no_slot(origin: tree.Path, kind: str, group: bool) -> Diagnostic:
     """`group`: it may be one that a rule leads to."""
-    chosen = f"one of a group is chosen: `choose {kind} from {origin.text}`; "
+    otherwise = f"`find {kind} else {{…}}` goes by what its rules match"
+    if group:
+        otherwise = f"one of a group is chosen: `choose {kind} from {origin.text}`"
     return error(
         "H0490",
         f"`{origin.text}` is no slot of a state",
         (origin.span, f"does not say which {kind} it was"),
-        help=(chosen if group else "")
-        + f"an entry of a state keeps a rule: `find {kind} from STATE.SLOT`",
+        help=f"{otherwise}; an entry of a state keeps one: `find {kind} from STATE.SLOT`",
     )
 
 

@@ -18,7 +18,7 @@ from .stage_names import StageNames
 from .stage_program import Program
 
 #: Of the colours: what a packet may have already.
-_COLOURS: tuple[Colour, ...] = get_args(Colour)
+COLOURS: tuple[Colour, ...] = get_args(Colour)
 #: What a packet may be that has a colour: none gets a better one.
 _WORSE: dict[Colour, set[Colour]] = {
     "green": {"green", "yellow", "red"}, "yellow": {"yellow", "red"}, "red": {"red"}
@@ -93,11 +93,11 @@ def _given(
         program.report(_takes_no_colour(name, _declared(program, measure)))
         return None
     known = {*program.rules.known, *program.states, *scope.names}
-    for colour in _COLOURS:
+    for colour in COLOURS:
         if colour == name.text and colour not in known:
             return colour
     if name.text not in known:
-        near = did_you_mean(name.text, [*_COLOURS, *sorted(known)])
+        near = did_you_mean(name.text, [*COLOURS, *sorted(known)])
         program.report(_gives_no_colour(name, "neither a colour nor a rule or an entry", near))
         return None
     given = _measure(program, name, state, scope)
@@ -116,7 +116,7 @@ def _declared(program: Program, measure: model.Metered) -> model.RuleKind | mode
 
 
 def _colours(program: Program, expr: tree.Metered, measure: model.Metered) -> tuple[Colour, ...]:
-    known = [c for c in _COLOURS if c != "yellow" or len(measure.by) > 2]
+    known = [c for c in COLOURS if c != "yellow" or len(measure.by) > 2]
     said: dict[str, Span] = {}
     for name in expr.colours:
         if name.text not in known:
@@ -126,7 +126,7 @@ def _colours(program: Program, expr: tree.Metered, measure: model.Metered) -> tu
             program.report(_colour_twice(name, said[name.text]))
             return ()
         said[name.text] = name.span
-    return tuple(colour for colour in _COLOURS if colour in said)
+    return tuple(colour for colour in COLOURS if colour in said)
 
 
 def unasked(program: Program) -> Iterator[Diagnostic]:

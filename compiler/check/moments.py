@@ -16,6 +16,15 @@ from .values import KINDS, Value, of_width
 MOST = 1 << 32
 _CLOCKS = tuple(clock for clock in get_args(model.Clock) if clock != "boot")
 
+#: Nanoseconds of the units that a clock is asked for in other languages.
+_UNITS = {
+    "ns nanos nanoseconds": 1,
+    "us micros microseconds": 1_000,
+    "ms millis milliseconds": 1_000_000,
+    "s sec secs seconds": 1_000_000_000,
+    "min minutes": 60_000_000_000,
+}
+
 
 def now(span: Span) -> Value:
     return of_width(model.Now("boot"), 64, "uint", span, "`now`", None)
@@ -41,7 +50,8 @@ def now_call(call: tree.Call, program: Program) -> Value | None:
                 if each == name.text != "boot":
                     what = f"`{call.span.text}`"
                     return of_width(model.Now(each), 64, "uint", call.span, what, None)
-            program.report(errors.unknown("clock", name, _CLOCKS, known))
+            otherwise = in_nanoseconds(name.text) or known
+            program.report(errors.unknown("clock", name, _CLOCKS, otherwise))
         case _:
             program.report(errors.missing(call.span, "which clock to read", known))
     return None
@@ -66,6 +76,14 @@ def random_call(call: tree.Call, program: Program, within: Expressions) -> Value
     width = max(1, most.bit_length())
     expr = model.Random(bound.expr, place, width)
     return Value(expr, width, "uint", 0, most, call.span, f"`{call.span.text}`")
+
+
+def in_nanoseconds(asked: str) -> str:
+    """What to write where a clock is asked for its time in a unit; "" of what is none."""
+    unit = next((unit for words, unit in _UNITS.items() if asked in words.split()), 0)
+    if unit > 1:
+        return f"`now` counts nanoseconds: write `now / {unit}`"
+    return "`now` counts nanoseconds" if unit else ""
 
 
 # ---- errors ---------------------------------------------------------------------------------

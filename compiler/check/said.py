@@ -23,9 +23,9 @@ class Misfit(NamedTuple):
 
 
 def said(
-    written: tree.Expr, of: model.Slot | model.EventField, where: Span, names: StageNames
+    written: tree.Expr, of: model.Slot | model.EventField, names: StageNames
 ) -> model.Said | Misfit | None:
-    """`where` it is declared. None: what is wrong was reported."""
+    """None: what is wrong was reported."""
     rule = named_rule(written, names)
     if of.rule:
         if rule is None:
@@ -47,7 +47,7 @@ def said(
         return None
     if of.port != _is_port(value.expr):
         return Misfit("no port" if of.port else "a port")
-    good = fits(value, of.width, of.kind, f"`{of.name}`", where, names.program.found)
+    good = fits(value, of.width, of.kind, f"`{of.name}`", of.span, names.program.found)
     return value.expr if good else None
 
 
@@ -121,7 +121,6 @@ class Given(NamedTuple):
 def given_by_name(
     written: Iterable[tree.Assign],
     declared: Mapping[str, model.Slot] | Mapping[str, model.EventField],
-    where: Span,
     names: StageNames,
     strange: Callable[[tree.Assign], Diagnostic],
     wrong: Callable[[Span, Any, Misfit], Diagnostic],
@@ -139,7 +138,7 @@ def given_by_name(
         elif begun.setdefault(name.text, each) is not each:
             first = begun[name.text].target.span
             report(errors.declared_twice("the value of", name, first))
-        elif isinstance(value := said(each.value, known, where, names), Misfit):
+        elif isinstance(value := said(each.value, known, names), Misfit):
             report(wrong(each.value.span, known, value))
         elif value is not None:
             values[name.text] = value

@@ -44,10 +44,10 @@ def slot_values(
     for each in counts:
         program.report(counted(each.target, table, "it begins at 0: leave it out"))
     given = given_by_name(
-        (g for g in written.given if g not in counts), known, table.span,
+        (g for g in written.given if g not in counts), known,
         StageNames(program, state, scope),
         lambda each: _no_such_slot(each.target, table, list(known)),
-        lambda span, slot, found: _wrong(span, slot, found, table),
+        lambda span, slot, found: _wrong(span, slot, found, slot in table.match),
     )  # fmt: skip
     missing = [s.name for s in slots if s.name not in given.names]
     if missing and not given.unknown:
@@ -55,13 +55,13 @@ def slot_values(
     return given.in_order(known)
 
 
-def _wrong(span: Span, slot: model.Slot, found: Misfit, state: model.State) -> Diagnostic:
+def _wrong(span: Span, slot: model.Slot, found: Misfit, key: bool) -> Diagnostic:
     match found.what:
         case "no rule" | "another rule":
-            return _other_rule(span, slot, found.kind, state)
+            return _other_rule(span, slot, found.kind)
         case "a rule":
-            return _a_rule(span, slot, found, state)
-    return _not_of_port(span, slot.name, slot.port, state.span)
+            return _a_rule(span, slot, found, key)
+    return _not_of_port(span, slot)
 
 
 # ---- errors ---------------------------------------------------------------------------------
@@ -99,39 +99,40 @@ def counted(target: tree.Path, state: model.State, help: str) -> Diagnostic:
     )
 
 
-def _not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
-    holds, found = ("a port", "none") if port else ("a value", "a port")
+def _not_of_port(span: Span, slot: model.Slot) -> Diagnostic:
+    holds, found = ("a port", "none") if slot.port else ("a value", "a port")
     return error(
         "H0313",
-        f"`{slot}` holds {holds}, and this is {found}",
+        f"`{slot.name}` holds {holds}, and this is {found}",
         (span, "of another sort"),
-        (where, "declared here"),
+        (slot.span, "declared here"),
         help="give it `port`, the port of arrival, or one that a rule leads to: `port p => …`"
-        if port
-        else f"declare `{slot} : port`",
+        if slot.port
+        else f"declare `{slot.name} : port`",
     )
 
 
-def _other_rule(span: Span, slot: model.Slot, kind: str, state: model.State) -> Diagnostic:
+def _other_rule(span: Span, slot: model.Slot, kind: str) -> Diagnostic:
     """`kind`: that of the rule that is given; empty where none is."""
     return error(
         "H0488",
         f"`{slot.name}` says which {slot.rule} it is, and this "
         + (f"is a {kind}" if kind else "names none"),
         (span, f"a rule of the kind {kind}" if kind else "no rule"),
-        (state.span, f"declared here: `{slot.name} : {slot.rule}`"),
+        (slot.span, f"declared here: `{slot.name} : {slot.rule}`"),
         help=f"name a {slot.rule} that was found: `{slot.name} = {slot.rule}`",
     )
 
 
-def _a_rule(span: Span, slot: model.Slot, rule: Misfit, state: model.State) -> Diagnostic:
+def _a_rule(span: Span, slot: model.Slot, rule: Misfit, key: bool) -> Diagnostic:
+    """`key`: an entry is found by the slot."""
     kept = f"declare `{slot.name} : {rule.kind}` to keep which one it is, or name an element: "
     return error(
         "H0488",
         f"`{slot.name}` holds {'a port' if slot.port else 'a value'}, and this is a whole rule",
         (span, "a rule"),
-        (state.span, "declared here"),
+        (slot.span, "declared here"),
         help=f"name its id: `{slot.name} = {rule.name}.id`"
-        if slot in state.match
+        if key
         else f"{kept}`{rule.name}.ELEMENT`",
     )

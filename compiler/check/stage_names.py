@@ -13,7 +13,7 @@ from . import errors
 from .expressions import Expressions
 from .extremes import EXTREMES, extreme_call
 from .flow import roles_of, surely_bound
-from .moments import clock, now, now_call, random_call
+from .moments import clock, in_nanoseconds, now, now_call, random_call
 from .packets import PacketNames, called, hash_call
 from .ranges import narrowed
 from .rule_names import RuleNames
@@ -95,6 +95,10 @@ class StageNames(RuleNames):
             return now(path.span)
         if first == "clock" and "clock" not in packets.nodes:
             return clock(path, self.program)
+        if first == "now" and "now" not in packets.nodes:
+            unit = in_nanoseconds(path.parts[-1].text) or in_nanoseconds("seconds")
+            self.program.report(_no_parts(path.span, now(path.parts[0].span), unit))
+            return None
         if first != "l4" and first not in packets.nodes.keys() | packets.chains.keys():
             self.unknown(path.parts[0])
             return None
@@ -167,7 +171,7 @@ class StageNames(RuleNames):
             self.program.report(errors.no_element(path.span, "its slots are no arrays", table.span))
             return None
         expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port, slot.rule)
-        return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
+        return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", slot.span)
 
     def register(self, path: tree.Path) -> Value | None:
         """One of an array of registers. An index is counted modulo the array's length."""
@@ -215,7 +219,7 @@ class StageNames(RuleNames):
             )
         elif self.use == "target":
             help = f"a value of this packet is named by `let {name.text} = …`"
-        elif name.text == "frame":
+        elif name.text.partition("[")[0] == "frame":
             help = "of the frame there is only `frame.length`"
         elif name.text.isupper():
             help = f"a constant is declared beside the stages: `const {name.text} = …`"
@@ -357,7 +361,7 @@ def _beyond(index: Value, length: int, table: model.Registers) -> Diagnostic:
     )
 
 
-def _no_parts(span: Span, known: Value) -> Diagnostic:
+def _no_parts(span: Span, known: Value, help: str = "") -> Diagnostic:
     labels = [(span, "asks for a part of it")]
     if known.declared is not None:
         labels.append((known.declared, "named here"))
@@ -365,5 +369,5 @@ def _no_parts(span: Span, known: Value) -> Diagnostic:
         "H0365",
         f"{known.what} is a value, and has no parts",
         *labels,
-        help="name the part itself by `let`, or cut it out: `value >> 8 & 0xff`",
+        help=help or "name the part itself by `let`, or cut it out: `value >> 8 & 0xff`",
     )

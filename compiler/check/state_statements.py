@@ -126,7 +126,7 @@ def _slot(
     value = StageNames(program, state, scope).recalled(path)
     if value is None:
         return None
-    assert isinstance(value.expr, model.Recalled)
+    assert isinstance(value.expr, model.Recalled) and value.declared is not None
     table = program.states[value.expr.state]
     if value.expr.slot in table.counts:
         help = f"declare a slot of your own: `{value.expr.slot}_… : u64`"
@@ -134,7 +134,7 @@ def _slot(
         return None
     if value.expr.port or value.width > WIDEST or (number and value.kind != "uint"):
         held = "a rule" if value.expr.rule else "a port" if value.expr.port else KINDS[value.kind]
-        program.report(_not_in_place(path, held, number, table.span))
+        program.report(_not_in_place(path, held, number, value.declared))
         return None
     return value.expr
 
@@ -144,7 +144,7 @@ def _fitting(
 ) -> model.Expr | None:
     if slot is None or value is None:
         return None
-    where = program.states[slot.state].span
+    where = next(s.span for s in program.states[slot.state].gives if s.name == slot.slot)
     what = f"`{slot.state}.{slot.slot}`"
     return value.expr if fits(value, slot.width, slot.kind, what, where, program.found) else None
 

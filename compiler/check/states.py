@@ -62,7 +62,8 @@ def _state(state: tree.State, kinds: Mapping[str, tree.Rule], found: Diagnostics
             if word == "match":
                 found.add(_found_by_rule(type_))
             else:
-                slots[word].append(model.Slot(name.text, 8 * IDENTITY, "uint", rule=type_.text))
+                kept = model.Slot(name.text, 8 * IDENTITY, "uint", False, type_.text, name.span)
+                slots[word].append(kept)
         elif (made := _slot(name, type_, kinds, found)) is not None:
             slots[word].append(made)
     words = {c.word for c in state.clauses if isinstance(c, tree.Slots)}
@@ -135,9 +136,9 @@ def _slot(
         if name.text not in ("packets", "bytes"):
             found.add(counts_nothing(name, "an entry", ("packets", "bytes")))
             return None
-        return model.Slot(name.text, 64, "uint")
+        return model.Slot(name.text, 64, "uint", span=name.span)
     if type_.text == "port":
-        return model.Slot(name.text, 32, "uint", port=True)
+        return model.Slot(name.text, 32, "uint", port=True, span=name.span)
     typed = scalar(type_.text)
     if type_.text in ("name", "bytes"):
         found.add(_no_run(type_))
@@ -146,7 +147,7 @@ def _slot(
         allowed = "u1 … u64, mac, ip4, ip6, port, and kinds of rules"
         found.add(errors.no_such_type(type_, allowed, [*_TYPES, *kinds]))
         return None
-    return model.Slot(name.text, typed[1], typed[0])
+    return model.Slot(name.text, typed[1], typed[0], span=name.span)
 
 
 # ---- errors ---------------------------------------------------------------------------------

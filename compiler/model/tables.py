@@ -107,6 +107,7 @@ class Slot(Frozen):
     kind: Kind
     port: bool = False
     rule: str = ""
+    span: Span = NOWHERE
 
 
 class EventField(Frozen):
@@ -117,6 +118,7 @@ class EventField(Frozen):
     kind: Kind
     port: bool = False
     rule: str = ""
+    span: Span = NOWHERE
 
 
 class EventKind(Frozen):

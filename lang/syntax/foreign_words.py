@@ -27,6 +27,7 @@ _ALONE = "a verdict stands alone, without `()`"
 _ONCE = "every packet runs through the stages once"
 _COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
 _NODES = "headers have the names of the parse graph alone: `user.ttl`"
+LOOKED_UP = "`find R` compares what R's `match` says; all else is asked by an `if`"
 _KEPT = "a value of this packet is named by `let`, at the top of a stage for later ones, too"
 
 #: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
@@ -36,6 +37,7 @@ SIGNS = {
     "| |": "write `or`",
     "| +|": "write `+|`, which stops at the greatest value",
     "| -|": "write `-|`, which stops at 0",
+    "= <": "write `<=`",
     "< >": "two values that differ are asked for by `!=`",
     "* *": "there are no powers: write `a * a`, and `1 << n` for those of 2",
     ".. .": "a range has two dots: `1..10`",
@@ -148,6 +150,7 @@ WORDS = {
     "mut": _TYPED,
     "ntohl": _ORDER,
     "ntohs": _ORDER,
+    "mod": "write `a % b`",
     "null": _PRESENT,
     "print": _PRINTED,
     "printf": _PRINTED,
@@ -176,7 +179,7 @@ WORDS = {
     "update": "recall the entry, then change it in place: `S.n += 1`",
     "valid": _PRESENT,
     "var": _TYPED,
-    "where": "`find R` compares what R's `match` says; all else is asked by an `if`",
+    "where": LOOKED_UP,
     "uint8_t": _TYPED,
     "uint16_t": _TYPED,
     "uint32_t": _TYPED,
@@ -201,7 +204,17 @@ WORDS = {
     "abs": "write `max(a, b) -| min(a, b)`",
     "abs_diff": "write `max(a, b) -| min(a, b)`",
     "while": _LOOP,
+    "with": LOOKED_UP,
+    "using": LOOKED_UP,
+    "xor": "write `a ^ b`",
 }
+
+
+def instead_of(word: str) -> str:
+    """What to write in place of a word that is read as a name, `True` and `NULL` among them; ""
+    of others."""
+    return WORDS.get(word) or WORDS.get(word.lower(), "")
+
 
 _RULES = "write `rule R [1k] { match … gives … }` for what a controller fills"
 _STATE = "write `state S [1k] { match … gives n : u64 }` for what packets leave, and `S.n += 1`"

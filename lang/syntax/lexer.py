@@ -13,6 +13,8 @@ from ..text.diagnostics import Diagnostic
 from ..text.source import Source, Span
 from ..tree import Comment
 from .lexer_errors import (
+    DIVIDED,
+    QUOTES,
     bad_address,
     bad_number,
     block_comment,
@@ -20,6 +22,7 @@ from .lexer_errors import (
     nothing_to_close,
     stray_character,
     stray_ends,
+    stray_quotes,
     too_deep,
     unclosed_error,
 )
@@ -79,6 +82,7 @@ class Lexed:
     broken_at: int | None = None  # the token from which brackets cannot be trusted
     blamed: set[int] = field(default_factory=set)  # tokens about which enough has been said
     too_deep: bool = False
+    cut_short: bool = False  # by a comment that does not end, which was reported
 
     def report(self, error: Diagnostic) -> None:
         if len(self.errors) < MOST_LEXICAL_ERRORS:
@@ -89,7 +93,7 @@ def lex(source: Source) -> Lexed:
     """Split `source`. What is no token is left out and reported in `errors`."""
     out = Lexed()
     text, tokens, first = source.text, out.tokens, True
-    quoted = -1  # where a text in quotes begins
+    quoted = -1  # where a text in quotes ends
     long = set[str]()  # names that are too long, each reported once
     ends: list[Span] = []  # `;`: one habit, reported once
     for found in _TOKEN.finditer(text):
@@ -101,17 +105,18 @@ def lex(source: Source) -> Lexed:
         if kind == "COMMENT":
             _comment(out, source, word, start, first)
             continue
-        if kind == "STRAY" and word[0] == '"':
-            again = 0 <= quoted < start and "\n" not in text[quoted:start]
-            quoted = -1 if again else start
-            if again and len(word) == 1:
-                continue  # the end of what was reported
+        if kind == "STRAY" and start < quoted:
+            continue  # of what was reported
         if kind == "STRAY" and word[0] == ";":
             ends.append(Span(source, start, start + len(word)))
+        elif kind == "STRAY" and word[0] in QUOTES:
+            quoted = _end_of_quoted(text, start)
+            out.report(stray_quotes(Span(source, start, quoted)))
         elif kind == "STRAY":
             out.report(stray_character(Span(source, start, start + len(word))))
         elif kind == "BLOCK":
-            out.report(block_comment(Span(source, start, start + 2)))
+            out.report(block_comment(Span(source, start, start + 2), word.endswith("*/")))
+            out.cut_short = not word.endswith("*/")
         else:
             name = word if kind == "SIGN" else kind
             assert name is not None
@@ -128,6 +133,12 @@ def lex(source: Source) -> Lexed:
     tokens.append(Token("EOF", "", end, len(tokens), True))
     _match_brackets(out, source)
     return out
+
+
+def _end_of_quoted(text: str, start: int) -> int:
+    """Behind the quote that ends what begins at `start`, if its line has one."""
+    line = text[start:].partition("\n")[0]
+    return start + max(1, line.find(line[0], 1) + 1)
 
 
 def span(source: Source, token: Token) -> Span:
@@ -148,7 +159,7 @@ def plain(text: str) -> str:
 
 
 def _check_literal(out: Lexed, source: Source, token: Token) -> None:
-    if token.kind == "NUMBER":
+    if token.kind == "NUMBER" or DIVIDED.fullmatch(token.text):
         if literals.number(token.text) is None:
             out.report(bad_number(span(source, token)))
     elif literals.address(token.text) is None:
@@ -193,8 +204,9 @@ def _match_brackets(out: Lexed, source: Source) -> None:
             token.depth = len(open_)
     if open_:
         culprit = suspect or open_[-1]
-        _broken(out, culprit)
-        out.report(_unclosed(source, culprit, out.tokens[-1]))
+        _broken(out, out.tokens[-1] if out.cut_short else culprit)
+        if not out.cut_short:
+            out.report(_unclosed(source, culprit, out.tokens[-1]))
 
 
 def _close_inner(out: Lexed, source: Source, open_: list[Token], token: Token) -> None:

@@ -17,11 +17,9 @@ _LINES = {
 }
 _INSTEAD = {
     "#": "a comment begins with `//`",
-    '"': 'names and values stand without quotes; only rules match a text: `(qname, "a.example")`',
-    "'": "names and values stand without quotes",
-    "`": "names and values stand without quotes",
     "!": "write `not` for a negation, `!=` for a comparison",
-    "?": "write `if` … `else` …",
+    "?": "`a ? b : c` is two assignments, in the blocks of an `if`; or `min(a, b)`, `max(a, b)`",
+    "$": "names are made of the letters a-z and A-Z, digits and `_`",
     "\ufeff": "a byte order mark may only stand at the beginning of the file",
     "\u00a0": "this is a no-break space: write an ordinary one",
     "\u2013": "write `-`",
@@ -51,14 +49,20 @@ def nothing_to_close(
     return Diagnostic("H0103", title, tuple(labels), hint)
 
 
+QUOTES = "\"'`"
+_WORD = re.compile(r"[A-Za-z_]\w*|[0-9a-fA-F][0-9a-fA-F.:x]*", re.ASCII)
+DIVIDED = re.compile(r"[0-9]+\.[0-9]+[a-zA-Z]?")
+"""`1.5`, which is no address either."""
+#: A number as C, Rust and Python write it: binary, with `_` in it, with its type.
+_ELSEWHERE = re.compile(r"(0[bBoOxX]\w+?|[1-9][\d_]*?)_?(?:[uUlL]+|[iu](?:8|16|32|64|128|size))?")
 _TIME = re.compile(r"\d+(?:ns|us|ms|s|m|min|h|d)")
 
 
 def bad_number(where: Span) -> Diagnostic:
     text = where.text
     hint = "write decimal `17`, hexadecimal `0x11`, or binary thousands `4k` (4096) and `1M`"
-    if text[:2].lower() in ("0b", "0o"):
-        hint = "write it as a decimal or hexadecimal (`0x…`) number"
+    if DIVIDED.fullmatch(text):
+        hint = "numbers are whole: a part of one is computed, `a * 3 / 2` is one and a half of `a`"
     elif text[:2] == "0X":
         hint = f"did you mean `0x{text[2:]}`?"
     elif text[-1:] in "Km" and text[:-1].isdigit() and not _ages(where):
@@ -70,7 +74,21 @@ def bad_number(where: Span) -> Diagnostic:
         hint = "a time is a number of its own unit: `ages 30` are seconds, `now` counts nanoseconds"
     elif literals.looks_like_number(text):
         hint = "the largest number is 128 bits wide"
+    elif (known := _elsewhere(text)) is not None:
+        hint = f"write `{known}`" + (f", or `{known:#x}`" if text[0] == "0" else "")
     return Diagnostic("H0104", "this is not a number", (Label(where, "cannot be read"),), hint)
+
+
+def _elsewhere(text: str) -> int | None:
+    """The number that other languages write so."""
+    found = _ELSEWHERE.fullmatch(text)
+    if found is None:
+        power = re.fullmatch(r"(\d)[eE](\d{1,2})", text)
+        return int(power[1]) * 10 ** int(power[2]) if power else None
+    try:
+        return int(found[1], 0)
+    except ValueError:  # no digits of that base
+        return None
 
 
 def _ages(where: Span) -> bool:
@@ -97,11 +115,21 @@ def stray_character(where: Span) -> Diagnostic:
     line = where.source.text[where.start :].partition("\n")[0]
     hint = next((h for begun, h in _LINES.items() if line.startswith(begun)), "")
     hint = hint or _INSTEAD.get(character, "")
-    if character == '"' and where.source.text[: where.start].rstrip(" \t").endswith("import"):
-        hint = "a module is named: `import std.ethernet`; `import other` is `other.hp` beside it"
     if not hint and character.isalpha():
         hint = "names are made of the letters a-z and A-Z, digits and `_`"
     return Diagnostic("H0106", what, (Label(where, "not part of the language"),), hint)
+
+
+def stray_quotes(where: Span) -> Diagnostic:
+    """A text in quotes, or a quote that nothing ends."""
+    inside = where.text[1:-1]
+    hint = 'names and values stand without quotes; only rules match a text: `(qname, "a.example")`'
+    if where.source.text[: where.start].rstrip(" \t").endswith("import"):
+        hint = "a module is named: `import std.ethernet`; `import other` is `other.hp` beside it"
+    elif _WORD.fullmatch(inside):
+        hint = f"names and values stand without quotes: `{inside}`"
+    labels = (Label(where, "not part of the language"),)
+    return Diagnostic("H0106", f"`{where.text[0]}` means nothing here", labels, hint)
 
 
 def long_name(where: Span, limit: int) -> Diagnostic:
@@ -120,8 +148,9 @@ def too_deep(where: Span, limit: int) -> Diagnostic:
     )
 
 
-def block_comment(where: Span) -> Diagnostic:
-    labels = (Label(where, "this begins no comment"),)
-    return Diagnostic(
-        "H0112", "comments go to the end of the line", labels, "begin each line of it with `//`"
-    )
+def block_comment(where: Span, ended: bool) -> Diagnostic:
+    begins = "this begins no comment"
+    label = begins if ended else f"{begins}, and no `*/` ends it: nothing behind it is read"
+    hint = "begin each line of it with `//`"
+    title = "comments go to the end of the line"
+    return Diagnostic("H0112", title, (Label(where, label),), hint)

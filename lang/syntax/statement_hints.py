@@ -139,8 +139,12 @@ def of_statements(place: Place) -> str:
         return CASTS
     if token == "as":
         return "what was found has its kind's or its state's name: `R.element`, `S.slot`"
-    if token == "->" and place.rule not in ("arm", "matchOn"):
+    if (token == "->" and place.rule not in ("arm", "matchOn")) or token.startswith("::"):
         return "a field stands behind a dot: `user.ttl`"
+    if token == "=>" and "{" in place.expected:
+        return "`=>` stands in an arm of a `match`; write `if a { drop }`, or `>=` to compare"
+    if place.rule == "elseBranch":
+        return "a block stands in braces: `else { drop }`, `else if a { drop }`"
     if before in ("=", ",", "(") and token in ("&", "*"):
         return "there are no pointers: a field is read and written by its name, `user.ttl`"
     if place.expected in ({"from"}, {"to"}):
@@ -157,13 +161,13 @@ def of_statements(place: Place) -> str:
         return CASTS
     if token == "{" and place.tokens[place.index - 2].text in WITH_SLOTS:
         return "slots stand in round brackets: `remember S(a = user.src, n = 1)`"
-    if token in ("in", "from", "(") and (kind := _found_behind(place)):
+    if token in ("in", "from", "(") and (kind := found_behind(place)):
         return f"the rule that an entry keeps is found without more: `find {kind} from S.slot`"
     if token == ":" and "index" in place.rules:
         return "bits are taken by a mask: `user.ttl & 0xf`, `user.ttl >> 4 & 0xf`"
     if before == "+" and token == "+" and "sum" in place.rules:
         return "bits are joined by shifts: `user.ttl << 8 | user.tos`"
-    if token == "+" and "=" in place.expected:
+    if token == "+" and ("=" in place.expected or place.rule == "block"):
         return COUNT
     if before == "bridge":
         return FORWARD.replace("forward P via A", "bridge P")
@@ -204,6 +208,8 @@ def of_statements(place: Place) -> str:
             return "values stand in the brackets; `else {…}` may follow"
         case "block" if token == "(" and place.tokens[place.index - 2].text in ("push", "/"):
             return "fields stand in braces: `push vlan { id = 5 }`"
+        case "block" if token == "(" and place.tokens[place.index - 2].text == ".":
+            return "values have no methods: write an operator, or a function such as `min(a, b)`"
         case "block" if token == ",":
             return "each statement stands alone, on a line or behind a blank"
         case "statement" if place.expected <= {".", "via"}:
@@ -225,7 +231,7 @@ def _called(place: Place) -> str:
     return place.tokens[next(opened, 1) - 1].text
 
 
-def _found_behind(place: Place) -> str:
+def found_behind(place: Place) -> str:
     """The kind that a `find` in front on the same line is about, if more was said of it."""
     for at in range(place.index, 0, -1):
         token = place.tokens[at]
@@ -237,5 +243,6 @@ def _found_behind(place: Place) -> str:
 
 
 def asks_meter(place: Place) -> bool:
-    """`meter PDR` without a colour."""
-    return place.index > 1 and place.tokens[place.index - 2].kind == "meter"
+    """`meter PDR` without a colour, or `meter(PDR)`."""
+    near = place.tokens[max(0, place.index - 2) : place.index]
+    return any(token.kind == "meter" for token in near)

@@ -17,6 +17,7 @@ from .statement_hints import (
     asks_meter,
     casts,
     declared,
+    found_behind,
     of_raises,
     of_statements,
 )
@@ -103,7 +104,10 @@ def _foreign_word(place: Place) -> Diagnostic | None:
     if word is None:
         return None
     where = place.span(word)
-    return _misspelt_error(where, where.text, foreign_words.WORDS[where.text])
+    instead = foreign_words.WORDS[where.text]
+    if where.text == "by" and found_behind(place):
+        instead = foreign_words.LOOKED_UP
+    return _misspelt_error(where, where.text, instead)
 
 
 def _misspelt(place: Place) -> Diagnostic | None:
