@@ -11,8 +11,8 @@ from ...lang.text.frozen import kept
 from ..interpret.evaluate import holds
 from ..interpret.header_view import Value, put
 from ..lower.reads import walk
-from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Options, Own, Test
-from .options import kinds, least, option
+from ..model import Condition, Const, Derived, Edge, Expr, Field, Group, Header, Options, Own, Test
+from .options import filled, kinds, least, option
 from .world import NAMES, World
 
 #: Of which a walk finds the last one, and more than it needs.
@@ -104,8 +104,9 @@ def _field_value(header: Header, field: Field, world: World) -> st.SearchStrateg
         return st.lists(one, min_size=1, max_size=array.most).map(tuple)
     if not field.width:
         samples = st.sampled_from((b"", *_OPTIONS.get(header.protocol, ())))
-        if header.options is not None:
-            some = st.lists(_option(header.options, world), min_size=1, max_size=5).map(b"".join)
+        if (options := header.options) is not None:
+            several = st.lists(_option(options, world), min_size=1, max_size=5)
+            some = several.map(lambda each: filled(options, b"".join(each)))
             return st.one_of(some, some, samples, st.binary(max_size=12))
         return samples | st.binary(max_size=12)
     anything = st.integers(0, (1 << field.width) - 1)
@@ -123,10 +124,36 @@ def _option(draw: st.DrawFn, options: Options, world: World) -> bytes:
     """Most of them as they should be; the length of some is another one."""
     most = (1 << options.heading.field("kind").width) - 1
     kind = draw(st.sampled_from((*kinds(options), *kinds(options), min(most, 77))))
+    more = draw(st.sampled_from((0, 0, 0, 1, 2, 4, -1)))
+    return draw(_of_kind(options, world, kind, more))
+
+
+@st.composite
+def option_with(
+    draw: st.DrawFn,
+    options: Options,
+    world: World,
+    group: Group,
+    said: tuple[str, int] | None = None,
+) -> bytes:
+    """An option of the group as it should be; `said`: a field of it, and its value."""
+    kind = draw(st.sampled_from([end for pair in group.kinds for end in pair]))
+    return draw(_of_kind(options, world, kind, 0, said))
+
+
+@st.composite
+def _of_kind(
+    draw: st.DrawFn,
+    options: Options,
+    world: World,
+    kind: int,
+    more: int,
+    said: tuple[str, int] | None = None,
+) -> bytes:
+    """`more`: bytes than it has with all its fields."""
     group = options.named(kind)
     text = draw(_texts()) if group and group.text else b""
-    size = least(options, kind) + len(text) + draw(st.sampled_from((0, 0, 0, 1, 2, 4, -1)))
-    size = max(size, 0)
+    size = max(least(options, kind) + len(text) + more, 0)
     content = draw(st.binary(min_size=32, max_size=32))
     for field in options.fields if group else ():
         if group and field.group == group.name and field.offset >= options.heading.fixed:
@@ -135,10 +162,13 @@ def _option(draw: st.DrawFn, options: Options, world: World) -> bytes:
             value = draw(field_value_of(field, world))
             if field.name == group.text and draw(st.integers(0, 7)):
                 value = len(text) & (1 << field.width) - 1
+            if said is not None and field.name == said[0]:
+                value = said[1]
             content = put(content, field.offset - options.heading.fixed, field.width, value)
     if group and text:
         content = content[: (group.width - options.heading.fixed) // 8] + text + content
-    says = size if draw(st.integers(0, 15)) else draw(st.sampled_from((0, 1, size + 4, 255)))
+    exact = said is not None or draw(st.integers(0, 15))
+    says = size if exact else draw(st.sampled_from((0, 1, size + 4, 255)))
     return option(options, kind, says, content[: max(size - options.heading.minimum, 0)])
 
 

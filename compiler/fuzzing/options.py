@@ -48,3 +48,32 @@ def _lengths(options: Options) -> dict[int, int]:
 
         found.setdefault(evaluate(options.size, read), length)
     return found
+
+
+def filled(options: Options, data: bytes) -> bytes:
+    """Behind these options what fills them up to a length that the header can say."""
+    sizes = _sizes(options)
+    room = next((n - len(data) for n in sizes if n >= len(data)), 0)
+    if not room:
+        return data
+    if options.bare:
+        return data + bytes(options.bare[:1]) * room
+    least = options.heading.minimum
+    room = next((n - len(data) for n in sizes if n >= len(data) + least), room)
+    most = (1 << options.heading.field("kind").width) - 1
+    return data + option(options, most, room, bytes(max(room - least, 0)))
+
+
+@kept
+def _sizes(options: Options) -> tuple[int, ...]:
+    """Bytes of options that the header's own field can say; none where nothing is said of them."""
+    if options.within is None:
+        return ()
+    within, found = options.within, set[int]()
+    for said in range(_LENGTHS):
+
+        def read(_: Expr, said: int = said) -> int:
+            return said
+
+        found.add(evaluate(within, read))
+    return tuple(sorted(found))

@@ -3,7 +3,7 @@ and the next edge ask for; then perhaps cut off, damaged or padded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ...lang.contract.world.moment import Moment
 from ..interpret.build_packet import Heading, build
 from ..interpret.header_view import Value
-from ..model import Edge, Field, Node, Packet, Pipeline
+from ..model import Edge, Field, Node, Pipeline
 from ..model.checksums import FRAGMENTED
 from ..model.parse_graph import onward
 from .headers import field_value, header_values
@@ -86,13 +86,13 @@ def packets(pipeline: Pipeline, world: World, edge: Edge | None = None) -> st.Se
 def _packet(draw: st.DrawFn, pipeline: Pipeline, world: World, edge: Edge | None) -> Drawn:
     ports = world.environment.ports
     port = draw(st.sampled_from([p for p in ports if edge is None or p.role in edge.roles]))
-    headers = draw(_headers(pipeline, world, port.role, (), edge))
-    whole = Drawn(port.number, headers, draw(_payload()))
+    headers = draw(headers_from(pipeline, world, port.role, (), edge))
+    whole = Drawn(port.number, headers, draw(payloads()))
     return whole if edge else draw(_spoilt(whole))
 
 
 @st.composite
-def _headers(
+def headers_from(
     draw: st.DrawFn,
     pipeline: Pipeline,
     world: World,
@@ -111,7 +111,7 @@ def _headers(
 
 
 @st.composite
-def _payload(draw: st.DrawFn) -> bytes:
+def payloads(draw: st.DrawFn) -> bytes:
     size = draw(st.sampled_from(_TAILS))
     return bytes(size) if size > 20 else draw(st.binary(min_size=size, max_size=size))
 
@@ -126,67 +126,17 @@ def variations(draw: st.DrawFn, base: Drawn, world: World) -> Drawn:
     named = [f for f in header.node.header.fields if f.name in header.values]
     if not named:
         return base
-    return draw(_with_value(base, which, draw(st.sampled_from(named)), world))
+    return draw(with_value(base, which, draw(st.sampled_from(named)), world))
 
 
 @st.composite
-def changed(
-    draw: st.DrawFn,
-    base: Drawn,
-    pipeline: Pipeline,
-    world: World,
-    fields: Sequence[tuple[str, str]],
-) -> Drawn:
-    """The packet with one thing changed: most often one of these fields (of node and name), if it
-    has any; any other; the port; the payload; the headers from one of them on."""
-    if not base.headers:
-        return base
-    here = [
-        (i, field)
-        for i, given in enumerate(base.headers)
-        for field in given.node.header.fields
-        if (given.node.name, field.name) in fields
-    ]
-    ways = ["field"] * 6 * bool(here) + ["other", "other", "port", "payload", "headers", "headers"]
-    match draw(st.sampled_from(ways)):
-        case "field":
-            at, field = draw(st.sampled_from(here))
-            return draw(_with_value(base, at, field, world))
-        case "port":
-            port = draw(st.sampled_from(world.environment.ports))
-            return replace(base, port=port.number)
-        case "payload":
-            return replace(base, payload=draw(_payload()))
-        case "headers":
-            port = next(p for p in world.environment.ports if p.number == base.port)
-            kept = base.headers[: draw(st.integers(1, len(base.headers)))]
-            headers = draw(_headers(pipeline, world, port.role, kept))
-            return Drawn(base.port, headers, base.payload)
-    return draw(variations(base, world))
-
-
-@st.composite
-def _with_value(draw: st.DrawFn, base: Drawn, at: int, field: Field, world: World) -> Drawn:
+def with_value(draw: st.DrawFn, base: Drawn, at: int, field: Field, world: World) -> Drawn:
     """Of the whole packet."""
     given = base.headers[at]
     value = draw(field_value(given.node.header, field, world))
     headers = list(base.headers)
     headers[at] = Given(given.node, {**given.values, field.name: value})
     return Drawn(base.port, tuple(headers), base.payload)
-
-
-def with_same(packet: Drawn, other: Drawn, fields: Sequence[tuple[Packet, Packet]]) -> Drawn:
-    """The packet with values of the other: of each first field, for the second."""
-    said = {given.node.name: given.values for given in other.headers}
-    new: dict[str, dict[str, Value]] = {}
-    for source, target in fields:
-        if source.field in (values := said.get(source.node, {})):
-            new.setdefault(target.node, {})[target.field] = values[source.field]
-    headers = (
-        Given(given.node, {**given.values, **new.get(given.node.name, {})})
-        for given in packet.headers
-    )
-    return replace(packet, headers=tuple(headers))
 
 
 @st.composite
@@ -197,7 +147,7 @@ def _way(
     always."""
     graph = pipeline.graph
     nodes, edges = [start], list[Edge]()
-    before = _in_front(pipeline, role, goal)
+    before = in_front(pipeline, role, goal)
     while leaving := onward(graph, role, [node.name for node in nodes]):
         towards = [e for e in leaving if e == goal or e.target in before]
         if goal not in edges and towards:
@@ -209,7 +159,7 @@ def _way(
     return nodes, edges
 
 
-def _in_front(pipeline: Pipeline, role: str, goal: Edge | None) -> set[str]:
+def in_front(pipeline: Pipeline, role: str, goal: Edge | None) -> set[str]:
     """Nodes from which a way leads to the edge."""
     found, new = set[str](), {goal.source} if goal else set[str]()
     while new:

@@ -77,6 +77,16 @@ class RuleMaker:
         items += self._alternatives(draw, rule, there, sample)
         return items + (self._members(draw, rule, there) if rule.spread else [])
 
+    def giving(self, rule: str, element: str, value: int) -> tuple[IE, ...]:
+        """That rules of the kind give this value; none where they cannot."""
+        known = next((e for e in self.pipeline.rule(rule).gives if e.name == element), None)
+        if known is None or known.references or known.most:
+            return ()
+        codec = self._kinds[rule].codecs[element]
+        if codec.values and value not in codec.values:
+            return ()
+        return (_ie(codec, value),)
+
     def _alternatives(
         self, draw: st.DrawFn, rule: RuleKind, there: There, sample: Sample
     ) -> list[RuleItem | IE]:

@@ -139,14 +139,14 @@ class Fuzzed:
         return _scenario(self)
 
     def steered(self) -> st.SearchStrategy[Scenario]:
-        """Scenarios of which half are drawn towards what no packet has reached by now; fewer if
-        nothing new was reached for a while."""
+        """Scenarios of which six in ten are drawn towards what no packet has reached by now; fewer
+        if nothing new was reached for a while."""
         goals = self.coverage.goals()
         self._in_vain = 0 if self._goals != goals else self._in_vain + 1
         self._goals = goals
         towards = self._corpus.aims(goals)
-        one_of = 2 if self._in_vain < _PATIENCE else 8
-        return _either(self, towards, one_of) if towards else _scenario(self)
+        tenths = 6 if self._in_vain < _PATIENCE else 3
+        return _either(self, towards, tenths) if towards else _scenario(self)
 
     def taken(self, scenario: Scenario) -> Scenario:
         """Without the requests that are refused."""
@@ -162,7 +162,7 @@ class Fuzzed:
         book = new_book(self.manifest, self.world.environment)
         kernel.set_rules(book)
         kernel.forget()
-        reached = Reached()
+        reached = Reached(comparing=True)
         interpreter = Interpreter(self.pipeline, self.world.environment, reached)
         machine = Machine(self.unit, self.world.environment, self.pipeline.default)
         moment = Moment()
@@ -227,8 +227,8 @@ def _scenario(draw: st.DrawFn, fuzzed: Fuzzed) -> Scenario:
 
 
 @st.composite
-def _either(draw: st.DrawFn, fuzzed: Fuzzed, towards: Sequence[Aim], one_of: int) -> Scenario:
-    if draw(st.integers(1, one_of)) > 1:
+def _either(draw: st.DrawFn, fuzzed: Fuzzed, towards: Sequence[Aim], tenths: int) -> Scenario:
+    if draw(st.integers(1, 10)) > tenths:
         return draw(_scenario(fuzzed))
     steps = draw(steered(fuzzed.rules, towards))
     return Scenario(tuple(draw(fuzzed.timed(s)) if isinstance(s, Drawn) else s for s in steps))

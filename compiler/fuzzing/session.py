@@ -16,12 +16,15 @@ from ...lang.contract.world.environment import Environment
 from ...lang.text.diagnostics import Refused
 from ...lang.text.source import Source
 from ..interpret.packet import Interpreter
-from ..model import RuleKind
+from ..interpret.reached import Reached
+from ..model import Attribute, RuleKind
 from .packets import Drawn
 from .rules import RuleMaker, There
 from .sample import Sample
+from .wanted import Leaf, operands, wanted
 
 _MOST = 4  # rules of a kind
+_FURTHER = 8  # requests that take a packet further
 
 
 class Applying(Protocol):
@@ -46,7 +49,8 @@ class Session:
         self._draw = draw
         self._samples = [Sample(maker.pipeline, maker.world, p) for p in packets]
         self._book = new_book(maker.manifest, maker.world.environment)
-        self._interpreter = Interpreter(maker.pipeline, maker.world.environment)
+        self._reached = Reached(comparing=True)
+        self._interpreter = Interpreter(maker.pipeline, maker.world.environment, self._reached)
         self._copied: list[Drawn] = []
         for request in before:
             ask(self._book, request)
@@ -87,17 +91,22 @@ class Session:
                 return
 
     def admitted(self, packet: Drawn) -> Iterator[Request]:
-        """Rules of kinds that the packet is looked up in and misses, one after the other."""
+        """Rules that take the packet further, one after the other: of kinds that it is looked up in
+        and misses, and what they give where that was compared last, in front of its end."""
         maker = self._maker
         known = {kind.name: kind for kind in maker.kinds}
-        for _ in range(_MOST):
+        for _ in range(_FURTHER):
+            self._reached.clear()
             outcome = self._interpreter.run(self._book, packet.frame, packet.port)
             missed = {name for what, name in outcome.events if what == "miss"}
             looks = [
                 s for s in outcome.trace if s.what == "look" and s.name in missed & known.keys()
             ]
             if not looks:
-                return
+                if not (turning := self._turning()):
+                    return
+                yield from self.given(self._draw(st.sampled_from(turning)))
+                continue
             look = self._draw(st.sampled_from(looks))
             asked = {(look.name, t.name): t.value for t in look.values if t.value is not None}
             sample = Sample(maker.pipeline, maker.world, packet, asked)
@@ -105,6 +114,24 @@ class Session:
             number = max(there[kind.name], default=0) + 1
             rule = maker.rule(self._draw, kind, number, sample, there)
             request = Request((Change("create", (rule,)),))
+            if ask(self._book, request) is not None:
+                yield request
+
+    def _turning(self) -> list[Leaf]:
+        """What rules would have to give for the last comparison to come out the other way."""
+        compared = self._reached.compared
+        if not compared:
+            return []
+        environment = self._maker.world.environment
+        wishes = wanted(compared[-1][0], operands(compared), environment)
+        return [w for w in wishes if isinstance(w, Leaf) and isinstance(w.of, Attribute)]
+
+    def given(self, leaf: Leaf) -> Iterator[Request]:
+        """All rules of a kind give what is wanted of the one that a packet finds."""
+        assert isinstance(leaf.of, Attribute)
+        items = self._maker.giving(leaf.of.rule, leaf.of.element, leaf.value)
+        for number in self._there().get(leaf.of.rule, ()) if items else ():
+            request = Request((Change("update", (RuleItem(leaf.of.rule, number, None, items),)),))
             if ask(self._book, request) is not None:
                 yield request
 

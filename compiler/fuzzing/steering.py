@@ -3,7 +3,7 @@ changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -15,6 +15,7 @@ from ..lower.reads import walk
 from ..model import (
     Attribute,
     Choose,
+    Const,
     Find,
     Found,
     Packet,
@@ -23,10 +24,13 @@ from ..model import (
     Recalled,
     Remember,
     RuleKind,
+    Said,
 )
-from .packets import Drawn, changed, packets, with_same
+from .changed_packets import changed, with_same
+from .packets import Drawn, packets
 from .rules import RuleMaker
 from .session import Session
+from .wanted import Leaf, Operands, Wanted, operands, wanted
 
 _KEPT = 12  # for one place
 _STEPS_MOST = 24
@@ -34,21 +38,24 @@ _STEPS_MOST = 24
 
 @dataclass(frozen=True, repr=False)
 class Kept:
-    """A packet that came to some place in the scenario of that number, and what matters of the
-    steps before it: requests, packets that wrote into state tables."""
+    """A packet that came to some place in the scenario of that number, what matters of the
+    steps before it (requests, packets that wrote into state tables), and what it was compared
+    with."""
 
     scenario: int
     steps: tuple[Request | Drawn, ...]
     packet: Drawn
+    operands: Operands
 
 
 @dataclass(frozen=True, repr=False)
 class Writer:
-    """A packet that left an entry in a state table. `same`: fields of a packet that reads there,
-    and those of this one that must have the same values for that to find the entry."""
+    """A packet that left an entry in a state table, by that statement. `keys`: what a packet reads
+    by there, and what of this one must have the same values for that to find the entry."""
 
     packet: Drawn
-    same: tuple[tuple[Packet, Packet], ...]
+    wrote: Remember
+    keys: tuple[tuple[Said, Said], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +86,8 @@ class Corpus:
         self._before.append(request)
 
     def met(self, packet: Drawn, reached: Reached) -> None:
-        kept = Kept(self._scenario, tuple(self._before), packet)
+        seen = operands(reached.compared or ())
+        kept = Kept(self._scenario, tuple(self._before), packet, seen)
         for key in reached.statements:
             known = self._kept.setdefault(key, [])
             if known and known[-1].scenario == self._scenario:
@@ -100,7 +108,7 @@ class Corpus:
         names = {part.state for part in walk(decides) if isinstance(part, Recall | Recalled)}
         reading = [p for p in self._states if isinstance(p, Recall) and p.state in names]
         return tuple(
-            Writer(kept.packet, _same(recall, part))
+            Writer(kept.packet, part, tuple(zip(recall.key, part.values, strict=False)))
             for part in self._states
             if isinstance(part, Remember)
             for recall in reading
@@ -115,38 +123,77 @@ class Corpus:
 @st.composite
 def steered(draw: st.DrawFn, maker: RuleMaker, aims: Sequence[Aim]) -> list[Request | Drawn]:
     """Steps towards one of the aims: its packet again and again, each time with something changed,
-    and the rules that it depends on as well."""
+    most often what decides, and the rules that it depends on as well."""
     pipeline, world = maker.pipeline, maker.world
     aim = draw(st.sampled_from(aims))
     decides = aim.goal.decides
     if aim.goal.edge is not None:
-        kept = Kept(0, (), draw(packets(pipeline, world, aim.goal.edge)))
+        kept = Kept(0, (), draw(packets(pipeline, world, aim.goal.edge)), {})
     else:
         kept = draw(st.sampled_from(aim.kept))
-    fields = [(p.node, p.field) for p in walk(decides) if isinstance(p, Packet)]
-    near = changed(kept.packet, pipeline, world, fields)
+    kinds = _kinds(pipeline, decides)
+    matched = [match.operand for kind in kinds for match in kind.match]
+    fields = [(p.node, p.field) for p in walk((decides, *matched)) if isinstance(p, Packet)]
+    turning = wanted(decides, kept.operands, world.environment)
+    given = [w for w in turning if isinstance(w, Leaf) and isinstance(w.of, Attribute)]
+    near = changed(kept.packet, pipeline, world, fields, [w for w in turning if w not in given])
     drawn = [kept.packet, *draw(st.lists(near, min_size=2, max_size=6))]
-    if aim.writers:
-        writer = draw(st.sampled_from(aim.writers))
-        drawn.insert(0, with_same(writer.packet, kept.packet, writer.same))
     requests = [step for step in kept.steps if isinstance(step, Request)]
     session = Session(maker, draw, drawn, requests)
     steps = list(kept.steps) or [*session.created()]
-    kinds = _kinds(pipeline, decides)
+    if aim.writers:
+        steps += _written(session, draw(st.sampled_from(_able(pipeline, aim, turning))), kept)
     ways = ["", "admitted", "admitted", "changed", *["changed"] * 2 * bool(kinds)]
+    ways += ["given"] * 3 * bool(given)
     for packet in drawn:
         match draw(st.sampled_from(ways)):
             case "changed":
                 steps += session.changed(kinds if draw(st.integers(0, 3)) else ())
             case "admitted":
                 steps += session.admitted(packet)
+            case "given":
+                steps += session.given(draw(st.sampled_from(given)))
         steps.append(packet)
     return steps
 
 
-def _same(recall: Recall, remember: Remember) -> tuple[tuple[Packet, Packet], ...]:
-    pairs = zip(recall.key, remember.values, strict=False)  # what it holds stands behind the key
-    return tuple((a, b) for a, b in pairs if isinstance(a, Packet) and isinstance(b, Packet))
+def _written(session: Session, writer: Writer, kept: Kept) -> Iterator[Request | Drawn]:
+    """The writer with the key that the packet reads by, and rules that let it through."""
+    same = [(a, b) for a, b in writer.keys if isinstance(a, Packet) and isinstance(b, Packet)]
+    packet = with_same(writer.packet, kept.packet, same)
+    yield from session.admitted(packet)
+    for read, wrote in writer.keys:
+        if isinstance(read, Packet) and isinstance(wrote, Attribute):
+            yield from session.given(Leaf(wrote, _value(kept.packet, read)))
+        elif isinstance(read, Attribute) and isinstance(wrote, Packet):
+            yield from session.given(Leaf(read, _value(packet, wrote)))
+    yield packet
+
+
+def _value(packet: Drawn, of: Packet) -> int:
+    """What was drawn for the field; else 0, as most defaults are."""
+    values = next((g.values for g in packet.headers if g.node.name == of.node), {})
+    value = values.get(of.field)
+    return value if isinstance(value, int) else 0
+
+
+def _able(pipeline: Pipeline, aim: Aim, turning: Sequence[Wanted]) -> Sequence[Writer]:
+    """Writers that may leave what is wanted of an entry; all where none may."""
+    slots = [w for w in turning if isinstance(w, Leaf) and isinstance(w.of, Recalled)]
+    able = [w for w in aim.writers if any(_may_say(pipeline, w.wrote, s) for s in slots)]
+    return able or aim.writers
+
+
+def _may_say(pipeline: Pipeline, wrote: Remember, wish: Leaf) -> bool:
+    """Whether what was remembered there may have the slot as it is wanted."""
+    assert isinstance(wish.of, Recalled)
+    state = pipeline.state(wrote.state)
+    said = dict(
+        zip((slot.name for slot in (*state.match, *state.given)), wrote.values, strict=False)
+    )
+    value = said.get(wish.of.slot)
+    known = isinstance(value, Const) and value.value != wish.value
+    return wish.of.state == wrote.state and not known
 
 
 def _kinds(pipeline: Pipeline, decides: object) -> list[RuleKind]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -66,7 +66,8 @@ class Coverage:
 
     def __init__(self, pipeline: Pipeline, reached: Reached) -> None:
         self._pipeline, self._reached = pipeline, reached
-        self._points = [p for stage in pipeline.stages for p in _block(stage.body)]
+        sole = {(r.name, *r.alternatives) for r in pipeline.rules if len(r.alternatives) == 1}
+        self._points = [p for stage in pipeline.stages for p in _block(stage.body, sole)]
         graph = pipeline.graph
         there = {role: reachable(graph, role) for role in pipeline.roles}
         self._edges = {
@@ -164,16 +165,26 @@ def _idle(title: str, labels: tuple[Label, ...]) -> Diagnostic:
     return Diagnostic("H0816", title, labels, help_)
 
 
-def _block(block: Block, after: Key | None = None, decides: object = ()) -> Iterator[_Point]:
+def _block(
+    block: Block,
+    sole: Set[tuple[str, ...]],
+    after: Key | None = None,
+    decides: object = (),
+) -> Iterator[_Point]:
+    """`sole`: rule kinds with the one kind that each of their rules gives. Nothing comes behind an
+    `if` that asks for that one and ends the packet."""
     for statement in block.statements:
         key = statement.span, RUN
         yield _Point(key, after, decides)
         if _may_miss(statement):
             hit, miss = (statement.span, HIT), (statement.span, MISS)
             yield from (_Point(way, key, statement) for way in (hit, miss))
-            yield from _block(statement.otherwise, miss)
+            yield from _block(statement.otherwise, sole, miss)
         for inner in _inside(statement):
-            yield from _block(inner, key, _condition(statement))
+            yield from _block(inner, sole, key, _condition(statement))
+        match statement:
+            case IfGives(_, rule, given, then) if then.ends and (rule, given) in sole:
+                return
         after, decides = key, statement
 
 
@@ -203,7 +214,9 @@ def _hooks(pipeline: Pipeline) -> set[Event]:
     if any(in_first_fragments(pipeline.graph, role) for role in pipeline.roles):
         found |= {"tiny_fragment"}
     if leaving:
-        found |= {"too_big", "unresolved"}
+        found |= {"too_big"}
+    if any(isinstance(part, Forward) for part in leaving):
+        found |= {"unresolved"}
     fronts = {node for part in leaving if isinstance(part, Forward) for _, node in part.fronts}
     if any(pipeline.graph.node(front).header.protocol in TIME_TO_LIVE for front in fronts):
         found |= {"ttl_expired"}

@@ -24,6 +24,7 @@ from ..model.arithmetic import COMPUTED
 Read = Callable[[Expr], int]
 #: Decides a leaf condition: presence, locality, the port's role.
 Ask = Callable[[Condition], bool]
+Compared = list[tuple[Condition, int, int]]
 
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "=": operator.eq,
@@ -45,15 +46,22 @@ def evaluate(expr: Expr, read: Read) -> int:
     return read(expr)
 
 
-def holds(condition: Condition, read: Read, ask: Ask) -> bool:
-    """Whether the condition is true; operands from left to right, no further than needed."""
+def holds(condition: Condition, read: Read, ask: Ask, compared: Compared | None = None) -> bool:
+    """Whether the condition is true; operands from left to right, no further than needed.
+    `compared`: where comparisons are noted, and what stood left and right; of other conditions,
+    whether they held."""
     if isinstance(condition, Compare):
         left, right = evaluate(condition.left, read), evaluate(condition.right, read)
+        if compared is not None:
+            compared.append((condition, left, right))
         return _COMPARE[condition.operator](left, right)
     if isinstance(condition, Not):
-        return not holds(condition.operand, read, ask)
+        return not holds(condition.operand, read, ask, compared)
     if isinstance(condition, And):
-        return all(holds(c, read, ask) for c in condition.operands)
+        return all(holds(c, read, ask, compared) for c in condition.operands)
     if isinstance(condition, Or):
-        return any(holds(c, read, ask) for c in condition.operands)
-    return ask(condition)
+        return any(holds(c, read, ask, compared) for c in condition.operands)
+    held = ask(condition)
+    if compared is not None:
+        compared.append((condition, held, 0))
+    return held

@@ -234,7 +234,7 @@ class Scope:
         return evaluate(expr, self._read)
 
     def holds(self, condition: Condition) -> bool:
-        return holds(condition, self._read, self._ask)
+        return holds(condition, self._read, self._ask, self.reached.compared)
 
     def given(self, element: PushElement) -> Mapping[str, Value]:
         """A push's values; one from an element that the rule leaves out is none."""
