@@ -34,7 +34,7 @@ def changed(
     of them on."""
     if not base.headers:
         return base
-    if wishes and draw(st.integers(0, 2)):
+    if wishes and draw(st.integers(0, 2)) > 0:
         some: st.SearchStrategy[list[Wanted]] = st.lists(
             st.sampled_from(wishes), min_size=1, max_size=3, unique=True
         )

@@ -38,7 +38,7 @@ def read_overlay_status(pipeline: str) -> list[OverlayStatus]:
 
 
 def last_overlay_status(pipeline: str) -> list[OverlayStatus]:
-    """As `read_overlay_status`; where the agent was killed, which overlays are dead, since packets
+    """As `read_overlay_status`; where the agent has ended, which overlays are dead, since packets
     are still kept from them, and of all others that their state is unknown."""
     found, at = _read(pipeline)
     if _fresh(at):

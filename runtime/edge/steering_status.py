@@ -29,13 +29,15 @@ class SteeredMember(NamedTuple):
 
 
 class SteeredSpread(NamedTuple):
-    """`text`: the rule with what it matches. `changes`: decisions since the agent began."""
+    """`text`: the rule with what it matches. `changes`: decisions since the agent began. `due`:
+    when it is decided next, seconds of the Unix epoch; 0: by nobody."""
 
     kind: str
     id: int
     text: str
     changes: int
     members: Sequence[SteeredMember]
+    due: float = 0.0
 
 
 STEERED = ("spread", "member", "weight", "delay", "jitter", "loss", "overlay", "why")
@@ -85,13 +87,16 @@ def read_steering(pipeline: str) -> list[SteeredSpread]:
 
 
 def last_steering(pipeline: str) -> list[SteeredSpread]:
-    """As `read_steering`; where the agent was killed, which members take flows, since packets go on
+    """As `read_steering`; where the agent has ended, which members take flows, since packets go on
     so, and nothing of what is measured."""
     found, at = _read(pipeline)
-    return found if _fresh(at) else [
-        spread._replace(members=[m._replace(seen=Measured()) for m in spread.members])
-        for spread in found
-    ]  # fmt: skip
+    return found if _fresh(at) else list(map(unmeasured, found))
+
+
+def unmeasured(spread: SteeredSpread) -> SteeredSpread:
+    """Which members take flows, and no more: nobody measures or decides."""
+    members = [member._replace(seen=Measured()) for member in spread.members]
+    return spread._replace(members=members, due=0.0)
 
 
 def _fresh(at: float) -> bool:
@@ -108,8 +113,8 @@ def _read(pipeline: str) -> tuple[list[SteeredSpread], float]:
 
 
 def _spread(values: Sequence[Any]) -> SteeredSpread:
-    need_types(values, str, int, str, int, list)
-    return SteeredSpread._make([*values[:-1], list(map(_member, values[-1]))])
+    need_types(values, str, int, str, int, list, float | int)
+    return SteeredSpread._make([*values[:4], list(map(_member, values[4])), values[5]])
 
 
 def _member(values: Sequence[Any]) -> SteeredMember:

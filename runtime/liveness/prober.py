@@ -22,7 +22,7 @@ from ..edge.liveness_settings import LIVENESS, Liveness, Shape, shape_of
 from ..edge.overlay_health import Health, Quality
 from ..edge.overlay_status import EVERY, OverlayStatus, remove_overlay_status, write_overlay_status
 from ..edge.path_quality import Measured
-from ..edge.steering_status import SteeredSpread, remove_steering, write_steering
+from ..edge.steering_status import SteeredSpread, remove_steering, unmeasured, write_steering
 from ..loading.excluded_members import overlays_of
 from ..loading.loader import Loaded
 from ..owner.events import Event, Events, OverlayChanged, SpreadSteered, What
@@ -91,7 +91,10 @@ class Prober:
     def steered(self, name: str) -> Sequence[SteeredSpread]:
         """The spreads of a pipeline that ask for something. From any thread."""
         found = self._pipelines.get(name)
-        return found.steered if found is not None else ()
+        if found is None:
+            return ()
+        due = found.steering.due
+        return [each._replace(due=due) for each in found.steered]
 
     def findings(self, name: str) -> tuple[Diagnostic, ...]:
         """What keeps a pipeline's overlays from being probed, or its spreads from being steered."""
@@ -121,8 +124,9 @@ class Prober:
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._woken)
         finally:
-            for name in self._pipelines:
-                _forget(name)
+            for name, pipeline in self._pipelines.items():
+                with suppress(OSError):
+                    _leave(name, pipeline)
             if echoes is not None:
                 echoes.close()
 
@@ -296,6 +300,18 @@ class Prober:
 
     def _tell(self, pipeline: ProbedPipeline, revision: int, what: What) -> None:
         self._events.tell(Event(pipeline.owner.name, revision, what))
+
+
+def _leave(name: str, pipeline: ProbedPipeline) -> None:
+    """Nobody measures any more, and packets go on without the members that were left out: which
+    these are is said until somebody decides otherwise. Raises OSError."""
+    each = ((p, quality_of(p)) for p in pipeline.overlays.values())
+    dead = [OverlayStatus(p.rule.kind, p.rule.name, q) for p, q in each if q.state == "dead"]
+    remove_overlay_status(name)
+    if dead:
+        write_overlay_status(name, dead)
+    steered = pipeline.steering.spreads()
+    write_steering(name, [unmeasured(s) for s in steered if any(not m.in_force for m in s.members)])
 
 
 def _forget(pipeline: str) -> None:

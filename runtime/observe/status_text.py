@@ -72,6 +72,8 @@ def _about_pipeline(view: PipelineView, now: float, alone: bool) -> Iterator[str
     yield from _table(_PORTS, [_port(port) for port in view.ports], range(4, 10))
     yield from _table(_OVERLAYS, rows, range(3, 6))
     yield from _table(STEERED, steered_rows(view.steered), range(2, 6))
+    if due := min((each.due for each in view.steered if each.due), default=0.0):
+        yield f"  decided again in {max(0.0, due - now):.1f} s"
     if alone and not view.holder and any(each.quality is None for each in view.overlays):
         yield "  not measured: the agent (`heliod`) probes overlays, and none runs here"
     yield from _table(("kind", "rules", "of"), rules, range(1, 3))

@@ -606,16 +606,18 @@ class PipelineStatus(_message.Message):
     def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., unprobed: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., release: _Optional[int] = ..., congestion: _Optional[_Union[Congestion, _Mapping]] = ..., states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ..., reports: _Optional[_Union[PushedReports, _Mapping]] = ..., events: _Optional[_Iterable[_Union[EventState, _Mapping]]] = ..., steered: _Optional[_Iterable[_Union[SteeredSpread, _Mapping]]] = ...) -> None: ...
 
 class SteeredSpread(_message.Message):
-    __slots__ = ("rule", "text", "members", "changes")
+    __slots__ = ("rule", "text", "members", "changes", "due")
     RULE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
+    DUE_FIELD_NUMBER: _ClassVar[int]
     rule: Reference
     text: str
     members: _containers.RepeatedCompositeFieldContainer[SteeredMember]
     changes: int
-    def __init__(self, rule: _Optional[_Union[Reference, _Mapping]] = ..., text: _Optional[str] = ..., members: _Optional[_Iterable[_Union[SteeredMember, _Mapping]]] = ..., changes: _Optional[int] = ...) -> None: ...
+    due: float
+    def __init__(self, rule: _Optional[_Union[Reference, _Mapping]] = ..., text: _Optional[str] = ..., members: _Optional[_Iterable[_Union[SteeredMember, _Mapping]]] = ..., changes: _Optional[int] = ..., due: _Optional[float] = ...) -> None: ...
 
 class SteeredMember(_message.Message):
     __slots__ = ("rule", "overlay", "weight", "in_force", "why", "since", "delay", "jitter", "loss")

@@ -64,6 +64,7 @@ def overlay(rule: Rule, quality: Quality) -> pb.Overlay:
 def steered(found: SteeredSpread) -> pb.SteeredSpread:
     return pb.SteeredSpread(
         rule=pb.Reference(kind=found.kind, id=found.id), text=found.text, changes=found.changes,
+        due=found.due,
         members=[
             pb.SteeredMember(
                 rule=pb.Reference(kind=m.kind, id=m.id), overlay=m.overlay, weight=m.weight,

@@ -90,7 +90,9 @@ def _steered(found: pb.SteeredSpread) -> SteeredSpread:
         )
         for m in found.members
     ]  # fmt: skip
-    return SteeredSpread(found.rule.kind, found.rule.id, found.text, found.changes, members)
+    return SteeredSpread(
+        found.rule.kind, found.rule.id, found.text, found.changes, members, found.due
+    )
 
 
 def overlays_of(found: pb.PipelineStatus) -> list[Overlay]:

@@ -104,6 +104,11 @@ class Steering:
     def _path(self, to: Reference | None) -> Path:
         return self._paths.get(to, _NO_PATH) if to is not None else _NO_PATH
 
+    @property
+    def due(self) -> float:
+        """When it is decided next, in seconds of the Unix epoch. From any thread."""
+        return wall_time(max(self._due, time.monotonic()))
+
     def left_out(self) -> dict[int, frozenset[int]]:
         """By sequence the members that take no flows."""
         return {
@@ -126,6 +131,7 @@ class Steering:
         return SteeredSpread(
             spread.rule.kind, spread.rule.id, spread.text, spread.changes,
             [self._member(spread, each.id, each.weight) for each in spread.rule.members],
+            self.due,
         )  # fmt: skip
 
     def _member(self, spread: _Spread, id_: int, weight: int) -> SteeredMember:

@@ -17,6 +17,7 @@ from edges import PIPELINES, Edge, compile_pipeline, hear_answers
 from helioc.compiler import bundle as bundles
 from helioc.compiler.driver import check_file
 from helioc.runtime.client import Client
+from helioc.runtime.edge.steering_status import last_steering
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.releases import remove_pinned
 from lab import Lab, Namespace, until
@@ -151,7 +152,7 @@ def test_the_controller_wins(running: Paths) -> None:
     assert not any(found.code for found in running.client.status().pipelines[0].findings)
 
 
-@pytest.mark.parametrize("end", ["killed", "rebooted"])
+@pytest.mark.parametrize("end", ["killed", "stopped", "rebooted"])
 def test_a_dead_agent(paths: Paths, end: str) -> None:
     """Packets go on as they were; whoever comes next begins from there."""
     with paths.agent.agent(), paths.agent.client() as paths.client:
@@ -159,12 +160,16 @@ def test_a_dead_agent(paths: Paths, end: str) -> None:
         paths.takes(WEIGHTS)
         paths.fates.fates[1] = SLOW
         after = paths.takes({2, 3, 4})
-        os.kill(paths.client.status().pid, signal.SIGKILL)
+        assert paths.spread().due > time.time() - 1
+        if end != "stopped":
+            os.kill(paths.client.status().pid, signal.SIGKILL)
     assert paths.flows() == after
+    (spread,) = last_steering(paths.agent.name)
+    assert [m.in_force for m in spread.members] == [0, 1, 2, 2]
     if end == "rebooted":
         remove_pinned(paths.agent.name)
     with paths.agent.agent(), paths.agent.client() as paths.client:
-        if end == "killed":
+        if end != "rebooted":
             assert paths.flows() == after
         assert paths.takes({2, 3, 4}) == after
         until(lambda: paths.members()[1].HasField("delay"), "it is measured")

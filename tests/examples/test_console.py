@@ -17,7 +17,7 @@ from controller.console.histograms import BINS, EDGES, Histogram, bin_of
 from controller.console.paths import Sessions
 from controller.console.reading import Looker, Reading
 from controller.console.rings import History, Ring
-from controller.console.tables import Key, Rates, Series, table
+from controller.console.tables import LONGEST, Key, Rates, Series, shortened, table
 from lab import until
 
 OVERLAY = Key("linx", "overlay")
@@ -137,6 +137,18 @@ def test_a_reading_has_what_the_agent_said() -> None:
     kinds = looker.look(lambda _: agent).tables[Key("linx", "kind")]  # type: ignore[arg-type, return-value]
     read = {item: facts[2] for item, facts in zip(kinds.items, kinds.facts, strict=True)}
     assert read == {"OVERLAY": True, "PDR": False, "FAR": True}  # too many to be read
+
+
+def test_long_texts_of_agents_are_shortened() -> None:
+    """A name of 100 kB would be kept a hundred times, and leave no room on the page."""
+    made, long = usual(), "x" * 100_000
+    made.overlays[0].name, made.findings, made.ports = long, [long], {long: (long, 10)}
+    found = Looker().look(lambda _: PlayedClient(made))  # type: ignore[arg-type, return-value]
+    short = "x" * (LONGEST - 1) + "…"
+    assert found.tables[OVERLAY].items[0] == short
+    assert found.tables[Key("linx", "port")].items == (short,)
+    assert found.pipelines["linx"]["findings"][0]["title"] == short
+    assert shortened({long: [(long, 1, None)]}) == {short: [(short, 1, None)]}
 
 
 def test_sessions_of_stamp_take_the_probers_place() -> None:

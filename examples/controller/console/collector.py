@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 from .histograms import Histogram
 from .reading import Reading
 from .rings import LEAST, MOST_MINUTES, MOST_SAMPLES, History
-from .tables import QUANTITIES, Key
+from .tables import QUANTITIES, Key, shortened
 
 State = Literal["not asked yet", "reachable", "unreachable"]
-#: Events that are kept of an edge; sessions of an edge that have a histogram; bytes of text of an
-#: event.
-EVENTS, HISTOGRAMS, LONGEST = 500, 200, 400
+#: Events that are kept of an edge; sessions of an edge that have a histogram.
+EVENTS, HISTOGRAMS = 500, 200
 
 
 class Event(NamedTuple):
@@ -133,7 +132,7 @@ class Collector:
 
     def _event(self, edge: Edge, pipeline: str, sort: str, text: str, when: float) -> None:
         number = next(self._events)
-        edge.events.append(Event(number, when, edge.name, pipeline, sort, text[:LONGEST]))
+        edge.events.append(Event(number, when, edge.name, pipeline, sort, shortened(text)))
 
     def measured(self, name: str, pipeline: str, ssid: int, seconds: Iterable[float]) -> None:
         """Round trips of a session."""

@@ -13,7 +13,7 @@ from helioc.runtime.rpc import control_pb2 as pb
 
 from .asking import UNKNOWN, Answers, ask
 from .paths import Path, Sessions, overlay_paths
-from .tables import Array, Key, Rates, Table, table
+from .tables import Array, Key, Rates, Table, shortened, table
 
 _STATES = {pb.Overlay.UNKNOWN: "unknown", pb.Overlay.ALIVE: "alive", pb.Overlay.DEAD: "dead"}
 _PACKETS_BITS = np.array([1, 8])
@@ -46,14 +46,14 @@ class Looker:
     def look(self, clients: Clients) -> Reading:
         """Raises `Refused`."""
         status, came = clients("").status(), time.monotonic()
-        made = Reading(time.time(), {}, _agent(status))
+        made = Reading(time.time(), {}, shortened(_agent(status)))
         measured = set[tuple[str, int]]()
         for found in status.pipelines:
             answers = ask(clients(found.pipeline), found, came)
             measured |= {(found.pipeline, each.parameters.ssid) for each in answers.sessions}
             for group, of in self._tables(found.pipeline, answers).items():
                 made.tables[Key(found.pipeline, group)] = of
-            made.pipelines[found.pipeline] = _facts(found)
+            made.pipelines[found.pipeline] = shortened(_facts(found))
         self._rates.keep(set(made.tables))
         self._sessions.keep(measured)
         return made

@@ -67,6 +67,21 @@ FACTS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+#: Letters of a name or a text of an agent: each is shown, sent and kept shortened to that.
+LONGEST = 400
+
+
+def shortened(told: Any) -> Any:
+    """What an agent said, of which no text is longer, however deep it stands."""
+    if isinstance(told, str):
+        return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
+    if isinstance(told, dict):
+        return {shortened(key): shortened(value) for key, value in told.items()}
+    if isinstance(told, list | tuple):
+        return type(told)(map(shortened, told))
+    return told
+
+
 @dataclass(frozen=True)
 class Table:
     """`items` are distinct; `values` has a row for each, a column a quantity; `facts` a tuple."""
@@ -79,6 +94,7 @@ class Table:
 def table(group: str, items: Sequence[str], values: Any, facts: Sequence[tuple[Any, ...]]) -> Table:
     """`values`: a row for each item, in the order of `QUANTITIES`. Of two items with the same name
     the first counts."""
+    items, facts = shortened([*items]), shortened([*facts])
     rows = np.asarray(values, np.float32).reshape(len(items), len(QUANTITIES[group]))
     first = {item: n for n, item in reversed(list(enumerate(items)))}
     if len(first) < len(items):

@@ -168,7 +168,7 @@ class Bulk(Draft):
     def _value(self, field: Field, column: Column) -> None:
         codec = field.codec
         assert column.forms is not None
-        title = f"a value does not fit `{codec.name}`, which has {codec.width} bits"
+        title = f"a value does not fit `{codec.name}`, which {codec.range}"
         self._bad(column.values > codec.full, column, Fault("H0416", title, "", "too large"))
         if codec.values:
             known = np.isin(column.values, list(codec.values)) | (column.forms == 0)

@@ -83,16 +83,22 @@ def _prefixes_of(width: int) -> dict[str | int, tuple[int, int]]:
     }
 
 
+#: Elements by which a spread is steered that say a part of all, in thousandths (docs/steering.md).
+PER_MILLE = ("max_loss",)
+
+
 class Codec:
-    """One element's values. `lengths` are the IE lengths that fit it, the usual one first."""
+    """One element's values. `lengths` are the IE lengths that fit it, the usual one first. `full`:
+    the largest value, which of one that is `per_mille` is all."""
 
     __slots__ = ("_prefixes", "element", "full", "implied_mask", "kind", "lengths", "name",
-                 "reserved", "symbols", "values", "width")  # fmt: skip
+                 "range", "reserved", "symbols", "values", "width")  # fmt: skip
 
-    def __init__(self, element: Element) -> None:
+    def __init__(self, element: Element, per_mille: bool = False) -> None:
         self.element = element
         self.name, self.width, self.kind = element.name, element.width, element.kind
-        self.full = (1 << element.width) - 1
+        self.full = 1000 if per_mille else (1 << element.width) - 1
+        self.range = "is per mille" if per_mille else f"has {element.width} bits"
         self.symbols = {fold(name): value for name, value in element.symbols.items()}
         self.values = frozenset(element.symbols.values())
         self.reserved: dict[str | int, Reserved] = {}  # by folded name, and by value
@@ -127,7 +133,7 @@ class Codec:
         """The value of a literal: decimal, 0x, an address of the element's kind, or a symbol."""
         value = literal if isinstance(literal, int) else self._parse(literal, part)
         if not 0 <= value <= self.full:
-            title = f"{short(literal)} does not fit `{self.name}`, which has {self.width} bits"
+            title = f"{short(literal)} does not fit `{self.name}`, which {self.range}"
             raise Fault("H0416", title, part, "too large", f"the largest is {self.full}")
         if enumerated and self.values and value not in self.values:
             if value in self.reserved:

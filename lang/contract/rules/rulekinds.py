@@ -10,7 +10,7 @@ from ...text.diagnostics import did_you_mean
 from ..manifest.manifest import Manifest, RuleKind
 from ..request.request import IE
 from .byte_values import codec_of
-from .ie_values import Codec, Fault, fold
+from .ie_values import PER_MILLE, Codec, Fault, fold
 from .kind_fields import (
     ANY,
     MATCH,
@@ -144,6 +144,8 @@ class Kind:
 
     def _add_given(self, index: int, name: str) -> None:
         codec = self.codecs[name]
+        if self.spread and name in PER_MILLE and codec.width > 10:
+            codec = Codec(codec.element, per_mille=True)
         references = codec.element.references
         for requirement in self.rule.requires:
             if requirement.element == name and not requirement.when and requirement.references:

@@ -23,7 +23,7 @@ from helioc.runtime.edge.steering_status import (
 SEEN = Measured(0.0812, 0.0004, 0.0)
 OUT = SteeredMember("FAR", 1, "GRE-1", 3, 0, "delay 81.2 ms, at most 50 ms", 1.5, SEEN)
 IN = SteeredMember("FAR", 2, "", 1, 1, "", 0.0, Measured())
-HERE = [SteeredSpread("LBR", 9, "LBR 9", 1, [OUT, IN])]
+HERE = [SteeredSpread("LBR", 9, "LBR 9", 1, [OUT, IN], 2.5)]
 
 
 @pytest.fixture(autouse=True)
@@ -49,14 +49,14 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
         assert read_steering("p") == []
         # The agent was killed, and packets go on as it had them.
         (spread,) = last_steering("p")
-        assert spread.members[0] == OUT._replace(seen=Measured())
+        assert spread.members[0] == OUT._replace(seen=Measured()) and spread.due == 0
         os.utime(path)
     member = '["FAR", 1, "GRE-1", "3", 0, "", 0, [null, null, null]]'
     seen = '["FAR", 1, "GRE-1", 3, 0, "", 0, [null, "1", null]]'
     for text in ("", "{", "null", "7", "[1]", "[[]]", "[[1, 2, 3, 4, [[1]]]]", '{"a": 1}', '"ab"',
-                 "[" * 100_000, '[["LBR", 9, null, 1, []]]',
-                 f'[["LBR", 9, "LBR 9", 1, [{member}]]]',
-                 f'[["LBR", 9, "LBR 9", 1, [{seen}]]]'):  # fmt: skip
+                 "[" * 100_000, '[["LBR", 9, null, 1, [], 0]]', '[["LBR", 9, "LBR 9", 1, []]]',
+                 f'[["LBR", 9, "LBR 9", 1, [{member}], 0]]',
+                 f'[["LBR", 9, "LBR 9", 1, [{seen}], 0]]'):  # fmt: skip
         path.write_text(text)
         assert read_steering("p") == last_steering("p") == []
 
