@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -216,18 +217,52 @@ def swapped_bytes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fields, "swap", lambda v: Cast(U16, v) if v.type == raw(16) else swap(v))
 
 
+#: Short, so that it is compiled at once: what is looked up and compared, an option's length, a
+#: total length.
+SMALL = """import std.ethernet, std.ip
+pipeline small {
+  ports lan
+  parser {
+    ethernet -> ipv4 when type = 0x0800
+    ipv4     -> udp  when protocol = 17
+  }
+  ie address = 1, ip4
+  ie action  = 2, u8 { PASS = 1, DROP = 2 }
+  rule HOST [16] {
+    match address exact ipv4.dst
+    gives action
+    counts packets
+  }
+  default pass
+  stage act {
+    if not udp { default }
+    if udp.dst < 1024 { count low }
+    find HOST else { default }
+    match HOST.action { PASS => pass  DROP => drop }
+  }
+  on malformed { drop }
+  run parser -> act
+}
+"""
+
+
+@cache
+def small() -> Pipeline:
+    return check(parse(Source("small.hp", SMALL)))
+
+
 FAULTS = [wrong_offset, lost_mask_bit, missing_bound, swapped_bytes]
 
 
 def case_of(text: str) -> tuple[Manifest, Case]:
-    manifest = manifest_of(linx(), lower_pipeline(linx()))
-    (case,) = read_tests(linx(), manifest, Source("found", text.partition("test:\n")[2]))
+    manifest = manifest_of(small(), lower_pipeline(small()))
+    (case,) = read_tests(small(), manifest, Source("found", text.partition("test:\n")[2]))
     return manifest, case
 
 
 @pytest.fixture(scope="module")
 def sound() -> Bundle:
-    compiled = compile_pipeline(linx())
+    compiled = compile_pipeline(small())
     return Bundle(compiled.manifest, compiled.object)
 
 
@@ -238,17 +273,17 @@ def test_a_fault_of_the_compiler_is_found(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        faulty = replace(linx())  # not the one of which is kept what was lowered without the fault
+        faulty = replace(small())  # not the one of which is kept what was lowered without the fault
         well, said = fuzz_pipeline(faulty, 4000, 0, None, "staged")
         assert not well, said
         _, case = case_of(said)
         assert len(case.requests) <= 1 and len(case.before) == 0 and len(case.frame) <= 150, said
         compiled = compile_pipeline(faulty)
         with KernelBackend(Bundle(compiled.manifest, compiled.object)) as kernel:
-            assert run_case(linx(), case, [Interpreted(linx())]).ok
-            assert not run_case(linx(), case, [kernel]).ok
+            assert run_case(small(), case, [Interpreted(small())]).ok
+            assert not run_case(small(), case, [kernel]).ok
     with KernelBackend(sound) as kernel:
-        assert run_case(linx(), case, [kernel]).ok
+        assert run_case(small(), case, [kernel]).ok
 
 
 # ---- where rules change -------------------------------------------------------------------------
@@ -359,12 +394,12 @@ def _found_anew(pipeline: Pipeline, bundle: Bundle, start: int) -> Case | None:
 
 @pytest.mark.usefixtures("kernel")
 def test_what_was_met_is_told() -> None:
-    well, said = fuzz_pipeline(linx(), 100, 5, None, "fused")
+    well, said = fuzz_pipeline(small(), 100, 5, None, "fused")
     assert well
     assert said.splitlines()[0].endswith("interpreter and kernel agree")
     assert " %  pass" in said
-    assert fuzz_pipeline(linx(), 100, 5, None, "fused") == (True, said)
-    assert fuzz_pipeline(linx(), 10**9, 5, 1e-9, "fused")[1].startswith("nothing was tried")
+    assert fuzz_pipeline(small(), 100, 5, None, "fused") == (True, said)
+    assert fuzz_pipeline(small(), 10**9, 5, 1e-9, "fused")[1].startswith("nothing was tried")
 
 
 @pytest.mark.parametrize(

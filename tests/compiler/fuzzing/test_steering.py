@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from drawing import drawn
 from helioc.compiler.driver import check_file
-from helioc.compiler.fuzzing.scenarios import Fuzzed
+from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
 from helioc.compiler.fuzzing.search import Found, search
 from helioc.compiler.fuzzing.session import ask, new_book
 from helioc.compiler.interpret.packet import Interpreter
@@ -15,7 +16,6 @@ from helioc.lang.contract.rules.plan import Plan
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.world.environment import Environment, Outcome
 from helioc.lang.contract.world.moment import Moment
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
 
 TEXT = """import std.ethernet, std.ip
@@ -116,30 +116,80 @@ def test_what_is_deep_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert any("`find FIRST" in line for line in unreached), unreached
 
 
+def test_options_of_ones_own_headers_are_reached(tmp_path: Path) -> None:
+    """Those that a condition asks for, with the values that it compares them with."""
+    path = tmp_path / "own.hp"
+    path.write_text(OWN)
+    _, unreached = searched(path, 2000)
+    assert unreached == []
+
+
 def test_rules_hold_others_and_a_spread_beside_one() -> None:
     """Of PDRs of `linx`, in some of the sessions."""
     fuzzed, held = Fuzzed(linx()), set[tuple[str, ...]]()
     wanted = {("PDR", "FAR"), ("PDR", "LBR"), ("LBR", "FAR")}
 
-    @seed(2)
-    @settings(
-        max_examples=400, deadline=None, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(fuzzed.scenarios())
-    def draw(scenario: object) -> None:
-        if held >= wanted:
-            return
+    def draw(scenario: Scenario) -> None:
         book = new_book(fuzzed.manifest, fuzzed.world.environment)
-        for request in scenario.requests:  # type: ignore[attr-defined]
+        for request in scenario.requests:
             assert ask(book, request) is not None
             owners = {rule.sequence: rule for kind in book.kinds for rule in book.rules(kind)}
             for rule in owners.values():
                 if rule.owner:
                     held.add((owners[rule.owner].kind, rule.kind))
 
-    draw()
+    drawn(fuzzed.scenarios(), draw, 2, 480, lambda: held >= wanted)
     assert held >= wanted
+
+
+OWN = """import std.ethernet, std.ip
+
+header report {
+  version : u8
+  words   : u8
+  id      : u16
+  records : tlv(kind : u8, length : u8) within words * 4 max 8 {
+    level  when kind = 7 { value : u32 }
+    origin when kind = 9 { address : ip4  mark : u16 }
+  }
+  accept version = 1
+}
+
+pipeline own {
+  ports lan, wan
+  parser {
+    ethernet -> ipv4   when type = 0x0800
+    ipv4     -> udp    when protocol = 17
+    udp      -> report when dst = 4711
+  }
+  ie host  = 1, ip4
+  ie limit = 2, u32
+  rule HOST [1k] {
+    match host exact report.origin.address
+    gives limit
+  }
+  default pass
+
+  stage only {
+    if not report { pass }
+    if report.level {
+      if report.level.value > 100000 {
+        if report.origin {
+          find HOST else { drop }
+          if report.level.value > HOST.limit {
+            if report.origin.mark = HOST.limit & 0xffff { count marked }
+            drop
+          }
+        }
+        drop
+      }
+      if report.level.value = 4242 { count exact }
+    }
+    pass
+  }
+  run parser -> only
+}
+"""
 
 
 def test_it_says_what_no_run_can_reach(tmp_path: Path) -> None:
