@@ -214,9 +214,7 @@ def _hooks(pipeline: Pipeline) -> set[Event]:
     if any(in_first_fragments(pipeline.graph, role) for role in pipeline.roles):
         found |= {"tiny_fragment"}
     if leaving:
-        found |= {"too_big"}
-    if any(isinstance(part, Forward) for part in leaving):
-        found |= {"unresolved"}
+        found |= {"too_big", "unresolved"}
     fronts = {node for part in leaving if isinstance(part, Forward) for _, node in part.fronts}
     if any(pipeline.graph.node(front).header.protocol in TIME_TO_LIVE for front in fronts):
         found |= {"ttl_expired"}
