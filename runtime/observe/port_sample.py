@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ...lang.contract.manifest.manifest import AttachPoint
 from ..loading.attach import has_program
 
 if TYPE_CHECKING:
@@ -19,13 +20,20 @@ PortState = Literal["up", "down", "no carrier", "no program", "gone"]
 
 @dataclass(frozen=True)
 class PortSample:
-    """A port; `counts`: what the kernel counted of its interface, None while that is missing."""
+    """A port; `counts`: what the kernel counted of its interface, None while that is missing; `at`:
+    where its program is attached."""
 
     name: str
     role: str
     interface: str
     state: PortState
     counts: Counts | None
+    at: AttachPoint = "xdp"
+
+    @property
+    def place(self) -> str:
+        """`eth0`, `eth0 at tc.ingress`."""
+        return self.interface if self.at == "xdp" else f"{self.interface} at {self.at}"
 
 
 def port_samples(
@@ -37,7 +45,7 @@ def port_samples(
         link = by_name.get(port.interface)
         counts = link.counts if link is not None else None
         state = _state(name, port, link)
-        yield PortSample(port.name, roles[port.role], port.interface, state, counts)
+        yield PortSample(port.name, roles[port.role], port.interface, state, counts, port.at)
 
 
 def _state(name: str, port: PortConfig | Port, link: Link | None) -> PortState:

@@ -92,7 +92,7 @@ def _about_pipeline(view: PipelineView, now: float, alone: bool) -> Iterator[str
 
 def _port(port: PortSample) -> Sequence[str]:
     counts = [f"{getattr(port.counts, name):,}" if port.counts else "-" for name in _COUNTS]
-    return port.name, port.role, port.interface, port.state, *counts
+    return port.name, port.role, port.place, port.state, *counts
 
 
 def _overlay(each: Overlay, now: float) -> Sequence[str]:
@@ -207,7 +207,7 @@ def _port_json(port: PortSample) -> dict[str, Any]:
     if port.counts is not None:
         counts = {name: getattr(port.counts, name) for name in (*_COUNTS, *_ERRORS)}
     return {"name": port.name, "role": port.role, "interface": port.interface,
-            "state": port.state, "counts": counts}  # fmt: skip
+            "at": port.at, "state": port.state, "counts": counts}  # fmt: skip
 
 
 def _steered_json(found: SteeredSpread) -> dict[str, Any]:

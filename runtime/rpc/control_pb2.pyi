@@ -738,7 +738,7 @@ class Overlay(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., state: _Optional[_Union[Overlay.State, str]] = ..., since: _Optional[float] = ..., loss: _Optional[float] = ..., delay: _Optional[float] = ..., jitter: _Optional[float] = ..., sent: _Optional[int] = ..., answered: _Optional[int] = ...) -> None: ...
 
 class Port(_message.Message):
-    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex", "mtu", "mac", "attached", "counts", "state")
+    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex", "mtu", "mac", "attached", "counts", "state", "at")
     NAME_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
@@ -750,6 +750,7 @@ class Port(_message.Message):
     ATTACHED_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     name: str
     number: int
     role: str
@@ -761,7 +762,8 @@ class Port(_message.Message):
     attached: bool
     counts: PortCounts
     state: str
-    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ..., mtu: _Optional[int] = ..., mac: _Optional[str] = ..., attached: _Optional[bool] = ..., counts: _Optional[_Union[PortCounts, _Mapping]] = ..., state: _Optional[str] = ...) -> None: ...
+    at: str
+    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ..., mtu: _Optional[int] = ..., mac: _Optional[str] = ..., attached: _Optional[bool] = ..., counts: _Optional[_Union[PortCounts, _Mapping]] = ..., state: _Optional[str] = ..., at: _Optional[str] = ...) -> None: ...
 
 class PortCounts(_message.Message):
     __slots__ = ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_errors", "tx_errors", "rx_dropped", "tx_dropped")

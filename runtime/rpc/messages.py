@@ -50,6 +50,7 @@ def port(found: Port, role: str) -> pb.Port:
     return pb.Port(
         name=found.name, number=found.number, role=role, interface=found.interface,
         vlan=found.vlan, ifindex=found.ifindex, mtu=found.mtu, mac=found.mac.hex(":"),
+        at=found.at,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast, get_args
 
+from ...lang.contract.manifest.manifest import ATTACH_POINTS, AttachPoint
 from ..base.identity import CertificateExpiry
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality, State
@@ -111,7 +112,8 @@ def _port(port: pb.Port) -> PortSample:
     counts = None
     if port.HasField("counts"):
         counts = Counts(**{name.name: value for name, value in port.counts.ListFields()})
-    return PortSample(port.name, port.role, port.interface, _port_state(port), counts)
+    at: AttachPoint = next((point for point in ATTACH_POINTS if point == port.at), "xdp")
+    return PortSample(port.name, port.role, port.interface, _port_state(port), counts, at)
 
 
 def _port_state(port: pb.Port) -> PortState:

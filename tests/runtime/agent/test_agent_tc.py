@@ -81,7 +81,7 @@ def test_killed_and_upgraded_and_restored(
         with flow(hosts.near, hosts.far, hosts.frame(), program, pins / "two") as some:
             some.until(200)
         assert some.journey.lost == 0
-        assert "in0" in here.ctl("status")
+        assert "out0 at tc.ingress" in here.ctl("status")
         here.ctl("unload")
     assert not (ROOT / here.name).exists()
 

@@ -230,6 +230,16 @@ def test_all_of_it_as_text() -> None:
     assert "2030-01-31" in text
 
 
+def test_where_a_port_is_attached() -> None:
+    pod = PortSample("POD", "pod", "eth1", "up", Counts(), "tc.ingress")
+    made = status_of(pipeline(ports=[*pipeline().ports, pod]))
+    rows = [line.split() for line in status_text(made, False, NOW).splitlines()]
+    assert ["NIC", "nic", "eth0", "up"] in [row[:4] for row in rows]
+    assert ["POD", "pod", "eth1", "at", "tc.ingress", "up"] in [row[:6] for row in rows]
+    ports = status_json(made, NOW)["pipelines"][0]["ports"]
+    assert [port["at"] for port in ports] == ["xdp", "tc.ingress"]
+
+
 def test_health_is_that_of_all_parts() -> None:
     bad: list[PortState] = ["down", "no carrier", "no program", "gone"]
     ports = [PortSample("NIC", "nic", "eth0", state, Counts()) for state in bad]
