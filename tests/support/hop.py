@@ -22,6 +22,11 @@ from tinybpf import build
 HOP = Path(__file__).with_name("hop.hp").read_text()
 RULES = request("""create ROUTE 1 [(dst_ip, u32, 10.2.0.0/16), (interface, u32, OUT)],
                           ROUTE 2 [(dst_ip, u32, 10.1.0.0/16), (interface, u32, IN)]""")
+#: A role that passes what a rule knows, so that it may be at tc.egress.
+PASSES = (
+    ("gives  interface", "gives  note"), ("  rule", "  ie note = 3, u8\n\n  rule"),
+    ("forward ROUTE.interface via ipv4.dst", "pass"),
+)  # fmt: skip
 _INGRESS: AttachPoint = "tc.ingress"
 
 

@@ -1,28 +1,31 @@
-"""Ports at tc under kernels that have no tcx: filters at clsact, in a virtual machine."""
+"""Ports at tc where there is no tcx, under the oldest kernel: filters at clsact, in a virtual
+machine."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
+from pathlib import Path
 
+import hop
 import pytest
-from virtual import booted, why_not
+from virtual import ROOT, booted, release_of, why_not
 
-#: Of the oldest kernel that Helio takes, and the last of Debian's without tcx: which tests. The
-#: receiver of numbered packets takes a newer one than 5.10.
-TESTS = {"5.10": "clsact and host_sends", "6.1": "clsact and (loses or fails)"}
+SERIES = "5.10"
 MODULES = ("veth", "sch_ingress", "cls_bpf")
 
 
-@pytest.mark.parametrize("series", TESTS)
-def test_filters_at_clsact(series: str) -> None:
-    """What test_tc.py has of them."""
-    if why := why_not(series):
+def test_filters_at_clsact(tmp_path: Path) -> None:
+    if why := why_not(SERIES):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
-    left_out = [f"-pno:{plugin}" for plugin in ("cacheprovider", "xdist")]
-    pytest_ = [sys.executable, "-m", "pytest", "-v", *left_out, "--color=no"]
-    file = "tests/runtime/loading/test_tc.py"
-    done = booted(series, *pytest_, "-k", TESTS[series], file, modules=MODULES, seconds=600)
-    outcomes = re.findall(r"test_tc\.py::\S+ (\w+)", done.stdout)
-    assert set(outcomes) == {"PASSED"} and len(outcomes) == 2, done.stdout[-12000:]
+    here = ("tc.egress", "xdp")
+    larger = ("rule ROUTE [64]", "rule ROUTE [128]")
+    bundles = [
+        hop.write(hop.text(*here, *hop.PASSES), tmp_path / "before"),
+        hop.write(hop.text(*here, *hop.PASSES, larger), tmp_path / "after"),
+    ]
+    helpers = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
+    path = os.pathsep.join([*helpers, os.environ.get("PYTHONPATH", "")])
+    words = [sys.executable, "tests/vm/inside/clsact.py", *map(str, bundles)]
+    done = booted(SERIES, "env", f"PYTHONPATH={path}", *words, modules=MODULES)
+    assert f"at clsact under {release_of(SERIES)}" in done.stdout, f"{done.stdout}\n{done.stderr}"

@@ -26,7 +26,7 @@ from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT, release_of, remove_pinned
 from helioc.runtime.loading.upgrade import plan_upgrade, repair, upgrade
 from helioc.runtime.tracing.swap import tracing
-from hop import alone, built, config, foreign, programs_at, text
+from hop import PASSES, alone, built, config, foreign, programs_at, text
 from lab import Lab, until
 from numbered import Flow, flow
 from relay import World, request
@@ -42,11 +42,6 @@ LARGER = built(text(_IN, _IN, *LARGER_ROUTE))
 PASSING = built(
     text(_IN, _IN, ("if not udp", "if ipv4 { if ipv4.ttl = 9 { pass } }\n    if not udp"))
 )
-#: A role that passes what a rule knows, so that it may be at tc.egress.
-PASSES = (
-    ("gives  interface", "gives  note"), ("  rule", "  ie note = 3, u8\n\n  rule"),
-    ("forward ROUTE.interface via ipv4.dst", "pass"),
-)  # fmt: skip
 #: Where somebody else's program is: its filter's priority, or 0 for a tcx link.
 IN_FRONT, BEHIND = {"tcx": 0, "clsact": 7}, {"tcx": 0, "clsact": 65000}
 
