@@ -55,7 +55,10 @@ static __always_inline int pull(CONTEXT *ctx, u32 most)
 }
 
 /* Find out whether the kernel is to complete the packet's checksum (CHECKSUM_PARTIAL), which no helper
- * says: bpf_l4_csum_replace then leaves a checksum as it is, whichever bytes it takes for one. 0: no memory. */
+ * says: bpf_l4_csum_replace then leaves a checksum as it is, whichever bytes it takes for one. What is sent as
+ * segments (UDP_SEGMENT) by a device without checksums is CHECKSUM_NONE from Linux 6.11 on, and has no more than
+ * the pseudo header in its checksum either; of segments that came in as such (a list of them) each has its own,
+ * and is CHECKSUM_UNNECESSARY. 0: no memory. */
 static __always_inline int find_partial(CONTEXT *ctx)
 {
 	u16 before, after;
@@ -63,7 +66,7 @@ static __always_inline int find_partial(CONTEXT *ctx)
 	if (bpf_skb_load_bytes(ctx, 12, &before, 2) || bpf_l4_csum_replace(ctx, 12, 0, 1, 2) ||
 	    bpf_skb_load_bytes(ctx, 12, &after, 2))
 		return 0;
-	ctx->PARTIAL = before == after;
+	ctx->PARTIAL = before == after || (ctx->gso_size && bpf_csum_level(ctx, BPF_CSUM_LEVEL_QUERY) < 0);
 	return before == after || !bpf_skb_store_bytes(ctx, 12, &before, 2, 0);
 }
 

@@ -35,6 +35,7 @@ from traffic import drain, udp_socket
 pytestmark = pytest.mark.usefixtures("kernel")
 _Result = TypeVar("_Result")
 
+SOL_UDP, UDP_SEGMENT = 17, 103  # of linux/udp.h
 _IN = "tc.ingress"
 INGRESSES = built(text())
 LARGER_ROUTE = (("rule ROUTE [64]", "rule ROUTE [128]"),)
@@ -42,6 +43,11 @@ LARGER = built(text(_IN, _IN, *LARGER_ROUTE))
 PASSING = built(
     text(_IN, _IN, ("if not udp", "if ipv4 { if ipv4.ttl = 9 { pass } }\n    if not udp"))
 )
+#: One that changes to whom packets go, which may be there, too.
+MOVES = (
+    ("gives  interface", "gives  to"), ("  rule", "  ie to = 3, ip4\n\n  rule"),
+    ("forward ROUTE.interface via ipv4.dst", "ipv4.dst = ROUTE.to\n    pass"),
+)  # fmt: skip
 #: Where somebody else's program is: its filter's priority, or 0 for a tcx link.
 IN_FRONT, BEHIND = {"tcx": 0, "clsact": 7}, {"tcx": 0, "clsact": 65000}
 
@@ -229,6 +235,27 @@ def test_what_this_host_sends(world: World, name: str, way: str, outside: Attach
         one.sendto(b"not heard", ("10.1.0.2", 7))
         assert not drain(receiver, 1, 0.3)
     assert nothing_at(world)
+
+
+@pytest.mark.parametrize("tx", ["on", "off"])
+def test_datagrams_that_this_host_sends_at_once(world: World, name: str, tx: str) -> None:
+    """UDP_SEGMENT: their checksums follow an address, also where the kernel is to sum each by
+    itself, and keeps no more than the pseudo header's meanwhile (CHECKSUM_NONE, Linux 6.11)."""
+    rules = (request("create ROUTE 1 [(dst_ip, u32, 10.1.0.3), (to, u32, 10.1.0.2)]"),)
+    given = replace(config("tc.egress"), requests=rules)
+    world.near.room.address("eth0", "10.1.0.2/16")
+    world.edge.neighbour("in0", "10.1.0.3", world.near.room.mac("eth0"))
+    world.edge.offload("in0", tx=tx)
+    with (
+        running(world, name, built(text("tc.egress", _IN, *MOVES)), given) as edge,
+        udp_socket(world.near.room, "10.1.0.2", 7) as receiver,
+        udp_socket(world.edge) as sender,
+    ):
+        sender.setsockopt(SOL_UDP, UDP_SEGMENT, 1000)
+        sender.sendto(b"".join(bytes([i]) * 1000 for i in range(30)), ("10.1.0.3", 7))
+        got = [data for data, _ in drain(receiver, 30, 5)]
+        assert edge.counted() == [1]
+    assert got == [bytes([i]) * 1000 for i in range(30)]
 
 
 def test_there_is_no_trace_at_tc(world: World, name: str) -> None:
