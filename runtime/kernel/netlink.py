@@ -21,6 +21,7 @@ _NTF_USE = 1
 _SCOPE_LINK = 253
 _LINK_NETNSID, _TARGET_NETNSID = 37, 46
 _NATIVE = (1, 4)  # XDP_ATTACHED_DRV, XDP_ATTACHED_MULTI
+_ETHERNET = (1, 772)  # ARPHRD_ETHER, ARPHRD_LOOPBACK
 _FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by bytes of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
 _CONFIGURED = 0x40 | 0x80  # noarp permanent
@@ -57,7 +58,8 @@ class Link:
     """An interface. `below`: of a VLAN interface, the one under it, and its tag. `program`: the id
     of an attached XDP program, 0 without; `native`: it runs in the driver. `other`: of a veth, the
     index of its other end, and `other_in` the id of that one's network namespace (None: our own).
-    `carrier`: the kernel's IFF_LOWER_UP, never there while it is down.
+    `carrier`: the kernel's IFF_LOWER_UP, never there while it is down. `ethernet`: its packets have
+    Ethernet headers, as the loopback's have.
     """
 
     index: int
@@ -74,6 +76,7 @@ class Link:
     other: int = 0
     other_in: int | None = None
     carrier: bool = True
+    ethernet: bool = True
 
 
 @dataclass(frozen=True)
@@ -261,7 +264,7 @@ def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _link(body: bytes) -> Link:
-    _, _, index, flags, _ = struct.unpack_from("=BxHiII", body)
+    _, type_, index, flags, _ = struct.unpack_from("=BxHiII", body)
     given = dict(attributes(body[16:]))
     about = dict(attributes(given.get(18, b"")))
     kind = about.get(1, b"").rstrip(b"\0").decode()
@@ -283,6 +286,7 @@ def _link(body: bytes) -> Link:
         lower if kind == "veth" else 0,
         struct.unpack("=i", other_in)[0] if other_in is not None else None,
         bool(flags & 1 << 16),
+        type_ in _ETHERNET,
     )
 
 

@@ -41,7 +41,9 @@ def check(
     found: list[Diagnostic] = []
     for port in ports:
         link, span = by_index[port.ifindex], spans.get(port.number)
-        if port.at != "xdp":
+        if not link.ethernet:
+            found.append(_no_ethernet(link.name, span))
+        elif port.at != "xdp":
             found += takes_no_frames(port, link, span) if redirects else []
         elif link.program:
             pipeline = holder_of(link.program)
@@ -270,6 +272,11 @@ def _not_at_tc(error: BpfError, port: Port, span: Span | None) -> Diagnostic:
         title = f"`{port.interface}` has something in the way at {port.at}"
         return Diagnostic("H0739", title, _at(span), help_)
     return _not_attached(port.interface, span, error.reason, error.fix)
+
+
+def _no_ethernet(interface: str, span: Span | None) -> Diagnostic:
+    fix = "frames begin with one: name an interface that has it (`ip link`: link/ether)"
+    return _not_attached(interface, span, "its packets have no Ethernet header", fix)
 
 
 def _not_attached(interface: str, span: Span | None, why: str, fix: str) -> Diagnostic:

@@ -267,6 +267,21 @@ def test_there_is_no_trace_at_tc(world: World, name: str) -> None:
         assert refused(lambda: world.edge.inside_thread(trace)).code == "H0567"
 
 
+@pytest.mark.parametrize("inside", ["xdp", "tc.ingress"])
+def test_packets_without_ethernet_are_no_frames(
+    world: World, name: str, inside: AttachPoint
+) -> None:
+    """At tc the kernel would take a part of an address for what is behind an Ethernet header."""
+    world.edge.ip("tuntap", "add", "tun0", "mode", "tun")
+    given = config(inside, _IN)
+    first, second = given.ports
+    given = replace(given, ports=(replace(first, interface="tun0"), second), mode="generic")
+    bundle = built(text(inside, _IN))
+    found = refused(lambda: world.edge.inside_thread(lambda: Loaded.load(bundle, given, name)))
+    assert found.code == "H0727" and "no Ethernet header" in found.title
+    assert not (ROOT / name).exists()
+
+
 def test_a_port_stays_where_it_is(world: World, name: str) -> None:
     """An upgrade moves none, and changes nothing then; the edge's YAML may have moved one."""
     with running(world, name) as edge:
