@@ -35,13 +35,15 @@ from .tracer import Tracer
 
 @dataclass(frozen=True)
 class Tracing:
-    """A pipeline whose traced build is in place. `ports`: numbers by name."""
+    """A pipeline whose traced build is in place. `ports`: numbers by name. `untraced`: names of
+    those that have none."""
 
     name: str
     tracer: Tracer
     schema: Schema
     ports: Mapping[str, int]
     folder: Path
+    untraced: frozenset[str]
 
     @property
     def ended(self) -> bool:
@@ -67,7 +69,8 @@ def tracing(name: str) -> Iterator[Tracing]:
                 raise general.refused(general.elsewhere(name))
             manifest, release = from_json(about["manifest"]), release_of(name, about["release"])
             ports = [PortConfig(**port) for port in about["ports"]]
-            if not any(_is_traced(release, manifest, port) for port in ports):
+            plain = {port.name for port in ports if not _is_traced(release, manifest, port)}
+            if len(plain) == len(ports):
                 raise general.refused(_all_at_tc(name))
             owned.enter_context(_alone(name))
             _restore(name, release)
@@ -81,7 +84,8 @@ def tracing(name: str) -> Iterator[Tracing]:
             doing = f"trace the packets of `{name}`"
             raise general.refused(general.of_kernel(error, doing)) from error
         numbers = {port.name: port.number for port in ports}
-        yield Tracing(name, tracer, traced.schema, numbers, release / "trace")
+        folder = release / "trace"
+        yield Tracing(name, tracer, traced.schema, numbers, folder, frozenset(plain))
 
 
 def restore_plain_builds() -> list[str]:

@@ -96,6 +96,8 @@ def _asked(session: Tracing, port: str, condition: Filter | None, sample: int) -
     if port and not number:
         help_ = did_you_mean(port, session.ports) or f"its ports: {', '.join(session.ports)}"
         raise refused(_no_such_port(session.name, port, help_))
+    if port in session.untraced:
+        raise refused(_port_at_tc(port))
     return compile_filter(condition, session.schema.nodes, number, sample)
 
 
@@ -107,6 +109,14 @@ def _sample(text: str) -> int:
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _port_at_tc(port: str) -> Diagnostic:
+    return Diagnostic(
+        "H0567", f"the port `{port}` is at tc, where its packets are not traced", (),
+        "a bundle with roles at xdp and at tc has a traced build for xdp: `at: xdp` in the edge's "
+        "YAML, for as long as a trace is needed",
+    )  # fmt: skip
 
 
 def _no_such_port(name: str, port: str, help_: str) -> Diagnostic:

@@ -39,18 +39,18 @@ def text(inside: str = "tc.ingress", outside: str = "tc.ingress", *changes: tupl
     return found
 
 
-def write(source: str, directory: Path) -> Path:
+def write(source: str, directory: Path, traced: bool = False) -> Path:
     """As a bundle that `helioctl` reads."""
     file = directory.with_suffix(".hp")
     file.write_text(source)
-    write_bundle(compile_pipeline(check_file(file)), directory)
+    write_bundle(compile_pipeline(check_file(file), traced=traced), directory)
     return directory
 
 
 @cache
-def built(source: str) -> Bundle:
+def built(source: str, traced: bool = False) -> Bundle:
     with TemporaryDirectory() as folder:
-        return read_bundle(write(source, Path(folder) / "hop"))
+        return read_bundle(write(source, Path(folder) / "hop", traced))
 
 
 @cache

@@ -26,6 +26,7 @@ from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT, release_of, remove_pinned
 from helioc.runtime.loading.upgrade import plan_upgrade, repair, upgrade
 from helioc.runtime.tracing.swap import tracing
+from helioc.runtime.tracing.watch import TraceOptions, watch
 from hop import PASSES, alone, built, config, foreign, programs_at, text
 from lab import Lab, until
 from numbered import Flow, flow
@@ -265,6 +266,18 @@ def test_there_is_no_trace_at_tc(world: World, name: str) -> None:
 
     with running(world, name):
         assert refused(lambda: world.edge.inside_thread(trace)).code == "H0567"
+
+
+def test_a_trace_of_a_port_at_tc_is_refused(world: World, name: str) -> None:
+    """Nothing would come, while the other port's packets are traced."""
+
+    def trace(port: str) -> None:
+        with watch(name, TraceOptions(port=port)):
+            pass
+
+    with running(world, name, built(text("xdp", _IN), traced=True), config("xdp", _IN)):
+        world.edge.inside_thread(lambda: trace("IN"))
+        assert refused(lambda: world.edge.inside_thread(lambda: trace("OUT"))).code == "H0567"
 
 
 @pytest.mark.parametrize("inside", ["xdp", "tc.ingress"])
