@@ -79,6 +79,15 @@ def several_loaded(have: Iterable[str]) -> Diagnostic:
                       "say which one: `helioctl --name NAME …`")  # fmt: skip
 
 
+def not_whole(have: Iterable[str]) -> Diagnostic:
+    """Of what is not loaded, though there is something of it."""
+    return Diagnostic(
+        "H0706", "no pipeline is loaded in this network namespace", (),
+        f"not whole: {', '.join(sorted(have))}, being loaded, or left by a load that was killed: "
+        "`helioctl --name NAME unload` removes it",
+    )  # fmt: skip
+
+
 def damaged(name: str, why: str) -> Diagnostic:
     return Diagnostic("H0710", f"what is pinned of the pipeline `{name}` is damaged: {why}", (),
                       f"`helioctl --name {name} unload`, then load it again")  # fmt: skip

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Refused
 from ..kernel.handles import BpfError, Map
+from ..kernel.netlink import Netlink
 from ..kernel.pins import identity
 from ..ports.ports import Port
 from .attach import link_of
@@ -129,8 +130,8 @@ def _link_defect(loaded: Pinned, port: Port) -> str:
         return why_not(error)
     if about.ifindex not in (0, port.ifindex):  # 0: its interface went, and a new one has its name
         return "something else is pinned there"
-    if port.at != "xdp" and not about.ifindex:
-        return "it is detached"  # of which the kernel tells nobody, as it does of XDP
+    if not about.ifindex and (port.at != "xdp" or not _has_xdp(port.ifindex)):
+        return "it is detached"  # of which the kernel tells nobody
     pin = entry_pin(loaded.directory, loaded.manifest, port)
     entry = str(pin.relative_to(loaded.directory))
     known = (loaded.about.get("objects") or {"pins": {}})["pins"].get(entry)
@@ -138,6 +139,12 @@ def _link_defect(loaded: Pinned, port: Port) -> str:
     if about.ifindex and known not in (None, f"prog {about.program_id}") and not traced:
         return "it leads to another program"
     return ""
+
+
+def _has_xdp(ifindex: int) -> bool:
+    """Whether an interface has an XDP program, of whomever."""
+    with Netlink() as netlink:
+        return any(link.program for link in netlink.links() if link.index == ifindex)
 
 
 def about_defect(name: str) -> Refused | None:

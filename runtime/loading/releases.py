@@ -87,15 +87,14 @@ def pick(name: str, everywhere: bool = True) -> str:
 
 
 def pick_to_remove(name: str) -> str:
-    """As `pick`, for `unload`, which also takes incomplete pipelines."""
+    """As `pick`, for `unload`, which also takes incomplete pipelines: by name only, since another
+    process may be loading them, for another network namespace. Raises `Refused`."""
     left = incomplete_names()
     if name in left:
         return name
-    if name or not left or loaded_names(this_namespace()):
-        return pick(name)
-    if len(left) > 1:
-        raise errors.refused(errors.several_loaded(left))
-    return left[0]
+    if not name and left and not loaded_names(this_namespace()):
+        raise errors.refused(errors.not_whole(left))
+    return pick(name)
 
 
 def release_of(name: str, number: int) -> Path:

@@ -86,9 +86,10 @@ def test_killed_and_upgraded_and_restored(
     assert not (ROOT / here.name).exists()
 
 
-def test_a_program_that_is_taken_off_comes_back(here: World) -> None:
+@pytest.mark.parametrize("edge", [EDGE, EDGE.replace(", at: tc.ingress", "")], ids=["tc", "xdp"])
+def test_a_program_that_is_taken_off_comes_back(here: World, edge: str) -> None:
     with here.agent(), here.client() as client:
-        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        client.load(read_bundle(here.directory / "bundle"), edge)
         client.apply(RULES)
         for port in (1, 2):
             with Link.open_pinned(link_of(here.name, port)) as link:

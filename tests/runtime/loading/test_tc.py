@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("kernel")
 _Result = TypeVar("_Result")
 
 SOL_UDP, UDP_SEGMENT = 17, 103  # of linux/udp.h
-_IN = "tc.ingress"
+_IN: AttachPoint = "tc.ingress"
 INGRESSES = built(text())
 LARGER_ROUTE = (("rule ROUTE [64]", "rule ROUTE [128]"),)
 LARGER = built(text(_IN, _IN, *LARGER_ROUTE))
