@@ -212,6 +212,37 @@ static __always_inline u128 swap128(u128 value)
 #define barrier_var(v) asm volatile("" : "+r"(v))
 #endif
 
+/* 1: a < b. Without a branch: the verifier follows both ways of each, and what a value was compared with before
+ * decides comparisons to come, so that it meets each combination. */
+static __always_inline u64 is_below(u64 a, u64 b)
+{
+	u64 borrow = (~a & b) | (~(a ^ b) & (a - b));
+
+	barrier_var(borrow); /* or clang branches */
+	return borrow >> 63;
+}
+
+static __always_inline u64 smaller_of(u64 a, u64 b)
+{
+	return b ^ ((a ^ b) & -is_below(a, b));
+}
+
+static __always_inline u64 larger_of(u64 a, u64 b)
+{
+	return a ^ ((a ^ b) & -is_below(a, b));
+}
+
+/* The largest there is where the sum is more, and 0 where the difference is less than that. */
+static __always_inline u64 add_limited(u64 a, u64 b)
+{
+	return (a + b) | -is_below(a + b, a);
+}
+
+static __always_inline u64 subtract_limited(u64 a, u64 b)
+{
+	return (a - b) & (is_below(a, b) - 1);
+}
+
 static __always_inline u32 opaque(u32 v)
 {
 	barrier_var(v);

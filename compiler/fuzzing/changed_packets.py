@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from ..interpret.build_packet import Heading
 from ..interpret.header_view import HeaderView, Value, put
+from ..interpret.walk_options import BadOptions
 from ..model import Announced, Arrival, Edge, Field, Group, Layer4, Packet, Pipeline
 from ..model.checksums import LAYER4
 from .headers import option_with
-from .options import filled
+from .options import filled, says_size
 from .packets import Drawn, Given, headers_from, in_front, payloads, variations, with_value
 from .wanted import Arriving, Header, Leaf, Option, Wanted
 from .world import World
@@ -153,8 +154,13 @@ def _in_option(given: Given, field: Field, value: int) -> tuple[str, bytes] | No
     assert header.options is not None
     name = header.options.field
     before = given.values.get(name)
+    if says_size(header.options, field.name):  # then it would end elsewhere
+        return None
     view = HeaderView(header, Heading(given.node.name, header, given.values).plain)
-    at, start = view.offset(field), view.offset(header.field(name))
+    try:
+        at, start = view.offset(field), view.offset(header.field(name))
+    except BadOptions:
+        return None
     if at is None or start is None or not isinstance(before, bytes):
         return None
     if at + field.width > start + len(before) * 8:

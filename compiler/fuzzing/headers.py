@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 
 from ...lang.contract.base import domain_names
 from ...lang.text.frozen import kept
-from ..interpret.evaluate import holds
+from ..interpret.evaluate import evaluate, holds
 from ..interpret.header_view import Value, put
 from ..lower.reads import walk
 from ..model import Condition, Const, Derived, Edge, Expr, Field, Group, Header, Options, Own, Test
-from .options import filled, kinds, least, option
+from .options import filled, kinds, least, option, says_size
 from .world import NAMES, World
 
 #: Of which a walk finds the last one, and more than it needs.
 _OPTIONS = {"ipv4": (b"\x01" * 40,), "tcp": (b"\x01" * 36 + b"\x02\x04\x05\xb4",)}
+
+#: Bytes of an option beyond those of its fields, if a size is wanted.
+_MORE = 30
 
 
 @st.composite
@@ -138,7 +141,10 @@ def option_with(
 ) -> bytes:
     """An option of the group as it should be; `said`: a field of it, and its value."""
     kind = draw(st.sampled_from([end for pair in group.kinds for end in pair]))
-    return draw(_of_kind(options, world, kind, 0, said))
+    more = 0
+    if said is not None and says_size(options, said[0]):
+        more = min(max(evaluate(options.size, lambda _: said[1]) - least(options, kind), 0), _MORE)
+    return draw(_of_kind(options, world, kind, more, said))
 
 
 @st.composite

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...lang.text.frozen import kept
 from ..interpret.evaluate import evaluate
 from ..interpret.header_view import put
+from ..lower.reads import walk
 from ..model import Expr, Options, Own
 
 _LENGTHS = 320  # of a name's text, and what stands around it
@@ -14,6 +15,12 @@ def kinds(options: Options) -> list[int]:
     """Kinds of each named option, at the ends of their ranges, and of those that stand alone."""
     found = {end for group in options.groups for pair in group.kinds for end in pair}
     return sorted(found | {*options.bare} | {*options.end})
+
+
+def says_size(options: Options, field: str) -> bool:
+    """Whether an option's size is computed of this field of it, `length` or `mark.length`."""
+    read = {part.field for part in walk(options.size) if isinstance(part, Own)}
+    return field.rpartition(".")[2] in read
 
 
 def least(options: Options, kind: int) -> int:

@@ -66,6 +66,11 @@ SCRATCH = State("scratch", BYTES)
 #: What the functions are called that read a clock; for one packet each returns the same.
 CLOCKS = {"boot": "packet_time", "utc": "utc_time", "ntp": "ntp_time", "ptp": "ptp_time"}
 
+#: Functions of the runtime header that compute these without a branch.
+_LIMITED = {
+    "min": "smaller_of", "max": "larger_of", "+|": "add_limited", "-|": "subtract_limited",
+}  # fmt: skip
+
 
 def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = None) -> Value:
     """`own` is (pointer, header) where the expression stands in a header's clause."""
@@ -109,6 +114,9 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return _listed(site, source, value(site, index), most)
         case Count(source, most):
             return Value(load(list_of(site, source), bytes_of(source.width) * most, 8), 8)
+        case Arithmetic() if own is None and _without_branches(site, expr):
+            both = (Cast(U64, value(site, each).host()) for each in (expr.left, expr.right))
+            return Value(Call(_LIMITED[expr.operator], tuple(both), U64), 64)
         case Arithmetic():
             values = [_once(site, each, own) for each in (expr.left, expr.right)]
             return arithmetic(site, expr, *values)
@@ -129,9 +137,14 @@ def _once(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None) ->
     """In a variable where it is the least or the greatest of others: that is written twice where it
     is compared, and twice as often with each further number."""
     made = value(site, expr, own)
-    if isinstance(expr, Arithmetic) and expr.operator in ("min", "max") and own is None:
+    if own is None and isinstance(expr, Arithmetic) and expr.operator in ("min", "max"):
         return Value(site.writer.local(U64, expr.operator, made.host()), 64)
     return made
+
+
+def _without_branches(site: LoweringContext, expr: Arithmetic) -> bool:
+    """Whether a function of the runtime header computes it without a branch; it has 64 bits."""
+    return expr.operator in _LIMITED and expr.width <= 64 and not site.card
 
 
 def local_state(local: Local) -> State:

@@ -156,6 +156,26 @@ def opaque(_: Host, value: int) -> Value:
 
 
 @known
+def smaller_of(_: Host, a: int, b: int) -> Value:
+    return min(a, b)
+
+
+@known
+def larger_of(_: Host, a: int, b: int) -> Value:
+    return max(a, b)
+
+
+@known
+def add_limited(_: Host, a: int, b: int) -> Value:
+    return min(a + b, ones(64))
+
+
+@known
+def subtract_limited(_: Host, a: int, b: int) -> Value:
+    return max(a - b, 0)
+
+
+@known
 def times(_: Host, a: int, b: int) -> Value:
     return (a & ones(32)) * (b & ones(32))
 

@@ -244,3 +244,41 @@ def test_look_ups_that_all_go_on(tmp_path: Path, kernel: None) -> None:
     finds += [f"if R{i} {{ queue R{i}.given & 7 }}" for i in range(40)]
     stages = loaded(tmp_path, text(rules, within("ipv4", finds)))
     assert stages == ["s0", *(f"s0_{i}" for i in range(2, 9))]
+
+
+LIMITED = (
+    "min({x} +| {k}, {y} -| {k})",
+    "max({x} +| {k}, {y} -| {k}, {z} ^ {k})",
+    "max({x}, {y}) -| min({z}, {k})",
+)
+
+
+@pytest.mark.parametrize("written", LIMITED)
+def test_what_stops_at_a_limit_is_no_branch(written: str, tmp_path: Path, kernel: None) -> None:
+    """What the verifier learned of a value by one comparison would decide the next: 32 of them were
+    more ways than it follows."""
+    read = ("own.a", "own.b", "own.c", "own.d")
+    assigned = "\n".join(
+        f"    own.o{i} = "
+        + written.format(x=read[i % 4], y=read[(i + 1) % 4], z=read[(i + 2) % 4], k=i + 1)
+        for i in range(32)
+    )
+    fields = "\n".join(f"  o{i} : u64" for i in range(32))
+    file = tmp_path / "limited.hp"
+    file.write_text(f"""import std.ethernet
+header own {{ a : u8  b : u16  c : u32  d : u64
+{fields} }}
+pipeline limited {{
+  ports lan
+  parser {{ ethernet -> own when type = 0x88b5 }}
+  stage main {{
+    if not own {{ drop }}
+{assigned}
+    pass
+  }}
+  run parser -> main
+}}
+""")
+    measured = measure_object(compile_pipeline(check_file(file)).object)
+    assert not measured.refused
+    assert all(0 < (p.verified or 0) < 10_000 for p in measured.programs.values())

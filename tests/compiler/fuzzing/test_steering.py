@@ -124,6 +124,37 @@ def test_options_of_ones_own_headers_are_reached(tmp_path: Path) -> None:
     assert unreached == []
 
 
+SIZED = """import std.ethernet
+header mine {
+  words : u8  next : u8
+  opts  : tlv(kind : u8, length : u8, end 255, size length + 2) within words * 4 max 12 {
+    mark when kind = 9 { color : u8 }
+  }
+}
+pipeline sized {
+  ports lan
+  parser { ethernet -> mine when type = 0x88f7 }
+  stage s {
+    if not mine { drop }
+    if mine.mark {
+      if mine.mark.length > 3 and mine.mark.color = 77 { count odd }
+      if mine.mark.length = 20 { count more }
+    }
+    pass
+  }
+  run parser -> s
+}
+"""
+
+
+def test_an_option_has_the_size_that_is_wanted(tmp_path: Path) -> None:
+    """Its length is not written into one that is there, which would end elsewhere then."""
+    path = tmp_path / "sized.hp"
+    path.write_text(SIZED)
+    _, unreached = searched(path, 1500)
+    assert unreached == []
+
+
 def test_rules_hold_others_and_a_spread_beside_one() -> None:
     """Of PDRs of `linx`, in some of the sessions."""
     fuzzed, held = Fuzzed(linx()), set[tuple[str, ...]]()
