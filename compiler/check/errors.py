@@ -271,13 +271,16 @@ Labels = Sequence[tuple[Span, str]]
 
 def not_bound(span: Span, kind: str, ever: Span | None) -> Diagnostic:
     labels = [(span, "no rule on some way that leads here")]
+    first = "look it up first, and"
     if ever is not None:
         labels.append((ever, "looked up here, but a miss goes on"))
+        first = f"read it in `if {kind} {{ … }}`, or"
+    help = f"{first} end the packet on a miss: `find {kind} else {{ default }}`"
     return error(
         "H0271",
         f"`{kind}` may not be bound to a rule",
         *labels,
-        help=f"look it up first, and end the packet on a miss: `find {kind} else {{ default }}`",
+        help=help,
     )
 
 

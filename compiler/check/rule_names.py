@@ -120,6 +120,9 @@ class RuleNames(Frozen):
     def no_element(self, name: tree.Name, kind: model.RuleKind) -> None:
         if name.text in self.program.elements.broken:
             return
+        if kind.priority is not None and kind.priority[1].name == name.text:
+            self.program.report(_decides_only(name, kind, kind.priority[0]))
+            return
         names = [e.name for e in kind.gives] + [m.element.name for m in kind.match]
         names += ["id", *(what for what in kind.counts if what != "sizes")]
         declared = name.text in self.program.elements.known
@@ -197,6 +200,16 @@ def _not_given(
         (name.span, "not an element of the rule"),
         (where, f"has {', '.join(elements)}"),
         help=near or hint,
+    )
+
+
+def _decides_only(name: tree.Name, kind: model.RuleKind, word: str) -> Diagnostic:
+    return error(
+        "H0272",
+        f"the {word} of a rule is not read",
+        (name.span, "says which of several rules is found, and no more"),
+        (kind.span, f"has it as its {word}"),
+        help="declare another element for a value that stages read, and give that: `gives …`",
     )
 
 
