@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
+from ..kernel.system import malloc_free, malloc_trim
 
-from ..kernel.system import malloc_trim
-
-#: Bytes by which a process has to have grown before its memory is trimmed.
+#: Bytes by which what is free has to have grown before memory is trimmed.
 _GROWN = 64 << 20
-_PAGE = os.sysconf("SC_PAGESIZE")
 
 
 class Memory:
     """Returns free memory: glibc does so only at the heap's end."""
 
     def __init__(self) -> None:
-        self._least = resident()
+        self._least = malloc_free()
 
     def give_back(self) -> None:
-        """If the process has grown by `_GROWN`."""
-        now = resident()
-        self._least = min(self._least, now)
-        if now > self._least + _GROWN:
+        """If what is free has grown by `_GROWN`. It counts as free also when it was returned."""
+        free = malloc_free()
+        self._least = min(self._least, free)
+        if free > self._least + _GROWN:
             malloc_trim()
-            self._least = resident()
-
-
-def resident() -> int:
-    """Bytes of this process that are in memory, of no file (proc(5)); 0: unknown."""
-    with suppress(OSError), open("/proc/self/statm", "rb") as file:
-        _, pages, shared, *_ = map(int, file.read().split())
-        return (pages - shared) * _PAGE
-    return 0
+            self._least = free

@@ -73,6 +73,25 @@ def malloc_trim() -> None:
         trim(0)
 
 
+class _Mallinfo2(ctypes.Structure):
+    """malloc.h, of glibc 2.33 on: `fordblks` is what is free."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",
+                     "uordblks", "fordblks", "keepcost")
+    )  # fmt: skip
+
+
+def malloc_free() -> int:
+    """Bytes that the C library keeps and no object has; 0: unknown."""
+    if (ask := getattr(libc(), "mallinfo2", None)) is None:
+        return 0
+    ask.restype = _Mallinfo2
+    found: int = ask().fordblks
+    return found
+
+
 def prctl(option: int, *arguments: int) -> int:
     """prctl(2). Raises OSError."""
     words = [c_long(each) for each in (*arguments, 0, 0, 0, 0)[:4]]

@@ -23,7 +23,8 @@ from ..intents.push_status import PushStatus, read_push_status
 from ..kernel.netlink import Link, Netlink
 from ..loading.reader import Reader
 from ..stamp.status import SessionStatus, read_session_status
-from .port_sample import PortSample, port_samples
+from .port_sample import PortSample
+from .port_samples import port_samples
 
 Array = npt.NDArray[Any]
 

@@ -174,7 +174,7 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
     from ..kernel.handles import BpfError
     from ..loading.card_reader import reader_of
     from ..loading.lock import holder
-    from .port_sample import port_samples
+    from .port_samples import port_samples
 
     try:
         with suppress(BpfError, FileNotFoundError), reader_of(name) as reader:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ...lang.contract.rules.rules import Rule
 from ..base.outcome import Outcome
 from ..intents.push_status import PushStatus, read_push_status
-from ..observe.port_sample import PortSample, port_samples
+from ..observe.port_sample import PortSample
+from ..observe.port_samples import port_samples
 from ..owner import events
 from . import control_pb2 as pb
 from .failures import finding, findings

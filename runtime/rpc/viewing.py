@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
-from ...lang.contract.manifest.manifest import ATTACH_POINTS, AttachPoint
 from ..base.identity import CertificateExpiry
 from ..congestion.status import Status as Congestion
 from ..edge.overlay_health import Quality, State
@@ -28,6 +27,9 @@ from ..observe.status import (
 from . import control_pb2 as pb
 from .failures import diagnostic_of
 from .replies import state_count
+
+if TYPE_CHECKING:
+    from ...lang.contract.manifest.manifest import AttachPoint
 
 _STATES: dict[int, State] = {
     pb.Overlay.UNKNOWN: "unknown", pb.Overlay.ALIVE: "alive", pb.Overlay.DEAD: "dead",
@@ -112,7 +114,7 @@ def _port(port: pb.Port) -> PortSample:
     counts = None
     if port.HasField("counts"):
         counts = Counts(**{name.name: value for name, value in port.counts.ListFields()})
-    at: AttachPoint = next((point for point in ATTACH_POINTS if point == port.at), "xdp")
+    at = cast("AttachPoint", port.at or "xdp")
     return PortSample(port.name, port.role, port.interface, _port_state(port), counts, at)
 
 

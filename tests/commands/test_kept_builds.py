@@ -32,7 +32,7 @@ pipeline small {
 """
 SHIM = "header shim {\n  kind : u8\n  other : u8\n}\n"
 TYPES = Path("/usr/include/bpf/bpf_endian.h")
-OPTIONS: object = ("staged", False, [])
+OPTIONS: object = ("staged", False, [], "host")
 
 
 @pytest.fixture
@@ -92,7 +92,10 @@ def test_unchanged_it_comes_from_the_cache(made: Path, runs: list[str]) -> None:
 
 def test_each_option_counts(made: Path) -> None:
     assert found(made)
-    for options in (("fused", False, []), ("fused", True, []), ("staged", False, ["simplify"])):
+    for options in (
+        ("fused", False, [], "host"), ("fused", True, [], "host"),
+        ("staged", False, ["simplify"], "host"), ("staged", False, [], "tc"),
+    ):  # fmt: skip
         assert not found(made, options=options)
 
 

@@ -157,8 +157,10 @@ def test_what_is_interpreted_is_what_was_built(monkeypatch: pytest.MonkeyPatch) 
     """Also where clang finds that the stack is too small."""
     built, seen = building.built, list[Unit]()
 
-    def spilling(pipeline: Pipeline, _: Unit, spilled: Callable[[], Unit]) -> tuple[Unit, bytes]:
-        return built(pipeline, spilled(), spilled)
+    def spilling(
+        pipeline: Pipeline, _: Unit, spilled: Callable[[], Unit], flags: tuple[str, ...]
+    ) -> tuple[Unit, bytes]:
+        return built(pipeline, spilled(), spilled, flags)
 
     def searched(fuzzed: Fuzzed, *_: object) -> Found:
         seen.append(fuzzed.unit)
