@@ -237,6 +237,7 @@ def test_a_session_of_stamp_measures_an_overlay(lab: Lab, bundle: Path, tmp_path
         paths.load(DELAY, liveness=LIVENESS.replace("}", told))
         meter.load(stamp_bundle(), EDGE.replace("wan0", "meas0"))
         made = meter.create_stamp_session(7, "198.51.100.2", interval=INTERVAL, timeout=0.5)
+        owned.callback(meter.destroy_stamp_session, 7)  # its counts would stay
         there.control("create", made.reflector.removeprefix("create "))
         paths.takes(WEIGHTS)
         meter.start_stamp_session(7)
