@@ -115,8 +115,8 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
         case Count(source, most):
             return Value(load(list_of(site, source), bytes_of(source.width) * most, 8), 8)
         case Arithmetic() if own is None and _without_branches(site, expr):
-            both = (Cast(U64, value(site, each).host()) for each in (expr.left, expr.right))
-            return Value(Call(_LIMITED[expr.operator], tuple(both), U64), 64)
+            left, right = (Cast(U64, value(site, e).host()) for e in (expr.left, expr.right))
+            return Value(Call(_LIMITED[expr.operator], (left, right), U64), 64)
         case Arithmetic():
             values = [_once(site, each, own) for each in (expr.left, expr.right)]
             return arithmetic(site, expr, *values)

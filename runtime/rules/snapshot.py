@@ -124,7 +124,7 @@ def move(table: Table, kind: RuleKind, maps: Mapping[str, Map]) -> None:
     if table.entries is None or (entries := entries_of(kind, maps)) is None:
         return
     keys, leading = table.entries.read_all()
-    leading = leading.copy()  # of an older build it is what the kernel said
+    leading = leading.copy()  # read-only where a system call read it
     leading["cell"] %= table.places
     try:
         entries.add_many(keys, hashes_of(keys), leading, None)
