@@ -44,6 +44,11 @@ def rows(edge: Edge, group: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def texts(collector: Collector, sort: str) -> list[str]:
+    """Of the events of a sort, oldest first."""
+    return [each.text for each in collector.events(0) if each.sort == sort]
+
+
 def test_an_edge_is_shown_lost_and_found(kernel: None, tmp_path: Path) -> None:
     with ExitStack() as owned:
         one: Edges = owned.enter_context(edges(tmp_path, "one"))
@@ -58,8 +63,9 @@ def test_an_edge_is_shown_lost_and_found(kernel: None, tmp_path: Path) -> None:
         until(lambda: rows(edge, "kind")["FAR"]["rules"] == 1, "the new rule")
         assert rows(edge, "port").keys() == {port.name for port in status.ports}
         assert {p["state"] for p in rows(edge, "port").values()} == {p.state for p in status.ports}
-        told = [each.text for each in collector.events(0) if each.sort == "rules"]
-        assert re.fullmatch(r"revision \d+: 1 created \(FAR 1\)", told[0]), told
+        until(lambda: texts(collector, "rules"), "the change is told")
+        (told,) = texts(collector, "rules")
+        assert re.fullmatch(r"revision \d+: 1 created \(FAR 1\)", told)
         graph = edge.graphs[world.name][1]
         assert {box["id"] for box in graph["boxes"]} >= {"ethernet", "stage classifier"}
         one.agents["one"].stop(signal.SIGKILL)
@@ -67,7 +73,7 @@ def test_an_edge_is_shown_lost_and_found(kernel: None, tmp_path: Path) -> None:
         assert "no agent answers" in edge.why and rows(edge, "port")  # as it was
         owned.enter_context(world.agent())
         until(lambda: edge.state == "reachable", "it is back")
-        said = [each.text for each in collector.events(0) if each.sort == "edge"]
+        said = texts(collector, "edge")
         assert said[-1] == "reachable" and said[-2].startswith("unreachable: no agent answers")
 
 

@@ -73,10 +73,11 @@ class EdgePoller:
         """Raises `Refused` when the edge does not answer."""
         looker, due = Looker(), time.monotonic()
         while not self._stopping.is_set():
+            self._watch_changes(clients)  # first, so that what changes behind a look is told
             found = looker.look(clients)
             self.collector.put(self.name, found)
             self._draw(found, clients)
-            self._watch_all(found, clients)
+            self._watch_results(found, clients)
             due = max(due + self.period, time.monotonic())
             self._stopping.wait(due - time.monotonic())
 
@@ -90,41 +91,58 @@ class EdgePoller:
 
     # ---- what comes by itself -----------------------------------------------------------------
 
-    def _watch_all(self, found: Reading, clients: _Clients) -> None:
-        """Streams that there are not yet, and those that broke while the agent answers."""
-        self._stream("changes", lambda: self._changes(clients("")))
-        self._stream("packets", lambda: self._packets(clients("")))
+    # Streams that there are not yet, and those that broke while the agent answers.
+
+    def _watch_changes(self, clients: _Clients) -> None:
+        """Returns when the agent watches, or refused to."""
+        begun = [
+            self._stream("changes", partial(self._changes, clients(""))),
+            self._stream("packets", partial(self._packets, clients(""))),
+        ]
+        for each in begun:
+            each.wait()
+
+    def _watch_results(self, found: Reading, clients: _Clients) -> None:
         for name in found.pipelines:
             sessions = found.tables[Key(name, "session")]
             self.collector.sessions_are(self.name, name, {facts[0] for facts in sessions.facts})
             if sessions.items:
                 self._stream(f"results {name}", partial(self._results, name, clients(name)))
 
-    def _stream(self, what: str, read: Callable[[], None]) -> None:
+    def _stream(self, what: str, read: Callable[[threading.Event], None]) -> threading.Event:
+        """The event is set when the stream has begun, or has failed."""
         running = [name for name, thread in self._streams.items() if thread.is_alive()]
+        begun = threading.Event()
         if what in running or len(running) >= 2 + MOST_STREAMS:
-            return
+            begun.set()
+            return begun
 
         def body() -> None:
-            with suppress(Refused, ValueError):  # ValueError: the channel is closed
-                read()
+            try:
+                with suppress(Refused, ValueError):  # ValueError: the channel is closed
+                    read(begun)
+            finally:
+                begun.set()
 
         self._streams[what] = threading.Thread(target=body, name=f"{self.name} {what}", daemon=True)
         self._streams[what].start()
+        return begun
 
     def _join_streams(self) -> None:
         for thread in self._streams.values():
             thread.join()
         self._streams = {}
 
-    def _changes(self, client: Client) -> None:
+    def _changes(self, client: Client, begun: threading.Event) -> None:
         with client.watch() as watch:
+            begun.set()
             for event in watch:
                 for sort, text in _told(event):
                     self.collector.event(self.name, event.pipeline, sort, text)
 
-    def _packets(self, client: Client) -> None:
+    def _packets(self, client: Client, begun: threading.Event) -> None:
         with client.watch_emitted(kept=False) as watch:
+            begun.set()
             for event in watch:
                 if event.HasField("emitted"):
                     raised = event.emitted
@@ -135,7 +153,7 @@ class EdgePoller:
                     for sort, text in _told(event):
                         self.collector.event(self.name, event.pipeline, sort, text)
 
-    def _results(self, pipeline: str, client: Client) -> None:
+    def _results(self, pipeline: str, client: Client, _: threading.Event) -> None:
         for part in client.watch_stamp_results():
             times: dict[int, list[float]] = {}
             for each in part.results:
