@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 #: Names behind which the diagrams, as deep as there are names, may be more than Python's frames.
 _MANY = 128
@@ -15,9 +16,10 @@ _FRAMES = 10_000
 class Bindings:
     """Combinations of names: a zero-suppressed decision diagram (S. Minato, DAC 1993). `without`:
     those that lack `name`; `having`: those that have it, less that name. Equal ones of a table are
-    the same object. Ranks of names grow from node to node."""
+    the same object. Ranks of names grow from node to node. What a node stands for stays, while
+    another order of the names may change its parts (sifting.py)."""
 
-    __slots__ = ("having", "name", "rank", "table", "without")
+    __slots__ = ("__weakref__", "having", "name", "rank", "table", "without")
 
     def __init__(self, table: Table, name: str, parts: tuple[Bindings, Bindings] | None) -> None:
         self.table, self.name = table, name
@@ -86,31 +88,39 @@ class Bindings:
 
 @dataclass
 class Table:
-    """The nodes of one check, and what was made of them. `none`: no combination; `bare`: that of no
-    name. Names have the order in which they are met, the last in front: what depends on each other
-    then mostly is near each other, and what is new is one node."""
+    """The nodes of one check, by name and parts, and what was made of them. `none`: no combination;
+    `bare`: that of no name. Names have the order in which they are met, the last in front, so that
+    what is new is one node, until sifting.py finds a better one: for diagrams of more nodes than
+    `tolerated`."""
 
     ranks: dict[str, int] = field(default_factory=dict)
-    nodes: dict[tuple[str, Bindings, Bindings], Bindings] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
     kept: dict[object, Bindings] = field(default_factory=dict)
+    tolerated: int = 1_000
 
     def __post_init__(self) -> None:
         self.none, self.bare = Bindings(self, "none", None), Bindings(self, "bare", None)
 
     def rank(self, name: str) -> int:
-        if len(self.ranks) == _MANY:
-            sys.setrecursionlimit(max(_FRAMES, sys.getrecursionlimit()))
-        return self.ranks.setdefault(name, -len(self.ranks))
+        if name not in self.ranks:
+            if len(self.ranks) == _MANY:
+                sys.setrecursionlimit(max(_FRAMES, sys.getrecursionlimit()))
+            self.ranks[name] = -len(self.ranks)
+            self.levels[name] = WeakValueDictionary()
+        return self.ranks[name]
 
     def made(self, name: str, without: Bindings, having: Bindings) -> Bindings:
         if having is self.none:
             return without
-        key = name, without, having
-        if key not in self.nodes:
-            self.nodes[key] = Bindings(self, name, (without, having))
-        return self.nodes[key]
+        level, parts = self.levels[name], (without, having)
+        node = level.get(parts)
+        if node is None:
+            node = level[parts] = Bindings(self, name, parts)
+        return node
 
 
+#: The nodes of one name: those that something refers to.
+Level = WeakValueDictionary[tuple[Bindings, Bindings], Bindings]
 Change = Callable[[Table, str, Bindings, Bindings], Bindings]
 
 

@@ -12,6 +12,7 @@ from .. import model
 from ..model.parse_graph import ways
 from .bindings import Bindings, Table, nodes_of
 from .ranges import Facts
+from .sifting import sift_if_large
 from .values import Value
 
 
@@ -116,7 +117,11 @@ def forget(state: State, names: frozenset[str]) -> State:
 
 def size(state: State) -> int:
     """How many classes there are, and what it takes to say what is bound in them."""
-    return len(state) + nodes_of(_bindings(state))
+    bindings = _bindings(state)
+    nodes = nodes_of(bindings)
+    if bindings and sift_if_large(next(iter(bindings)).table, nodes):
+        nodes = nodes_of(bindings)
+    return len(state) + nodes
 
 
 def _bindings(state: State) -> set[Bindings]:

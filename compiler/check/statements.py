@@ -248,8 +248,8 @@ def _too_many_classes(span: Span, limit: int) -> Diagnostic:
         "H0218",
         f"behind this there are more than {limit:,} packet classes",
         (span, "told apart by the nodes that they have and the rules that were found"),
-        help="a rule that is looked up only if another was found doubles them with all that were "
-        "looked up between the two: look it up right behind the other",
+        help="use a rule right behind its look-up: one that nothing behind asks for tells no "
+        "classes apart",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 
 from helioc.compiler.check.bindings import Bindings, Table, nodes_of
+from helioc.compiler.check.sifting import sift
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,9 +39,9 @@ steps = st.lists(st.tuples(st.sampled_from(sorted(PLAIN)), st.sampled_from(NAMES
 
 
 @settings(max_examples=150, deadline=None)
-@given(steps, steps, st.frozensets(st.sampled_from(NAMES)))
+@given(steps, steps, st.frozensets(st.sampled_from(NAMES)), st.booleans())
 def test_a_diagram_is_its_sets(
-    one: list[tuple[str, str]], other: list[tuple[str, str]], names: frozenset[str]
+    one: list[tuple[str, str]], other: list[tuple[str, str]], names: frozenset[str], sifted: bool
 ) -> None:
     table = Table()
     made: list[tuple[Bindings, Sets]] = []
@@ -52,6 +53,9 @@ def test_a_diagram_is_its_sets(
             assert at.surely(name) == all(name in each for each in sets)
             assert at.perhaps(name) == any(name in each for each in sets)
         made.append((at, sets))
+        if sifted:
+            assert sift(table) == nodes_of([each for each, _ in made])
+            assert [meant(each) for each, _ in made] == [its for _, its in made]
     (first, these), (second, those) = made
     assert meant(first.join(second)) == these | those
     assert (first is second) == (these == those)
@@ -76,6 +80,22 @@ def test_pairs_that_are_met_together_take_few_nodes() -> None:
         at = missed.join(found.bind(f"B{number}"))
     assert nodes_of([at]) <= 120
     assert all(at.split(f"A{n}")[0].surely(f"B{n}") for n in range(40))
+
+
+def test_an_order_is_found_in_which_what_depends_on_each_other_is_near() -> None:
+    """The same pairs, but all of the first names are met in front of all of the second ones."""
+    table = Table()
+    at = table.bare
+    for number in range(10):
+        at = at.join(at.bind(f"A{number}"))
+    for number in range(10):
+        found, missed = at.split(f"A{number}")
+        at = missed.join(found.bind(f"B{number}"))
+    del found, missed
+    assert nodes_of([at]) > 1_000
+    assert sift(table) == nodes_of([at]) <= 30
+    assert all(at.split(f"A{n}")[0].surely(f"B{n}") for n in range(10))
+    assert all(at.split(f"A{n}")[1].split(f"B{n}")[0] is table.none for n in range(10))
 
 
 def test_equal_diagrams_are_one_object() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import combinations
 from types import FrameType
 
 import pytest
@@ -158,7 +159,7 @@ def optional(count: int, finds: str, *uses: str) -> Source:
     kinds.append(f"state KEEP [16] {{ match src : ip4 gives {slots} ages 60 }}")
     head = HEAD.replace("  default pass", "\n".join((*kinds, "", "  default pass")))
     lines = ["find R0 else {}", *(finds.format(n=n, b=n - 1) for n in range(1, count))]
-    lines += [use.format(n=n) for use in uses for n in range(1, count)]
+    lines += [use.format(n=n, b=n - 1, m=count - n) for use in uses for n in range(1, count)]
     text = "\n".join((head, *lines, "pass\n}\nrun parser -> first\n}\n"))
     return Source("big.hp", text)
 
@@ -191,11 +192,41 @@ def test_a_rule_that_may_not_have_been_found_is_read_only_where_it_was(finds: st
     assert "H0271" in refused(optional(40, finds, wrong_way))
 
 
-def test_rules_that_depend_on_many_that_were_found_long_before() -> None:
-    """What is told apart doubles then: it is refused, and not worked on for ever."""
-    others = "if R{n} {{ find S{n} else {{ drop }} }}"
-    assert refused(optional(40, "find R{n} else {{}}", others, BOTH)) == ["H0218"]
-    check(parse(optional(12, "find R{n} else {{}}", others, BOTH)))
+#: How each of many rules depends on one, or two, of many that were looked up in front of them all.
+DEPENDENT = {
+    "in the same order": "if R{n} {{ find S{n} else {{}} }}",
+    "in the other order": "if R{m} {{ find S{n} else {{}} }}",
+    "on a miss": "if not R{n} {{ find S{n} else {{}} }}",
+    "on both of two": "if R{n} and R{m} {{ find S{n} else {{}} }}",
+    "on one of two": "if R{n} or R{m} {{ find S{n} else {{}} }}",
+}
+
+
+@pytest.mark.parametrize("finds", DEPENDENT.values(), ids=DEPENDENT)
+def test_rules_that_depend_on_many_that_were_found_long_before(finds: str) -> None:
+    """In whatever order they are looked up."""
+    uses = [NARROWED, NARROWED.replace("R{n}", "S{n}")]
+    check(parse(optional(25, "find R{n} else {{}}", finds, *uses)))
+
+
+def test_a_rule_that_may_not_have_been_found_behind_many_others_is_not_read() -> None:
+    finds = "if R{n} {{ find S{n} else {{ drop }} }}"
+    unguarded = "if R{m} {{ match S{n}.action {{ LOSE => drop  KEEP => {{}} }} }}"
+    check(parse(optional(21, "find R{n} else {{}}", finds, BOTH)))
+    assert refused(optional(21, "find R{n} else {{}}", finds, BOTH, unguarded)) == ["H0271"]
+
+
+def test_what_no_order_makes_small_is_refused_and_not_worked_on_for_ever() -> None:
+    """Of fifteen rules each two have one that is looked up only if both were found."""
+    pairs = list(combinations(range(15), 2))
+    names = [f"R{n}" for n in range(15)] + [f"S{a}_{b}" for a, b in pairs]
+    kinds = [f"rule {each} [16] {{ match src_ip exact ipv4.src gives action }}" for each in names]
+    lines = [f"find R{n} else {{}}" for n in range(15)]
+    lines += [f"if R{a} and R{b} {{ find S{a}_{b} else {{}} }}" for a, b in pairs]
+    lines += [f"if {n} {{ match {n}.action {{ LOSE => drop  KEEP => {{}} }} }}" for n in names]
+    whole = source(*lines)
+    text = whole.text.replace("  default pass", "\n".join((*kinds, "", "  default pass")))
+    assert refused(Source("big.hp", text)) == ["H0218"]
 
 
 def test_what_a_later_stage_or_an_action_asks_for_is_known_there() -> None:
