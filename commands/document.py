@@ -54,8 +54,9 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
         yield Paragraph(p.doc)
     ports = ", ".join(f"`{role}`" for role in p.roles)
     if p.at:
+        link = dict.fromkeys(p.bare, " (no link header)")
         at = zip(p.roles, p.at, strict=True)
-        ports = ", ".join(f"`{role}` at {point}" for role, point in at)
+        ports = ", ".join(f"`{role}` at {point}{link.get(role, '')}" for role, point in at)
     yield Paragraph(f"Port roles: {ports}. Without a rule that says otherwise: `{p.default}`.")
     yield Heading(2, "Parse graph")
     yield Picture(p.name, to_dot(p))

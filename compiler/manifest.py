@@ -55,6 +55,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         sums=any(isinstance(part, RuleCount) for part in walk(pipeline.stages)),
         flows=flow_size(t.manifest for t in unit.tables) if unit.target != "nfp" else 0,
         at=_attach_points(pipeline, unit),
+        bare=pipeline.bare,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..lang.text.diagnostics import Diagnostic, error
 from ..lang.text.source import Span
 from .check.packet_edits import Place, Walk, walk_edits
+from .link_limits import refusals as link_refusals
 from .lower.reads import answers, walk
 from .model import Pipeline, Push, Queue
 from .model.checksums import zero_checksum
@@ -21,7 +22,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
     for role, at in zip(pipeline.roles, pipeline.at, strict=False):
         if at == "tc.egress" and role in answering:
             found.insert(0, _answers(pipeline.span, role))
-    return found
+    return found + (link_refusals(pipeline) if pipeline.bare else [])
 
 
 def differences(pipeline: Pipeline) -> list[Diagnostic]:

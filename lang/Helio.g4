@@ -47,7 +47,7 @@ declaration : constant | ports | graph | element | rule_ | state | registers | e
 
 ports : 'ports' role (',' role)* ;
 
-role : name ('at' name ('.' name)?)? ;
+role : name ('at' name ('.' name)?)? ('link' name)? ;
 
 graph : 'parser' '{' (edge | chain)* '}' ;
 

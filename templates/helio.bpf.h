@@ -1360,9 +1360,23 @@ static __always_inline u32 arrival_port(CONTEXT *ctx)
 #endif
 
 /* Ask the kernel's FIB and neighbour table, seen from `port`; `fib` says which address. */
+#ifdef HELIO_BARE
+/* Whether packets of the port have no link header. */
+static __always_inline int is_bare(const struct port *port)
+{
+	return HELIO_BARE >> port->role & 1;
+}
+
+#endif
 static __always_inline int next_hop_of_fib(CONTEXT *ctx, struct bpf_fib_lookup *fib, struct port *port,
 			   u32 number, struct next_hop *hop)
 {
+#ifdef HELIO_BARE
+	if (is_bare(port)) { /* whoever is at its other end */
+		*hop = (struct next_hop){ .port = number, .mtu = port->mtu, .resolved = 1 };
+		return 1;
+	}
+#endif
 	fib->ifindex = port->routed;
 #ifdef HELIO_TC
 	fib->tot_len = 1; /* 0: hold the packet against the route's MTU; that is `too_big` later */

@@ -83,6 +83,26 @@ static __always_inline int tc_begin(CONTEXT *ctx)
 	return find_partial(ctx) && pull(ctx, MOST_HEADERS);
 }
 
+/* Likewise of a packet without a link header, which gets one for as long as programs look at it: with the type of
+ * IPv4 or IPv6, or none of what is neither. Where it leaves by such a device, bpf_redirect takes that off; where it
+ * passes, the kernel goes on behind it (skb->mac_len). Of test runs the caller does that. */
+static __always_inline int tc_begin_bare(CONTEXT *ctx)
+{
+#ifndef HELIO_TAGS_IN_FRAME
+	u16 type = ctx->protocol;
+	u8 version;
+
+	if (bpf_skb_load_bytes(ctx, 0, &version, 1))
+		return 0;
+	version >>= 4;
+	if ((type != bpf_htons(ETH_P_IP) || version != 4) && (type != bpf_htons(ETH_P_IPV6) || version != 6))
+		type = 0;
+	if (bpf_skb_change_head(ctx, ETH_HLEN, 0) || bpf_skb_store_bytes(ctx, 12, &type, 2, 0))
+		return 0;
+#endif
+	return tc_begin(ctx);
+}
+
 /* Take all tags that the kernel knows out of frame and metadata. Returns how many bytes the frame is
  * shorter, below 0 if that cannot be. */
 static __always_inline int strip_tags(CONTEXT *ctx)

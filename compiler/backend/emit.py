@@ -73,6 +73,7 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
         .render(
             unit=unit,
             target=target,
+            bare_roles=sum(1 << unit.roles.index(role) for role in unit.bare),
             trace=trace,
             lines=lines,
             own_lines=OWN_LINES,

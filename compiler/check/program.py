@@ -11,7 +11,7 @@ from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
 from . import errors
-from .attach_points import attach_points
+from .attach_points import attach_points, bare_roles
 from .edges import CheckedGraph, check_graph
 from .edit_limits import limits
 from .elements import Elements
@@ -138,6 +138,7 @@ class _PipelineChecker:
             doc=self.pipeline.doc,
             span=self.pipeline.name.span,
             at=at,
+            bare=self.bare(),
         )
         return with_options_asked(made)
 
@@ -172,6 +173,11 @@ class _PipelineChecker:
         """Of each role."""
         said = self.all(tree.Ports)[:1]
         return attach_points(said[0].roles, self.found) if said else ()
+
+    def bare(self) -> tuple[str, ...]:
+        """Roles whose packets have no link header."""
+        said = self.all(tree.Ports)[:1]
+        return bare_roles(said[0].roles, self.found) if said else ()
 
     def graph(self, roles: tuple[str, ...]) -> CheckedGraph:
         parser = self.only(

@@ -25,6 +25,7 @@ def decodings(pipeline: Pipeline) -> Iterator[Pipeline]:
             states=(),
             registers=(),
             emits=(),
+            bare=(),  # captures have frames
             stages=(Stage("decode_probe", body, span=pipeline.span),),
             default="pass",
             hooks={"tiny_fragment": "continue"},

@@ -12,6 +12,8 @@ from typing import Literal, Protocol
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.trace.steps import Trace
 from ...lang.contract.trace.text import TraceText
+from ...lang.contract.world.bare_packets import ETHERNET as LINK
+from ...lang.contract.world.bare_packets import framed
 from ...lang.contract.world.emitted import Namer, as_text
 from ...lang.contract.world.environment import Environment, Outcome, Port
 from ...lang.contract.world.moment import Moment
@@ -230,7 +232,7 @@ class Replay:
         known = [n for n in self._neighbours() if isinstance(n, EveryNeighbour)]
         for each in known:
             each.asked.clear()
-        frame = packet.whole
+        frame = packet.whole[LINK:] if self._is_bare(port) else packet.whole
         try:
             outcome = self._interpreter.run(self.book, frame, port.number, packet.missing)
         except NotCaptured as error:
@@ -245,9 +247,15 @@ class Replay:
             arrived = _Arrived(self.environment, port.number)
             differences = tuple(disagreements(self.pipeline, arrived, outcome, got))
         egress = out.name if out else ""
+        if outcome.frame is not None and self._is_bare(out or port):
+            outcome = replace(outcome, frame=framed(outcome.frame))  # captures have Ethernet frames
         return Replayed(
             packet, port, outcome, egress, counted, "", "", differences, self._emits(outcome)
         )
+
+    def _is_bare(self, port: Port) -> bool:
+        """Whether its packets have no link header."""
+        return port.role in self.pipeline.bare
 
     def _emits(self, outcome: Outcome) -> tuple[str, ...]:
         names = _Names(self._rules, {p.number: p.name for p in self.environment.ports})
@@ -257,6 +265,8 @@ class Replay:
         """What is not run, neither here nor there: or states would hold other entries."""
         if packet.link != ETHERNET:
             return Replayed(packet, port, left_out="foreign", reason=link_name(packet.link))
+        if self._is_bare(port) and packet.data[12:14] not in (b"\x08\x00", b"\x86\xdd"):
+            return Replayed(packet, port, left_out="foreign", reason="neither IPv4 nor IPv6")
         if packet.is_cut:
             parsed = self._parser.parse(port.role, packet.whole, len(packet.data))
             if parsed.result == "cut":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...lang import tree
+from ...lang.syntax.printer import role_text
 from ..check.constants import fields
 from .symbols import (
     Index,
@@ -135,8 +136,7 @@ class _Walk:
             match each:
                 case tree.Ports():
                     for role in each.roles:
-                        at = f" at {role.at.text}" if role.at else ""
-                        name, shown = role.name, f"ports {role.name.text}{at}"
+                        name, shown = role.name, f"ports {role_text(role)}"
                         self.declare(Symbol("role", name.text, name.span, shown), self.roles)
                 case tree.InformationElement():
                     self.element(each)

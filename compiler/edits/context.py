@@ -50,15 +50,16 @@ class ScratchWords:
 
 @dataclass(kw_only=True)
 class EditContext(Context):
-    """`head`: how the target moves a frame; `hooks`: what is done at an event; `kept`: the words
-    that pushes take in the scratch record; `helpers`: by what they do, for which shape of
-    packet. `sums`: variables for what changes under the checksums that wait, those of the
-    innermost body first."""
+    """`head`: how the target moves a frame; `hooks`: what is done at an event; `bare`: roles whose
+    packets have no link header; `kept`: the words that pushes take in the scratch record;
+    `helpers`: by what they do, for which shape of packet. `sums`: variables for what changes under
+    the checksums that wait, those of the innermost body first."""
 
     shape: Shape
     head: Head
     hooks: dict[str, str]
     names: Names
+    bare: tuple[str, ...] = ()
     kept: ScratchWords = field(default_factory=ScratchWords)
     helpers: dict[tuple[str, ...], Helper] = field(default_factory=dict)
     sums: ChainMap[Covering, Name] = field(default_factory=ChainMap)

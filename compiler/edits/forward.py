@@ -164,7 +164,9 @@ def bridge(site: EditContext, statement: edits.Bridge) -> None:
     number = w.let(U32, "number", statement.port)
     found = Call("bpf_map_lookup_elem", (Address(Symbol("ports")), Address(number)))
     port = w.let(Pointer("struct port"), "port", found)
-    with w.when(either((not_(port), not_(Member(port, "in_use", U8))))):
+    absent = [not_(port), not_(Member(port, "in_use", U8))]
+    absent += [Call("is_bare", (port,))] if site.bare else []
+    with w.when(either(absent)):
         hook(site, "unresolved")
     length = _bridged_length(site)
     tag = w.let(U16, "tag", Member(port, "vlan", U16))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from ...lang.contract.world.bare_packets import ETHERNET
 from ...lang.contract.world.moment import Moment
 from ..interpret.build_packet import Heading, build
 from ..interpret.header_view import Value
@@ -74,6 +75,12 @@ class Drawn:
                 whole[at] = byte
         drawn = LONGEST if self.headers else None  # what a test hands over stays as it is
         return bytes(whole[:drawn][: self.cut])
+
+    def arriving(self, world: World) -> bytes:
+        """As its port has it: without the first header where packets have no link header. What a
+        test hands over stays as it is."""
+        bare = self.headers and self.port in world.bare
+        return self.frame[ETHERNET:] if bare else self.frame
 
 
 def packets(pipeline: Pipeline, world: World, edge: Edge | None = None) -> st.SearchStrategy[Drawn]:

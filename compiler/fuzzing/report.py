@@ -74,15 +74,15 @@ def _differences(
 def _text(fuzzed: Fuzzed, scenario: Scenario, expected: Outcome) -> str:
     """By headers where that gives the same bytes, else in hex."""
     whole = [not packet.damage for packet in scenario.packets]
-    environment, kinds = fuzzed.world.environment, kinds_of(fuzzed.pipeline)
+    world, kinds = fuzzed.world, kinds_of(fuzzed.pipeline)
 
     def text() -> str:
-        return packet_test(NAME, environment, scenario, expected, whole, kinds)
+        return packet_test(NAME, world, scenario, expected, whole, kinds)
 
     case = _read(fuzzed, text())
     frames = [] if case is None else [*(frame for frame, _ in case.packets_before), case.frame]
     for i, packet in enumerate(scenario.packets):
-        if i >= len(frames) or frames[i] != packet.frame:
+        if i >= len(frames) or frames[i] != packet.arriving(world):
             whole[i] = False
     return text()
 

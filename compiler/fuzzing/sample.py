@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...lang.contract.base.domain_names import compared_as
+from ...lang.contract.world.bare_packets import framed
 from ..interpret.parse_packet import PacketParser
 from ..model import Layer4, Match, Packet, Pipeline
 from ..model.checksums import LAYER4
@@ -24,7 +25,10 @@ class Sample:
         port = world.environment.port(drawn.port)
         assert port is not None
         self.packet, self._port, self._asked = drawn, drawn.port, asked or {}
-        parsed = PacketParser(pipeline.graph).parse(port.role, drawn.frame)
+        frame = drawn.arriving(world)
+        if drawn.port in world.bare:
+            frame = framed(frame)
+        parsed = PacketParser(pipeline.graph).parse(port.role, frame)
         self._views = {layer.name: layer.view for layer in parsed.layers}
         self._layer4 = [x for x in parsed.layers if x.header.protocol in LAYER4]
 

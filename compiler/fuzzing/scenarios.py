@@ -170,16 +170,16 @@ class Fuzzed:
             if isinstance(step, Request):
                 if ask(book, step, kernel) is not None:
                     self._corpus.requested(step)
-            elif len(step.frame) >= SHORTEST:
+            elif len(frame := step.arriving(self.world)) >= SHORTEST:
                 moment = step.moment(moment)
                 for clock in (interpreter, machine, kernel):
                     clock.set_moment(moment)
-                expected = interpreter.run(book, step.frame, step.port)
+                expected = interpreter.run(book, frame, step.port)
                 self._corpus.met(step, reached)
                 self._reached.add(reached)
                 reached.clear()
-                got = kernel.run(step.frame, step.port)
-                yield Meeting(index, expected, got, _lowered(machine, book, step))
+                got = kernel.run(frame, step.port)
+                yield Meeting(index, expected, got, _lowered(machine, book, frame, step.port))
 
     def made_by(self, scenario: Scenario) -> str | None:
         """What in the compiler's first half made the first stage that differs on the scenario: the
@@ -192,20 +192,20 @@ class Fuzzed:
         for step in scenario.steps:
             if isinstance(step, Request):
                 ask(book, step)
-            elif len(step.frame) >= SHORTEST:
+            elif len(frame := step.arriving(self.world)) >= SHORTEST:
                 moment = step.moment(moment)
                 interpreter.set_moment(moment)
                 every.set_moment(moment)
-                expected = interpreter.run(book, step.frame, step.port)
-                _, wrong = every.run(book, step.frame, step.port, expected)
+                expected = interpreter.run(book, frame, step.port)
+                _, wrong = every.run(book, frame, step.port, expected)
                 if wrong is not None:
                     return wrong
         return None
 
 
-def _lowered(machine: Machine, book: RuleBook, packet: Drawn) -> Answer | None:
+def _lowered(machine: Machine, book: RuleBook, frame: bytes, port: int) -> Answer | None:
     try:
-        return answer(machine, book, packet.frame, packet.port)
+        return answer(machine, book, frame, port)
     except NotInterpreted:
         return None
 

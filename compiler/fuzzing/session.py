@@ -97,7 +97,8 @@ class Session:
         known = {kind.name: kind for kind in maker.kinds}
         for _ in range(_FURTHER):
             self._reached.clear()
-            outcome = self._interpreter.run(self._book, packet.frame, packet.port)
+            frame = packet.arriving(maker.world)
+            outcome = self._interpreter.run(self._book, frame, packet.port)
             missed = {name for what, name in outcome.events if what == "miss"}
             looks = [
                 s for s in outcome.trace if s.what == "look" and s.name in missed & known.keys()

@@ -34,6 +34,7 @@ class World:
     pool: dict[str, tuple[int, ...]]
     numbers: tuple[int, ...]  # what the pipeline itself names
     near: dict[tuple[str, str], tuple[int, ...]]  # by header and field, or "" and element
+    bare: frozenset[int] = frozenset()  # ports whose packets have no link header
     strategies: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
 
     def values(self, kind: str, width: int) -> tuple[int, ...]:
@@ -83,7 +84,8 @@ def world_of(pipeline: Pipeline) -> World:
         local6=frozenset(own6),
         neighbours6=_neighbours(ports, hosts6),
     )
-    return World(environment, pool, tuple(sorted(numbers)), near)
+    bare = frozenset(port.number for port in ports if port.role in pipeline.bare)
+    return World(environment, pool, tuple(sorted(numbers)), near, bare)
 
 
 def _neighbours(ports: tuple[Port, ...], hosts: list[int]) -> dict[tuple[int, int], bytes]:
@@ -102,7 +104,8 @@ def _ports(pipeline: Pipeline) -> Iterator[Port]:
             n = next(numbers)
             mac, address = bytes((2, 0, 0, 0, 0, n)), 10 << 24 | n << 8 | 1
             address6 = int(IPv6Address(f"2001:db8:{n}::1"))
-            yield Port(n, f"{role.upper()}{n}", role, 100 + n, mtu, mac, address, vlan, address6)
+            tag = 0 if role in pipeline.bare else vlan
+            yield Port(n, f"{role.upper()}{n}", role, 100 + n, mtu, mac, address, tag, address6)
 
 
 def _near(pipeline: Pipeline) -> dict[tuple[str, str], set[int]]:

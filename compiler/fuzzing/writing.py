@@ -15,11 +15,12 @@ from ..interpret.header_view import Value
 from ..model import Field
 from .packets import Drawn, Given
 from .scenarios import Scenario
+from .world import World
 
 
 def packet_test(
     name: str,
-    environment: Environment,
+    world: World,
     scenario: Scenario,
     expected: Outcome,
     by_headers: Sequence[bool],
@@ -28,6 +29,7 @@ def packet_test(
     """A whole file of one case: the last packet is what is tested, what is in front comes before.
     `kinds` of events; `by_headers`: whether a packet is written by its headers, or in hex."""
     steps, packets = scenario.steps, scenario.packets
+    environment = world.environment
     opening = steps[0] if isinstance(steps[0], Request) else None
     lines = [*_surroundings(environment), "", *_rules(opening), "", "cases:", f"  - name: {name}"]
     ports = {port.number: port.name for port in environment.ports}
@@ -40,14 +42,14 @@ def packet_test(
         if moment := list(_moment(step, random)):
             shown.append(moment)
         random = step.random
-        shown.append([f"port: {ports[step.port]}", *_packet(step, next(whole))])
+        shown.append([f"port: {ports[step.port]}", *_packet(step, next(whole), world)])
     if len(shown) > 1:
         lines.append("    before:")
         for each in shown[:-1]:
             lines += _indented(each, 6)
     lines += [f"    {line}" for line in shown[-1]]
     lines.append("    expect:")
-    lines += [f"      {line}" for line in _expected(expected, packets[-1].frame, ports)]
+    lines += [f"      {line}" for line in _expected(expected, packets[-1].arriving(world), ports)]
     lines += [f"      {line}" for line in _emits(expected, kinds, ports)]
     return "\n".join(lines) + "\n"
 
@@ -105,12 +107,13 @@ def _moment(packet: Drawn, random: int) -> Iterator[str]:
 # ---- the packet -----------------------------------------------------------------------------
 
 
-def _packet(packet: Drawn, by_headers: bool) -> Iterator[str]:
+def _packet(packet: Drawn, by_headers: bool, world: World) -> Iterator[str]:
     if not by_headers:
-        yield f'packet: {{hex: "{packet.frame.hex()}"}}'
+        yield f'packet: {{hex: "{packet.arriving(world).hex()}"}}'
         return
     yield "packet:"
-    yield from (f"  - {_header(header)}" for header in packet.headers)
+    headers = packet.headers[1:] if packet.port in world.bare else packet.headers
+    yield from (f"  - {_header(header)}" for header in headers)
     if packet.payload:
         plain = len(packet.payload) if not any(packet.payload) else f"0x{packet.payload.hex()}"
         yield f"  - payload: {plain}"

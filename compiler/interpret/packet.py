@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from ...lang.contract.rules.spread import slot, spread_slots
 from ...lang.contract.trace.steps import Step, TracedValue, What
+from ...lang.contract.world.bare_packets import framed, unframed
 from ...lang.contract.world.emitted import limits_of
 from ...lang.contract.world.environment import Emitted, Environment, Outcome, Rules
 from ...lang.contract.world.moment import Moment
@@ -83,13 +84,15 @@ class Interpreter:
         self._of_rules.look(rules, self.states.now)
 
     def run(self, rules: Rules, frame: bytes, port: int, missing: int = 0) -> Outcome:
-        """What becomes of a frame (from its Ethernet header on) that arrives by port number
-        `port`. Of its last bytes `missing` are not known. Raises `LookupError` if the environment
-        has no such port, `NotCaptured` if one of these decides, with the states as they were;
-        nothing else."""
+        """What becomes of a frame (from its Ethernet header on, if the port has any) that arrives
+        by port number `port`. Of its last bytes `missing` are not known. Raises `LookupError` if
+        the environment has no such port, `NotCaptured` if one of these decides, with the states as
+        they were; nothing else."""
         arrival = self.environment.port(port)
         if arrival is None:
             raise LookupError(f"no port {port}")
+        if self._is_bare(port):
+            frame = framed(frame)
         parsed = self._parser.parse(arrival.role, frame)
         run = _Run(
             self.pipeline,
@@ -112,7 +115,14 @@ class Interpreter:
         except NotCaptured:
             self.states.undo()
             raise
+        if self.pipeline.bare:
+            outcome = unframed(outcome, port, self._is_bare)
         return self._of_rules.with_events(outcome, rules, self.states.now)
+
+    def _is_bare(self, number: int) -> bool:
+        """Whether a port has no link header."""
+        port = self.environment.port(number)
+        return port is not None and port.role in self.pipeline.bare
 
 
 class _Run(OnStates):

@@ -10,6 +10,7 @@ from ...lang.contract.base.lists import unpacked
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import jhash
 from ...lang.contract.trace.steps import Bound, Step, TracedValue, What
+from ...lang.contract.world.bare_packets import ETHERNET
 from ...lang.contract.world.emitted import split_identity
 from ...lang.contract.world.environment import (
     Emitted,
@@ -96,7 +97,7 @@ class Scope:
         self.recalled: dict[str, dict[str, int]] = {}
         self.held: dict[str, tuple[tuple[int, ...], int]] = {}  # which entries these are
         self.locals: dict[str, int] = {}
-        self.length = len(frame)
+        self.length = len(frame) - (ETHERNET if arrival.role in pipeline.bare else 0)
         self.pipeline, self.environment, self.rules = pipeline, environment, rules
         self.arrival, self.parsed = arrival, parsed
         self.packet = Rewriting(pipeline, frame, parsed, self._changed, missing)

@@ -30,6 +30,8 @@ class Verdicts(Scope):
             self._hook("ttl_expired")
         port = self.environment.port(number)
         to = self.environment.neighbour(number, self.value(s.via), s.via.kind)
+        if port is not None and port.role in self.pipeline.bare:
+            to = bytes(6)
         if port is None or to is None:
             self._hook("unresolved")
         if carried is not None and carried.end - carried.offset + packet.pushed > port.mtu:
@@ -52,7 +54,7 @@ class Verdicts(Scope):
 
     def _bridge(self, s: Bridge) -> NoReturn:
         port = self.environment.port(self._port_number(s.port))
-        if port is None:
+        if port is None or port.role in self.pipeline.bare:
             self._hook("unresolved", answer=False)
         frame = self.packet.with_own_link()
         if len(frame) > port.mtu + LINK_MOST:

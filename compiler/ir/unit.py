@@ -96,6 +96,7 @@ class Unit(Frozen):
     spill_words: int = 0  # of it, for what else would lie on the stack
     traced: Traced | None = None
     edited: bool = False  # what does not ask where the state is kept was done
+    bare: tuple[str, ...] = ()  # roles whose packets have no link header
     parser: Function | None = None  # of all roles, in C: see passes/join_parsers.py
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...lang.contract.world.bare_packets import ETHERNET
 from ..headers import groups
 from ..headers.context import announced, place_of
 from ..headers.fragments import begun_within, in_first_fragments
@@ -65,7 +66,8 @@ def lower_parser(site: LoweringContext, many: bool = False) -> Function:
         w.set(fragmented(site), 0)
     if not site.card:
         w.set(site.state("epoch"), Call("epoch_now", (), U64))
-    w.set(site.state("length"), WHOLE)
+    bare = site.role in site.pipeline.bare
+    w.set(site.state("length"), WHOLE - ETHERNET if bare else WHOLE)
     for each in graph.chains:
         w.set(announced(each), 0)
     with w.only(memory=True):

@@ -73,6 +73,7 @@ def lower(
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
         asks_local=tuple(sorted(asks_local(pipeline))),
+        bare=pipeline.bare,
         probe_words=len(places(pipeline.graph)) if _is_decoder(pipeline) else 0,
     )
 

@@ -28,7 +28,9 @@ Hook = Literal["pass", "drop", "reply icmp", "continue"]
 
 class Pipeline(Frozen):
     """A whole checked pipeline. `stages` in running order (the parser not among them). `at`: of
-    each role, where its ports are attached; nothing where all are at XDP."""
+    each role, where its ports are attached; nothing where all are at XDP. `bare`: roles whose ports
+    have packets without a link header (`link ip`): of those, the parse graph's Ethernet header is
+    not there, but for its type."""
 
     name: str
     roles: tuple[str, ...]
@@ -44,6 +46,7 @@ class Pipeline(Frozen):
     doc: str = ""
     span: Span = NOWHERE
     at: tuple[AttachPoint, ...] = ()
+    bare: tuple[str, ...] = ()
 
     @property
     def replies(self) -> bool:

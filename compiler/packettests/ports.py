@@ -25,7 +25,7 @@ class Surroundings:
 
     def __init__(self, text: Yaml, pipeline: Pipeline, ports: Iterable[Port] = ()) -> None:
         self._yaml = text
-        self._roles = pipeline.roles
+        self._roles, self._bare = pipeline.roles, pipeline.bare
         self._ports = {port.name: port for port in ports}
         self._local: frozenset[Address] = frozenset()
         self._neighbours: dict[tuple[str, Address], bytes] = {}
@@ -96,6 +96,9 @@ class Surroundings:
         role = before.role if before else self._roles[0]
         if "role" in fields:
             role = self._yaml.one_of(fields["role"].value, self._roles, "port role") or role
+        if "vlan" in fields and role in self._bare:
+            where = self._yaml.span(fields["vlan"].value)
+            self._yaml.found.add(bad_value(where, "vlan", f"no tag: `{role}` is `link ip`"))
         own = number("number", before.number if before else next_, MAX_PORTS - 1, 1)
         mac = before.mac if before else bytes((2, 0, 0, 0, 0, own))
         if "mac" in fields:

@@ -58,6 +58,7 @@ def _start(unit: Unit, role: str, names: Names, events: Events) -> EditContext:
         head=head,
         hooks={**dict(unit.hooks), **head.hooks},
         names=names,
+        bare=unit.bare,
         kept=ScratchWords(),
     )
 

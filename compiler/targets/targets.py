@@ -17,7 +17,8 @@ class CardHead(Head):
 
 class Target(Frozen):
     """`template`, `define`, `context` (a struct) and `section`: of its C. `begins`: a test at the
-    entry, without which a packet is an internal error. `lost`: whether the port `port` cannot be
+    entry, without which a packet is an internal error; `bare`: the same, of one without a link
+    header. `lost`: whether the port `port` cannot be
     sent to; `result`: what a program returns for an XDP action. `edges`: how the frame's ends are
     read, where clang would compute the address of the context's member, which no kernel takes."""
 
@@ -27,6 +28,7 @@ class Target(Frozen):
     context: str = "xdp_md"
     section: str = "xdp"
     begins: str = ""
+    bare: str = ""
     lost: str = "bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT"
     result: str = "%s"
     edges: tuple[tuple[str, str], ...] = ()
@@ -42,6 +44,7 @@ TARGETS = MappingProxyType(
             context="__sk_buff",
             section="tc",
             begins="tc_begin(ctx)",
+            bare="tc_begin_bare(ctx)",
             lost="!send_out(port)",
             result="tc_action(ctx, %s)",
             edges=(

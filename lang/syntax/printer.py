@@ -196,8 +196,7 @@ class _Printer(Statements):
     def declaration(self, node: tree.Declaration) -> None:
         end = node.span.end
         if isinstance(node, tree.Ports):
-            roles = (r.name.text + (f" at {r.at.text}" if r.at else "") for r in node.roles)
-            self.write(f"ports {', '.join(roles)}", end)
+            self.write(f"ports {', '.join(map(role_text, node.roles))}", end)
         elif isinstance(node, tree.Parser):
             self.parser(node)
         elif isinstance(node, tree.Rule):
@@ -327,6 +326,12 @@ class _Printer(Statements):
             self.line(field, 2, f"{field.name.text:<{names}} : {field.type.text}{comma}")
         self.begin(1, closed)
         self.write(f"}}{_limit(node.limit)}", node.span.end)
+
+
+def role_text(node: tree.Role) -> str:
+    """`uplink at tc.ingress link ip`."""
+    at = f" at {node.at.text}" if node.at else ""
+    return f"{node.name.text}{at}" + (f" link {node.link.text}" if node.link else "")
 
 
 def _limit(node: tree.Limit | None) -> str:

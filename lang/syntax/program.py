@@ -172,9 +172,12 @@ class _Builder(StatementBuilder):
         return tree.Ports(span, tuple(self.role(c) for c in children[1::2]))
 
     def role(self, context: Context) -> tree.Role:
-        name, *rest = (c for c in context.children if type(c) is not Token)
+        children, link = context.children, None
+        if len(children) > 2 and is_token(children[-2], "link"):
+            children, link = children[:-2], self.name(children[-1])
+        name, *rest = (c for c in children if type(c) is not Token)
         at = tree.Path(self.between(rest[0], rest[-1]), self.names(rest)) if rest else None
-        return tree.Role(self.span(context), self.name(name), at)
+        return tree.Role(self.span(context), self.name(name), at, link)
 
     def decl_parser(self, context: Context, children: list[Any], span: Span) -> tree.Parser:
         parts = [(c, c.children[0]) for c in children[2:-1]]

@@ -20,10 +20,12 @@ class Constant(Node):
 
 
 class Role(Node):
-    """`uplink at tc.ingress`: a role of ports, and where these are attached."""
+    """`uplink at tc.ingress link ip`: a role of ports, where these are attached, and what their
+    packets begin with."""
 
     name: Name
     at: Path | None = None
+    link: Name | None = None
 
 
 class Ports(Node):

@@ -34,6 +34,27 @@ def answers_at_egress(where: Span, role: str) -> Diagnostic:
     )  # fmt: skip
 
 
+def bare_elsewhere(where: Span, role: str) -> Diagnostic:
+    return Diagnostic(
+        "H0562", f"packets of `{role}` have no link header, which only programs at tc.ingress take",
+        (Label(where, "frames come here"),), "leave `at` out: the pipeline says `link ip`",
+    )  # fmt: skip
+
+
+def sends_to_bare(where: Span, role: str, bare: str) -> Diagnostic:
+    return Diagnostic(
+        "H0562", f"what XDP sends cannot go to ports of `{bare}`, which have no link headers",
+        (Label(where, "sends frames"),), f"have `{role}` at tc.ingress",
+    )  # fmt: skip
+
+
+def tag_without_link(where: Span, role: str) -> Diagnostic:
+    return Diagnostic(
+        "H0563", f"packets of `{role}` have no link header to put a VLAN tag in",
+        (Label(where, "a tag"),), "leave `vlan` out: the pipeline says `link ip`",
+    )  # fmt: skip
+
+
 def interface_twice(first: Span, second: Span, name: str) -> Diagnostic:
     labels = (Label(second, "a second port"), Label(first, "the first"))
     return Diagnostic("H0608", f"two ports have the interface `{name}`", labels,

@@ -153,6 +153,9 @@ class _Reader:
             self._interface(given["interface"].value, draft)
         if "vlan" in given:
             draft["vlan"] = nodes.number(given["vlan"].value, "VLAN id", 1, 4094) or 0
+            role = self.manifest.roles[draft.get("role", 0)]
+            if role in self.manifest.bare:
+                self.found.add(errors.tag_without_link(nodes.span(given["vlan"].value), role))
         if "at" in given:
             draft["at"] = self._attach_point(given["at"].value, draft.get("role", 0))
         if "number" in given:
@@ -163,12 +166,17 @@ class _Reader:
     def _attach_point(self, node: Any, role: int) -> str | None:
         """Where a port is attached, if not where its role says."""
         at = self.nodes.word(node, "attach point", ATTACH_POINTS)
-        if at is not None and not self.manifest.has_programs(at):
-            self.found.add(errors.no_programs(self.nodes.span(node), self.manifest.roles[role], at))
-        elif at == "tc.egress" and self.manifest.roles[role] in self.manifest.answers:
-            self.found.add(
-                errors.answers_at_egress(self.nodes.span(node), self.manifest.roles[role])
-            )
+        span, manifest, name = self.nodes.span(node), self.manifest, self.manifest.roles[role]
+        if at is None:
+            return None
+        if not manifest.has_programs(at):
+            self.found.add(errors.no_programs(span, name, at))
+        elif name in manifest.bare and at != "tc.ingress":
+            self.found.add(errors.bare_elsewhere(span, name))
+        elif at == "tc.egress" and name in manifest.answers:
+            self.found.add(errors.answers_at_egress(span, name))
+        elif at == "xdp" != manifest.attach_point(role) and manifest.bare and manifest.forwards:
+            self.found.add(errors.sends_to_bare(span, name, manifest.bare[0]))
         return at
 
     def _interface(self, node: Any, draft: dict[str, Any]) -> None:

@@ -22,6 +22,9 @@ _SCOPE_LINK = 253
 _LINK_NETNSID, _TARGET_NETNSID = 37, 46
 _NATIVE = (1, 4)  # XDP_ATTACHED_DRV, XDP_ATTACHED_MULTI
 _ETHERNET = (1, 772)  # ARPHRD_ETHER, ARPHRD_LOOPBACK
+#: Of which bpf_redirect knows that they have no link header (dev_is_mac_header_xmit): ARPHRD_PPP,
+#: RAWIP, TUNNEL, TUNNEL6, SIT, IPGRE, IP6GRE, NONE, VOID.
+_BARE = (512, 519, 768, 769, 776, 778, 823, 0xFFFE, 0xFFFF)
 _FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by bytes of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
 _CONFIGURED = 0x40 | 0x80  # noarp permanent
@@ -59,7 +62,8 @@ class Link:
     of an attached XDP program, 0 without; `native`: it runs in the driver. `other`: of a veth, the
     index of its other end, and `other_in` the id of that one's network namespace (None: our own).
     `carrier`: the kernel's IFF_LOWER_UP, never there while it is down. `ethernet`: its packets have
-    Ethernet headers, as the loopback's have.
+    Ethernet headers, as the loopback's have; `strips`: they have no link header, and the kernel
+    takes it off what programs send there.
     """
 
     index: int
@@ -77,6 +81,7 @@ class Link:
     other_in: int | None = None
     carrier: bool = True
     ethernet: bool = True
+    strips: bool = False
 
 
 @dataclass(frozen=True)
@@ -287,6 +292,7 @@ def _link(body: bytes) -> Link:
         struct.unpack("=i", other_in)[0] if other_in is not None else None,
         bool(flags & 1 << 16),
         type_ in _ETHERNET,
+        type_ in _BARE,
     )
 
 

@@ -41,8 +41,11 @@ def check(
     found: list[Diagnostic] = []
     for port in ports:
         link, span = by_index[port.ifindex], spans.get(port.number)
-        if not link.ethernet:
-            found.append(_no_ethernet(link.name, span))
+        bare = manifest.roles[port.role] in manifest.bare
+        if link.ethernet is bare:
+            found.append(_another_link(link, manifest.roles[port.role], bare, span))
+        elif bare and not link.strips:
+            found.append(_not_stripped(link.name, link.kind, span))
         elif port.at != "xdp":
             found += takes_no_frames(port, link, span) if redirects else []
         elif link.program:
@@ -274,9 +277,27 @@ def _not_at_tc(error: BpfError, port: Port, span: Span | None) -> Diagnostic:
     return _not_attached(port.interface, span, error.reason, error.fix)
 
 
-def _no_ethernet(interface: str, span: Span | None) -> Diagnostic:
-    fix = "frames begin with one: name an interface that has it (`ip link`: link/ether)"
-    return _not_attached(interface, span, "its packets have no Ethernet header", fix)
+def _another_link(link: Interface, role: str, bare: bool, span: Span | None) -> Diagnostic:
+    """The role's packets begin with something else (`bare`: without a link header)."""
+    if bare:
+        why = f"its packets have Ethernet headers, and those of `{role}` none (`link ip`)"
+        fix = "name an interface without them, as tun devices, WireGuard and tunnels of IP are"
+    else:
+        why = f"its packets have no Ethernet header, which those of `{role}` begin with"
+        fix = (
+            f"name an interface that has it (`ip link`: link/ether), or have `{role} at tc.ingress "
+            "link ip` in the pipeline"
+        )
+    return Diagnostic("H0737", f"`{link.name}` is no port of `{role}`: {why}", _at(span), fix)
+
+
+def _not_stripped(interface: str, kind: str, span: Span | None) -> Diagnostic:
+    """To a device of such a kind the kernel would send an Ethernet header."""
+    why = "the kernel leaves Ethernet headers in front of what programs send by it"
+    return Diagnostic(
+        "H0737", f"`{interface}` is no port: {why} ({kind or 'no kind'})", _at(span),
+        "tun devices, WireGuard, XFRM interfaces and tunnels of IP can be",
+    )  # fmt: skip
 
 
 def _not_attached(interface: str, span: Span | None, why: str, fix: str) -> Diagnostic:

@@ -103,6 +103,9 @@ def _moved(running: Loaded, change: SchemaChange) -> Iterator[Diagnostic]:
         now = change.new.attach_point(change.roles[port.role])
         if (port.at == was != now) or (not change.new.has_programs(port.at)):
             yield errors.port_moves(port.name, port.at, now)
+        roles = running.manifest.roles[port.role], change.new.roles[change.roles[port.role]]
+        if (roles[0] in running.manifest.bare) != (roles[1] in change.new.bare):
+            yield errors.other_link(port.name, roles[1] in change.new.bare)
 
 
 def _rules(running: Loaded, kind: KindChange) -> Iterator[Rule]:

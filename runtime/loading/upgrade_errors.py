@@ -64,6 +64,13 @@ def port_moves(port: str, at: str, now: str) -> Diagnostic:
     return Diagnostic("H0565", title, (), f"{help_}; nothing was changed")
 
 
+def other_link(port: str, bare: bool) -> Diagnostic:
+    now = "no link header" if bare else "an Ethernet header"
+    title = f"packets of the port `{port}` begin with {now} to the new build"
+    help_ = "its interface is another kind of one: unload the pipeline, and load the new build"
+    return Diagnostic("H0737", title, (), f"{help_}; nothing was changed")
+
+
 def not_on_card(name: str) -> Diagnostic:
     title = f"the pipeline `{name}` runs on a network card"
     help_ = f"`helioctl --name {name} load --offload --replace BUNDLE` replaces its programs"

@@ -33,7 +33,7 @@ class Port:
     """A port instance. `role` is its number in the manifest; `mtu` of the network layer; `address`
     IPv4 and `address6` IPv6, 0 without; `vlan` the tag that frames leave with, 0 without.
     `neighbours_of`: the interface on which the kernel keeps its neighbours (the VLAN interface,
-    where there is one)."""
+    where there is one). `bare`: its packets have no link header."""
 
     number: int
     name: str
@@ -47,6 +47,7 @@ class Port:
     vlan: int
     neighbours_of: int
     at: AttachPoint = "xdp"
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def find_ports(
                 port.number, port.name, port.role, port.interface, link.index, min(mtu, 0xFFFF),
                 link.mac if len(link.mac) == 6 else _NO_MAC, first.get((layer3.index, 4), 0),
                 first.get((layer3.index, 16), 0), port.vlan, layer3.index, port.at,
+                not link.ethernet,
             )
         )  # fmt: skip
     return found
@@ -284,6 +286,8 @@ class NextHopCache:
         found = self.ports.get(port)
         if found is None:
             return bytes(_NEXT_HOP.size)
+        if found.bare:  # whoever is at its other end
+            return next_hop_bytes(found, _NO_MAC)
         index = found.neighbours_of
         if (index, address) not in self._routes:
             self._routes[index, address] = self._netlink.next_hop(index, address)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.rules import Rule
 from ...lang.contract.trace.steps import Step
+from ...lang.contract.world.bare_packets import framed, unframed
 from ...lang.contract.world.environment import Environment, Fate, Outcome
 from ...lang.contract.world.environment import Port as EnvironmentPort
 from ...lang.contract.world.moment import Moment
@@ -124,7 +125,7 @@ class PrivateRun:
         self._known_ports = [
             Port(
                 p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
-                p.address, p.address6, p.vlan, 0,
+                p.address, p.address6, p.vlan, 0, bare=p.role in self.manifest.bare,
             )
             for p in environment.ports
         ]  # fmt: skip
@@ -200,7 +201,8 @@ class PrivateRun:
     # ---- packets ----------------------------------------------------------------------------
 
     def run(self, frame: bytes, port: int, metadata: bytes = b"") -> Outcome:
-        """What becomes of a frame (14 bytes at least) that arrives by port number `port`.
+        """What becomes of a frame (14 bytes at least), or of a packet where the port has no link
+        headers, that arrives by port number `port`.
         `metadata` in front of it (up to 32 bytes, a multiple of 4) takes of its headroom.
         `counted` is in order of rule kinds and cells, `events` of the manifest; `parsed` and
         `trace` only of a traced build. A counter of bytes that is not the packets' shows as an
@@ -209,7 +211,7 @@ class PrivateRun:
         if self.emitted is not None:
             self.emitted.begin()
         self.look()
-        result = self.send(frame, port, metadata)
+        result = self.send(framed(frame) if self._is_bare(port) else frame, port, metadata)
         verdict = fate_of(result.retval)
         egress, queue = self._read_scratch(verdict)
         if verdict == "redirect" and queue is not None:  # to the CPU of that queue
@@ -225,6 +227,8 @@ class PrivateRun:
             queue=queue,
             emitted=self.emitted.read() if self.emitted is not None else (),
         )
+        if self.manifest.bare:
+            outcome = unframed(outcome, port, self._is_bare)
         if self._moment is None:
             return outcome
         return self._of_rules.with_events(outcome, self._moment.now)
@@ -232,6 +236,10 @@ class PrivateRun:
     def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
         """As `run`, without counters and scratch."""
         return self.entry(port).test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
+
+    def _is_bare(self, number: int) -> bool:
+        port = self._ports.get(number)
+        return port is not None and port.role in self.manifest.bare
 
     def _traced(self, bundle: Bundle) -> Tracer:
         assert bundle.traced is not None, "it was compiled without a traced build"
@@ -330,6 +338,8 @@ class _EnvironmentNextHops:
         found = self._ports.get(port)
         if found is None:
             return bytes(24)
+        if found.bare:
+            return next_hop_bytes(found, bytes(6))
         kind = "ip4" if len(address) == 4 else "ip6"
         mac = self._environment.neighbour(port, int.from_bytes(address, "big"), kind)
         return next_hop_bytes(found, mac)

@@ -49,7 +49,7 @@ def _kept_hop(kept: Pointer, own: Pointer, known_now: Value) -> Value:
 
 def _hop(host: Host, port: int, address: int, kind: str) -> Value:
     """Out of the neighbour table; there is no FIB."""
-    found = next_hop(host.environment, port, address, kind)
+    found = next_hop(host.environment, port, address, kind, host.bare)
     return 0 if found is None else Pointer(Region("next hop", bytearray(found)))
 
 

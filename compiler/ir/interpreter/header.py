@@ -27,6 +27,7 @@ class Host(Packet, Protocol):
     arrival: Port
     moment: Moment
     decode_probe: Region
+    bare: tuple[str, ...]  # roles whose ports have no link header
 
     def take_answer(self) -> bool: ...
     def redirect(self, port: int, event: int) -> int: ...
@@ -237,16 +238,28 @@ def bpf_map_lookup_elem(host: Host, table: str, key: Pointer) -> Value:
     if number >= 64:
         return 0
     port = host.environment.port(number)
-    return Pointer(Region("port", bytearray(_port(port) if port else bytes(PORT_SIZE))))
+    data = _port(port, port.role in host.bare) if port else bytes(PORT_SIZE)
+    return Pointer(Region("port", bytearray(data)))
 
 
-def _port(port: Port) -> bytes:
+_ROLE = 14  # where `struct port` has it
+
+
+@known
+def is_bare(_: Host, port: Pointer) -> Value:
+    return port.load(8, _ROLE)
+
+
+def _port(port: Port, bare: bool) -> bytes:
+    """Its role is 1 where its packets have no link header, else 0."""
+
     def little(number: int, size: int) -> bytes:
         return number.to_bytes(size, "little")
 
     head = little(port.ifindex, 4) + little(port.mtu, 2) + little(port.vlan, 2) + port.mac
+    head += bytes((bare, 1))
     address = port.address.to_bytes(4, "big")
-    data = head + b"\x00\x01" + address + little(port.ifindex, 4)
+    data = head + address + little(port.ifindex, 4)
     return data + port.address6.to_bytes(16, "big")
 
 

@@ -8,6 +8,7 @@ from typing import Literal, cast
 from ....lang.contract.base.colours import COLOUR_BITS, Colour
 from ....lang.contract.manifest.manifest import Manifest
 from ....lang.contract.trace.schema import EGRESS, EVENT
+from ....lang.contract.world.bare_packets import framed, unframed
 from ....lang.contract.world.emitted import limits_of, values_of
 from ....lang.contract.world.environment import Emitted, Environment, Fate, Outcome, Port, Rules
 from ....lang.contract.world.meters import BYTE, PACKET
@@ -88,12 +89,21 @@ class Machine:
         if not self.environment.limits_events:
             self.states.fill_buckets()
         self.look(rules)
-        packet = _Packet(self, Tables(self.unit.tables, rules, self.environment), arrival, frame)
+        tables = Tables(self.unit.tables, rules, self.environment)
+        data = framed(frame) if self._is_bare(port) else frame
+        packet = _Packet(self, tables, arrival, data, len(frame))
         result, program = CONTINUE, self._entry.get(arrival.role)
         while result == CONTINUE and program is not None:
             result, program = self._program(packet, program)
         outcome = packet.outcome(max(result, 0))
+        if self.unit.bare:
+            outcome = unframed(outcome, port, self._is_bare)
         return self._of_rules.with_events(outcome, rules, self.states.now)
+
+    def _is_bare(self, number: int) -> bool:
+        """Whether a port has no link header."""
+        port = self.environment.port(number)
+        return port is not None and port.role in self.unit.bare
 
     def _program(self, packet: _Packet, program: Program) -> tuple[int, Program | None]:
         """What it returns, and the one that it calls last."""
@@ -110,9 +120,12 @@ class Machine:
 class _Packet:
     """One packet's way."""
 
-    def __init__(self, machine: Machine, tables: Tables, arrival: Port, data: bytes) -> None:
+    def __init__(
+        self, machine: Machine, tables: Tables, arrival: Port, data: bytes, length: int
+    ) -> None:
         self._machine, self._tables = machine, tables
         self.environment, self.arrival = machine.environment, arrival
+        self.bare = machine.unit.bare
         self.moment = machine.states.moment
         self.layout, self.scratch, self.decode_probe = (
             machine.layout,
@@ -130,7 +143,7 @@ class _Packet:
         self._metered: dict[str, tuple[int, int]] = {}  # by table: cell and colour of the last
         self._egress = 0
         self._queue: int | None = None
-        self._length = len(data)
+        self._length = length
 
     def outcome(self, result: int) -> Outcome:
         fate = cast("Fate", _FATES.get(result, f"verdict {result}"))

@@ -125,9 +125,14 @@ class Tables:
         return next_hop(self._environment, to.id, values[via], kind) or bytes(m.NEXT_HOP_SIZE)
 
 
-def next_hop(environment: Environment, port: int, address: int, kind: str) -> bytes | None:
-    """`struct next_hop` to a neighbour out of a port, if both are known."""
+def next_hop(
+    environment: Environment, port: int, address: int, kind: str, bare: tuple[str, ...] = ()
+) -> bytes | None:
+    """`struct next_hop` to a neighbour out of a port, if both are known; nobody has to know one of
+    a port without link headers (`bare`: such roles)."""
     out, mac = environment.port(port), environment.neighbour(port, address, kind)
+    if out is not None and out.role in bare:
+        mac = bytes(6)
     if out is None or mac is None:
         return None
     numbers = (out.number, 4), (out.mtu, 2), (out.vlan, 2)

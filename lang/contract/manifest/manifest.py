@@ -556,6 +556,9 @@ class Manifest(Frozen):
     `scratch` of its own; `tc`: its SHA-256. The edge's YAML may have a port elsewhere than its role
     says.
 
+    `bare`: roles whose ports have packets without a link header (`link ip`); the JSON says it
+    where there are some.
+
     If `flows`, there is an ARRAY `flows`, mmapable, of so many bytes: the flow cache of the
     programs that are loaded with it, FLOWS for each CPU; zero at first. As the object has it, it is
     for one CPU."""
@@ -589,6 +592,7 @@ class Manifest(Frozen):
     sums: bool = False
     at: tuple[AttachPoint, ...] = ()
     tc: str = ""
+    bare: tuple[str, ...] = ()
 
     def attach_point(self, role: int) -> AttachPoint:
         """Of a role, by its number."""
@@ -616,6 +620,8 @@ class Manifest(Frozen):
             del said["hook"]
         if not self.at:
             del said["at"], said["tc"]
+        if not self.bare:
+            del said["bare"]
         return json.dumps(said, indent=1)
 
 

@@ -51,6 +51,11 @@ def inconsistencies(manifest: Manifest) -> Iterator[str]:
         yield "a role is where no object has programs"
     if manifest.tc and (manifest.hook == "tc" or not manifest.at):
         yield "a second object for tc, which no role needs"
+    for role in manifest.bare:
+        if role not in manifest.roles:
+            yield f"packets without a link header on no role, `{role}`"
+        elif manifest.attach_point(manifest.roles.index(role)) != "tc.ingress":
+            yield f"packets without a link header are not at tc.ingress, on `{role}`"
     kinds = [rule.name for rule in manifest.rules]
     yield from _distinct("rule kind", kinds)
     yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])

@@ -16,10 +16,12 @@ from linx_world import PIPELINES
 from scapy.layers.inet import GRE, IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from scapy.utils import rdpcap, wrpcap
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
 LINX, VXLAN = str(PIPELINES / "linx.hp"), str(PIPELINES / "vxlan_gateway.hp")
+BARE = Path(__file__).parents[1] / "lower" / "cases" / "tunnels" / "bare_ports.hp"
 MACS = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:0a")
 USER = MACS / IP(src="10.1.0.10", dst="10.2.0.5") / UDP(sport=1, dport=2)
 RULES = """
@@ -136,3 +138,22 @@ def test_without_it_nothing_is_compared(tmp_path: Path) -> None:
         PcapWriter(file).write(bytes(USER / GRE() / Raw(bytes(9000))))
     done = CliRunner().invoke(cli, ["replay", LINX, str(tmp_path / "a.pcap"), "--json"])
     assert json.loads(done.output)["differences"] is None
+
+
+def test_ports_without_link_headers(tmp_path: Path) -> None:
+    """Captures of raw IP and of frames say the same of them; what leaves is written as frames."""
+    packet = IP(src="10.2.0.5", dst="10.1.0.5") / UDP(sport=7, dport=8) / Raw(bytes(30))
+    rules, out = tmp_path / "rules.req", tmp_path / "out.pcap"
+    rules.write_text("create ROUTE 1 [(dst_ip, u32, 10.1.0.0/16), (interface, u32, tunnel)]")
+    wrpcap(str(tmp_path / "raw.pcap"), [packet], linktype=101)
+    wrpcap(str(tmp_path / "frames.pcap"), [Ether() / packet, Ether(type=0x0806) / Raw(bytes(46))])
+    asked = ("--rules", rules, "--port", "tunnel", "--json", "--kernel", "--write", out)
+    for name in ("raw.pcap", "frames.pcap"):
+        words = ["replay", str(BARE), str(tmp_path / name), *map(str, asked)]
+        first, *others = map(json.loads, CliRunner().invoke(cli, words).stdout.splitlines())
+        said = first["verdict"], first["egress"], first["differences"]
+        assert said == ("redirect", "tunnel", [])
+        (left,) = rdpcap(str(out))
+        assert left[IP].ttl == 63 and bytes(left)[:14] == bytes(12) + b"\x08\x00"
+        assert [other["events"] for other in others] == [["neither IPv4 nor IPv6"]] * len(others)
+    assert len(others) == 1

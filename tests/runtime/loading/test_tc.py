@@ -291,7 +291,7 @@ def test_packets_without_ethernet_are_no_frames(
     given = replace(given, ports=(replace(first, interface="tun0"), second), mode="generic")
     bundle = built(text(inside, _IN))
     found = refused(lambda: world.edge.inside_thread(lambda: Loaded.load(bundle, given, name)))
-    assert found.code == "H0727" and "no Ethernet header" in found.title
+    assert found.code == "H0737" and "no Ethernet header" in found.title
     assert not (ROOT / name).exists()
 
 
