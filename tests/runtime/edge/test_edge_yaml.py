@@ -166,6 +166,23 @@ def test_a_port_is_where_its_role_says_or_the_edge() -> None:
     assert codes_of(egress, back) == set()
 
 
+def test_a_port_without_link_headers_is_where_its_role_says() -> None:
+    """It has no tag; and what forwards to it is at tc, too."""
+    bare = hop.built(hop.text("tc.ingress", "tc.ingress link ip")).manifest
+    both = """
+ports:
+  IN:  {role: inside, interface: eth1}
+  OUT: {role: outside, interface: eth2}
+"""
+    out = "OUT: {role: outside, "
+    assert codes_of(both, bare) == set()
+    for at in ("xdp", "tc.egress"):
+        assert codes_of(both.replace(out, f"{out}at: {at}, "), bare) == {"H0562"}
+    assert codes_of(both.replace("IN:  {", "IN:  {at: xdp, "), bare) == {"H0562"}
+    assert codes_of(both.replace(out, f"{out}at: tc.ingress, "), bare) == set()
+    assert codes_of(both.replace(out, f"{out}vlan: 5, "), bare) == {"H0563"}
+
+
 def test_too_deep_is_said_where_it_becomes_so() -> None:
     for text in ("ports: " + "[" * 4000, "ports: " + "[" * 40, "ports: " + "[" * 20 + "]" * 20):
         with pytest.raises(Refused) as refused:
