@@ -15,7 +15,6 @@ _SLOT = "`+= -= +%= -%= |= &= ^=` change a slot in place; for else write `a.b = 
 _ATOMIC = "a change in place is one step, whatever other CPUs do: `S.n += 1`"
 _TYPED = "write `let NAME = VALUE`: how wide it is follows from the value"
 _PRINTED = "`count NAME` counts packets; `helioctl trace` shows the way of some"
-_FUNCTION = "write `action NAME(KIND) {…}` beside the stages"
 _ORDER = "values are numbers, in no byte order; a field is written in network order by itself"
 _LENGTH = "`frame.length` is that of the frame; others are fields, such as `user.total_length`"
 _SUMS = "checksums follow each change by themselves"
@@ -28,6 +27,11 @@ _ONCE = "every packet runs through the stages once"
 _COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
 _NODES = "headers have the names of the parse graph alone: `user.ttl`"
 LOOKED_UP = "`find R` compares what R's `match` says; all else is asked by an `if`"
+_WAITS = "a packet never waits: `meter R is red` asks whether it comes too fast, `ages` forgets"
+_METERED = "a rule kind has a meter, `meters rate, burst`: then `if meter R is red { drop }`"
+_EMPTY = "what does nothing is an empty block: `{}`"
+BYTES = "bytes are read as fields: declare `header h {…}`, and an edge that leads to it"
+_JUMPS = "stages run in the order of `run`; a branch is `if`"
 _KEPT = "a value of this packet is named by `let`, at the top of a stage for later ones, too"
 
 #: Of two tokens that follow each other: signs, words of the language, or classes of tokens.
@@ -72,6 +76,41 @@ SIGNS = {
 
 #: Where statements may stand, read as a name.
 WORDS = {
+    "assert": "write `if not a { drop }`",
+    "any": "leave the comparison out: what it leaves open holds for all packets",
+    "debug": _PRINTED,
+    "delay": _WAITS,
+    "do": _LOOP,
+    "echo": _PRINTED,
+    "foreach": _LOOP,
+    "iif": _ARRIVAL,
+    "iifname": _ARRIVAL,
+    "info": _PRINTED,
+    "length": _LENGTH,
+    "load": BYTES,
+    "load_byte": BYTES,
+    "load_half": BYTES,
+    "load_word": BYTES,
+    "next": _VERDICT,
+    "NoAction": _EMPTY,
+    "noop": _EMPTY,
+    "nop": _EMPTY,
+    "packet": _LENGTH,
+    "panic": "write `drop`; `count NAME` counts such packets",
+    "payload": BYTES,
+    "pkt": _LENGTH,
+    "police": _METERED,
+    "println": _PRINTED,
+    "printk": _PRINTED,
+    "puts": _PRINTED,
+    "range": "a range is written with two dots: `a in 1..5`",
+    "rate_limit": _METERED,
+    "skb": _LENGTH,
+    "sleep": _WAITS,
+    "trace": _PRINTED,
+    "usleep": _WAITS,
+    "wait": _WAITS,
+    "warn": _PRINTED,
     "XDP_ABORTED": "write `drop`",
     "XDP_DROP": "write `drop`",
     "XDP_PASS": "write `pass`",
@@ -119,17 +158,15 @@ WORDS = {
     "continue": _VERDICT,
     "crc16": _HASHED,
     "crc32": _HASHED,
-    "def": _FUNCTION,
     "delete": "write `forget S(…)` for an entry of a state; rules are the controller's",
     "digest": _TELLS,
     "exit": _VERDICT,
     "extract": _PARSER,
     "false": _BIT,
-    "fn": _FUNCTION,
     "for": _LOOP,
-    "func": _FUNCTION,
-    "function": _FUNCTION,
-    "goto": "stages run in the order of `run`; a branch is `if`",
+    "goto": _JUMPS,
+    "jump": _JUMPS,
+    "call": _JUMPS,
     "insert": "write `remember S(…)`; with `else {…}` for where there is an entry already",
     "ingress_port": _ARRIVAL,
     "in_port": _ARRIVAL,
@@ -218,17 +255,19 @@ def instead_of(word: str) -> str:
 
 _RULES = "write `rule R [1k] { match … gives … }` for what a controller fills"
 _STATE = "write `state S [1k] { match … gives n : u64 }` for what packets leave, and `S.n += 1`"
+_CONST = "a value of the packet is named within a stage; write `const NAME = VALUE` here"
+_IMPORT = "write `import std.ip`"
 _HEADER = "headers stand beside the pipeline, in front of it: `header h { a : u8 }`"
 
 #: Words by which declarations of other languages begin.
 DECLARATIONS = {
+    "chain": "a chain stands within `parser {…}`, beside the edges that lead to it",
     "control": "write `stage s {…}`, and its place in `run parser -> s`",
     "counter": "rules count by `counts packets, bytes`; a statement `count NAME` counts events",
     "digest": _TELLS,
     "enum": "an element's values have names: `ie action = 1, u8 { DROP = 1, PASS = 2 }`",
-    "function": _FUNCTION,
     "header": _HEADER,
-    "let": "a value of the packet is named within a stage; write `const NAME = VALUE` here",
+    "let": _CONST,
     "map": f"{_RULES}, a `state` for what packets leave",
     "meter": "a rule kind's meter is declared in it: `meters rate, burst`",
     "meters": "a rule kind's meter is declared in it: `meters rate, burst`",
@@ -236,5 +275,11 @@ DECLARATIONS = {
     "struct": _HEADER,
     "table": _RULES,
     "typedef": "types have no names of their own: write `u16`, `ip4`",
-    "use": "write `import std.ip`",
+    "include": _IMPORT,
+    "package": _IMPORT,
+    "require": _IMPORT,
+    "static": _CONST,
+    "use": _IMPORT,
+    "using": _IMPORT,
+    "var": _CONST,
 }

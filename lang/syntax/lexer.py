@@ -13,15 +13,16 @@ from ..text.diagnostics import Diagnostic
 from ..text.source import Source, Span
 from ..tree import Comment
 from .lexer_errors import (
+    CALLED,
     DIVIDED,
     QUOTES,
     bad_address,
     bad_number,
     block_comment,
+    foreign_call,
     long_name,
     nothing_to_close,
     stray_character,
-    stray_ends,
     stray_quotes,
     too_deep,
     unclosed_error,
@@ -79,8 +80,10 @@ class Lexed:
     comments: list[Comment] = field(default_factory=list)
     docs: dict[int, list[Comment]] = field(default_factory=dict)
     errors: list[Diagnostic] = field(default_factory=list)
+    ends: list[Span] = field(default_factory=list)  # `;`: one habit, for one error
     broken_at: int | None = None  # the token from which brackets cannot be trusted
     blamed: set[int] = field(default_factory=set)  # tokens about which enough has been said
+    quoted: set[int] = field(default_factory=set)  # tokens within a text in quotes
     too_deep: bool = False
     cut_short: bool = False  # by a comment that does not end, which was reported
 
@@ -93,9 +96,8 @@ def lex(source: Source) -> Lexed:
     """Split `source`. What is no token is left out and reported in `errors`."""
     out = Lexed()
     text, tokens, first = source.text, out.tokens, True
-    quoted = -1  # where a text in quotes ends
+    quoted = told = -1  # where a text in quotes ends, and what was reported
     long = set[str]()  # names that are too long, each reported once
-    ends: list[Span] = []  # `;`: one habit, reported once
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         word, start = found[0], found.start()
@@ -105,12 +107,18 @@ def lex(source: Source) -> Lexed:
         if kind == "COMMENT":
             _comment(out, source, word, start, first)
             continue
-        if kind == "STRAY" and start < quoted:
+        within = start < quoted
+        if kind == "STRAY" and word[0] in QUOTES and not within:
+            quoted = _end_of_quoted(text, start)
+        if kind == "STRAY" and start < told:
             continue  # of what was reported
         if kind == "STRAY" and word[0] == ";":
-            ends.append(Span(source, start, start + len(word)))
+            out.ends.append(Span(source, start, start + len(word)))
+        elif kind == "STRAY" and word[0] in CALLED and (said := _called(source, tokens, start)):
+            told = start + len(text[start:].partition("\n")[0])  # the rest of its line is of it
+            out.report(said)
         elif kind == "STRAY" and word[0] in QUOTES:
-            quoted = _end_of_quoted(text, start)
+            told = quoted
             out.report(stray_quotes(Span(source, start, quoted)))
         elif kind == "STRAY":
             out.report(stray_character(Span(source, start, start + len(word))))
@@ -120,6 +128,8 @@ def lex(source: Source) -> Lexed:
         else:
             name = word if kind == "SIGN" else kind
             assert name is not None
+            if within:
+                out.quoted.add(len(tokens))
             tokens.append(Token(name, word, start, len(tokens), first))
             if kind == "NUMBER" or kind == "ADDRESS":
                 _check_literal(out, source, tokens[-1])
@@ -127,12 +137,22 @@ def lex(source: Source) -> Lexed:
                 long.add(word)
                 out.report(long_name(span(source, tokens[-1]), NAME_MOST))
         first = False
-    if ends:
-        out.report(stray_ends(ends))
     end = tokens[-1].stop if tokens else 0
     tokens.append(Token("EOF", "", end, len(tokens), True))
     _match_brackets(out, source)
     return out
+
+
+def _called(source: Source, tokens: list[Token], start: int) -> Diagnostic | None:
+    """What to say of `log("…")` and `println!(…)`, by the word that is called."""
+    text, brackets = source.text, [t.text for t in tokens[-2:]]
+    macro = text[start] == "!"
+    if macro and not re.match(r"!\s*[(\[{]", text[start:]):
+        return None
+    at = -1 if macro else -2
+    if len(tokens) < 2 or tokens[at].kind != "IDENT" or (not macro and brackets[-1] != "("):
+        return None
+    return foreign_call(span(source, tokens[at]), macro)
 
 
 def _end_of_quoted(text: str, start: int) -> int:
@@ -174,7 +194,9 @@ def _match_brackets(out: Lexed, source: Source) -> None:
     before = ""
     for token in out.tokens:
         kind, word, before = token.kind, before, token.text
-        if kind in _OPEN:
+        if token.tokenIndex in out.quoted:
+            token.depth = len(open_)
+        elif kind in _OPEN:
             if kind == "{" and word != "in":  # never inside other brackets, but for sets
                 _close_inner(out, source, open_, token)
             token.depth = len(open_)
@@ -187,7 +209,7 @@ def _match_brackets(out: Lexed, source: Source) -> None:
             if kind == "}":
                 _close_inner(out, source, open_, token)
             if not open_ or _OPEN[open_[-1].kind] != kind:
-                _broken(out, token)
+                _broken(out, early[1] if early else token)
                 pair = [span(source, t) for t in early or ()]
                 out.report(nothing_to_close(span(source, token), *pair))
                 return

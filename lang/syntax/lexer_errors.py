@@ -7,6 +7,7 @@ import re
 from ..text import literals
 from ..text.diagnostics import Diagnostic, Label
 from ..text.source import Span
+from .foreign_words import instead_of
 
 #: By the beginning of what is left of the line.
 _LINES = {
@@ -50,6 +51,8 @@ def nothing_to_close(
 
 
 QUOTES = "\"'`"
+CALLED = f"{QUOTES}!"
+"""What may stand in a call as other languages have it, but not here."""
 _WORD = re.compile(r"[A-Za-z_]\w*|[0-9a-fA-F][0-9a-fA-F.:x]*", re.ASCII)
 DIVIDED = re.compile(r"[0-9]+\.[0-9]+[a-zA-Z]?")
 """`1.5`, which is no address either."""
@@ -130,6 +133,16 @@ def stray_quotes(where: Span) -> Diagnostic:
         hint = f"names and values stand without quotes: `{inside}`"
     labels = (Label(where, "not part of the language"),)
     return Diagnostic("H0106", f"`{where.text[0]}` means nothing here", labels, hint)
+
+
+def foreign_call(where: Span, macro: bool) -> Diagnostic | None:
+    """`log("x")`, `println!("x")`: the word says more than the quotes. None of words that are not
+    known, if it is no macro."""
+    hint = instead_of(where.text) or ("there are no macros" if macro else "")
+    if not hint:
+        return None
+    labels = (Label(where, "not a word that fits here"),)
+    return Diagnostic("H0101", f"`{where.text}` does not fit here", labels, hint)
 
 
 def long_name(where: Span, limit: int) -> Diagnostic:

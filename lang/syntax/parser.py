@@ -20,6 +20,7 @@ from ..tree import Program
 from . import syntax_hints
 from .foreign_files import foreign_file
 from .lexer import Lexed, Token, lex, span
+from .lexer_errors import stray_ends
 from .program import build
 from .syntax_place import Place
 
@@ -71,8 +72,14 @@ _LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATN
 def parse(source: Source, as_before: bool = False) -> Program:
     """The tree of `source`. Raises `Refused` with every syntax error found. `as_before`: operators
     bind by the precedence before that of P4-16, for `fmt --migrate`."""
-    if (other := foreign_file(source)) is not None:
-        raise Refused([other])
+    try:
+        return _parsed(source, as_before)
+    except Refused as refused:
+        other = foreign_file(source)
+        raise Refused([other] if other else refused.diagnostics) from None
+
+
+def _parsed(source: Source, as_before: bool) -> Program:
     lexed = lex(source)
     found = Diagnostics(lexed.errors)
     if len(lexed.tokens) > MOST_TOKENS:
@@ -91,6 +98,9 @@ def parse(source: Source, as_before: bool = False) -> Program:
     if context is not None:
         program, errors_of_tree = build(source, lexed, context, as_before)
         found.extend(errors_of_tree)
+    said = {d.span.line for d in found.found if d.span}
+    if ends := [end for end in lexed.ends if end.line not in said]:
+        found.add(stray_ends(ends))
     found.found.sort(key=lambda d: d.span.start if d.span else 0)
     found.stop_if_errors()
     return program
@@ -235,7 +245,7 @@ class _Careful(ErrorStrategy):
         self.stop = False
         self.seen: dict[int, set[str]] = {}  # words that could have stood at a token
         # Where characters are missing from the tokens, the grammar's complaints mean little.
-        self.silent = {d.span.line for d in lexed.errors if d.span and d.span.text[0] != ";"}
+        self.silent = {d.span.line for d in lexed.errors if d.span}
 
     def reset(self, recognizer: Any) -> None:
         pass

@@ -192,8 +192,8 @@ def of_statements(place: Place) -> str:
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
         case "statement" if before == "]" and token == "[":
             return "an array of registers has one length or two: `R[0][i] += 1`"
-        case "statement" if place.expected == {")"} and _called(place) in _FUNCTIONS:
-            return f"a value alone does nothing: name it, `let x = {_called(place)}(…)`"
+        case "statement" if place.expected == {")"} and (hint := alone(_called(place))):
+            return hint
         case "statement" if before == "]" or place.expected == {")"}:
             return "recall an entry by its key, `recall S(…) else {…}`; then change it: `S.n += 1`"
         case "statement" if token == "(" and place.tokens[place.index - 2].text == ".":
@@ -215,6 +215,14 @@ def of_statements(place: Place) -> str:
         case "statement" if place.expected <= {".", "via"}:
             return FORWARD
     return ""
+
+
+def alone(function: str) -> str:
+    """Of a function whose value nobody takes."""
+    if function not in _FUNCTIONS:
+        return ""
+    within = "100" if function == "random" else "…"
+    return f"a value alone does nothing: name it, `let x = {function}({within})`"
 
 
 def casts(place: Place) -> bool:

@@ -6,6 +6,7 @@ from ..text.diagnostics import Diagnostic, Label, did_you_mean
 from ..text.source import Span
 from ..tree.operators import COMPARISONS, PRECEDENCE
 from . import foreign_words
+from .foreign_lines import foreign_line
 from .lexer import span
 from .planned import planned
 from .statement_hints import (
@@ -14,6 +15,7 @@ from .statement_hints import (
     ELEMENT,
     FORWARD,
     WITH_SLOTS,
+    alone,
     asks_meter,
     casts,
     declared,
@@ -39,6 +41,15 @@ _OPERATORS = frozenset((*PRECEDENCE, *COMPARISONS, "and", "or", "in", "is", "giv
 _EVENTS = ("event", "emit")
 _IN_PLACE = {"+=", "-=", "+%=", "-%=", "|=", "&=", "^="}
 
+_STATEMENTS = (
+    "no statement begins with it: they are `if`, `match`, `find`, `let`, `push`, `forward`, `drop` "
+    "and others; a field is assigned to by `user.ttl = 64`"
+)
+_CALLS = (
+    "there are no such calls: `NAME(R)` runs `action NAME(R) {…}` for a rule that was found, and "
+    "all else is a statement"
+)
+
 # By grammar rule: a token that it expects, and the text for all that it expects then.
 _WHOLE = {
     "file": ("header", "`import`, `header` or `pipeline`"),
@@ -51,7 +62,7 @@ _WHOLE = {
     "chain": ("IDENT", "a header such as `ipv6_fragment when 44`, or a `}`"),
     "rule_": (
         "gives",
-        "`match`, `gives`, `spread`, `counts`, `meters`, `priority`, `precedence` or a `}`",
+        "`match`, `gives`, `spread`, `counts`, `meters`, `priority`, `precedence`, `emit` or a `}`",
     ),
     "block": ("find", "a statement or a `}`"),
     "statement": ("find", "a statement"),
@@ -65,8 +76,10 @@ def explain(place: Place) -> Diagnostic:
     """The one diagnostic for what stands at `place`."""
     return (
         _planned(place)
+        or _foreign_line(place)
         or _foreign_word(place)
         or _misspelt(place)
+        or _no_statement(place)
         or _reserved(place)
         or _plain(place)
     )
@@ -86,6 +99,12 @@ def _planned(place: Place) -> Diagnostic | None:
     return next(filter(None, begun), None)
 
 
+def _foreign_line(place: Place) -> Diagnostic | None:
+    """What other languages write so."""
+    found = foreign_line(place)
+    return _foreign_error(found.where, found.hint) if found else None
+
+
 def _foreign_word(place: Place) -> Diagnostic | None:
     """A word of another language that was parsed as a name, or begins a declaration."""
     text = place.token.text
@@ -98,8 +117,8 @@ def _foreign_word(place: Place) -> Diagnostic | None:
     if "block" not in place.rules:
         return None
     at = place.index
-    near = [at - 1, *[at] * (not place.token.first)]
-    near += [i - 1 for i in (at - 1, at - 2) if place.tokens[i].text == "("]  # `word(`, `word(a`
+    near = [i - 1 for i in (at - 1, at - 2) if place.tokens[i].text == "("]  # `word(`, `word(a`
+    near += [at - 1, *[at] * (not place.token.first)]
     word = next((i for i in near if place.tokens[i].text in foreign_words.WORDS), None)
     if word is None:
         return None
@@ -123,10 +142,24 @@ def _misspelt(place: Place) -> Diagnostic | None:
     return None
 
 
+def _no_statement(place: Place) -> Diagnostic | None:
+    """A word that begins no statement: `yield`, `output 3`, `foo(1, 2)`."""
+    at, words = place.index - 1, [token.text for token in place.tokens[: place.index]]
+    if "statement" not in place.rules[:2] or len(words) < 2 or _hint(place):
+        return None
+    if {"(", "="} <= place.expected and place.tokens[at].kind == "IDENT" and words[-2] != ".":
+        hint = foreign_words.DECLARATIONS.get(words[-1], _STATEMENTS)
+        return _misspelt_error(place.span(at), words[-1], hint)
+    if words[-1] == "(" and "IDENT" in place.expected and place.tokens[at - 1].kind == "IDENT":
+        hint = alone(words[-2]) or _CALLS
+        return _misspelt_error(place.span(at - 1), words[-2], hint)
+    return None
+
+
 def _reserved(place: Place) -> Diagnostic | None:
     token = place.token
     before = place.tokens[place.index - 1] if place.index else token
-    if token.kind == ":" and before.kind in HARD:
+    if token.kind == ":" and before.kind in HARD and before.kind not in ("else", "default"):
         return _reserved_error(span(place.source, before), "a name")
     if (
         "IDENT" not in place.expected
@@ -264,6 +297,8 @@ def _hint(place: Place) -> str:
         return "an array has one length or two: `registers R[4096] : u32`, `R[4][4096] : u32`"
     if "block" in place.rules and (hint := of_statements(place)):
         return hint
+    if place.rule == "block" and token.first and token.text in (*_DECLARED, "run", "on"):
+        return f"`{token.text}` stands beside the stages: is a `}}` missing above?"
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in _DECLARED:
@@ -283,6 +318,12 @@ def _unexpected(where: Span, found: str, expected: str, hint: str = "") -> Diagn
 def _misspelt_error(where: Span, word: str, suggestion: str) -> Diagnostic:
     labels = (Label(where, "not a word that fits here"),)
     return Diagnostic("H0101", f"`{word}` does not fit here", labels, suggestion)
+
+
+def _foreign_error(where: Span, hint: str) -> Diagnostic:
+    shown = " ".join(where.text.split())
+    labels = (Label(where, "written another way here"),)
+    return Diagnostic("H0101", f"`{shown}` does not fit here", labels, hint)
 
 
 def _incomplete(where: Span, expected: str, hint: str) -> Diagnostic:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from explained import explained
 from golden import Case, Golden, cases
-from helioc.lang.syntax import foreign_words
+from helioc.lang.syntax import foreign_lines, foreign_words
 from helioc.lang.syntax.parser import LARGEST_FILE, MOST_TOKENS, parse, read
 from helioc.lang.syntax.planned import PLANNED
 from helioc.lang.syntax.syntax_hints import HARD
@@ -18,7 +18,9 @@ from helioc.lang.text.source import Source
 
 EXPLANATIONS = explained("syntax")
 HERE = Path(__file__).parent
-CASES = [c for name in ("errors", "habits") for c in cases(HERE / "cases" / f"{name}.txt")]
+CASES = [
+    c for name in ("errors", "habits", "newcomers") for c in cases(HERE / "cases" / f"{name}.txt")
+]
 
 
 def found_in(text: str) -> list[Diagnostic]:
@@ -60,6 +62,7 @@ def test_every_code_is_shown() -> None:
 
 
 VALUES = {
+    "any", "iif", "iifname", "length", "packet", "payload", "pkt", "range", "skb",
     "ACK", "FIN", "RST", "SYN", "bpf_get_prandom_u32", "bpf_ktime_get_ns", "crc16", "crc32",
     "false", "ingress_global_timestamp", "jhash", "null", "time", "timestamp", "true", "valid",
 }  # fmt: skip
@@ -74,6 +77,8 @@ def test_habits_are_shown() -> None:
     }
     assert foreign_words.WORDS.keys() - words == VALUES
     assert {*foreign_words.DECLARATIONS.values()} <= {d.help for d in found}
+    lines = {hint for of_rule in foreign_lines.LINES.values() for hint in of_rule.values()}
+    assert lines <= {d.help for d in found}
 
 
 def test_words_of_other_languages_may_be_names() -> None:
