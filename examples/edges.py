@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab import LabError, Namespace, command, until
+from lab import Background, LabError, Namespace, command, until
 
 HERE = Path(__file__).parent
 PIPELINES = HERE.parent / "pipelines"
@@ -85,13 +85,20 @@ class Edge:
 @contextmanager
 def agent_in(room: Namespace, folder: Path) -> Iterator[Path]:
     """An agent that keeps what it has in `folder`; its socket. It ends with the block."""
-    socket = folder / "heliod.sock"
-    agent = room.start(HELIOD, "--socket", str(socket), "--state", str(folder / "state"))
+    agent, socket = start_agent(room, folder)
     try:
-        until(socket.exists, "the agent's socket")
         yield socket
     finally:
         agent.stop()
+
+
+def start_agent(room: Namespace, folder: Path) -> tuple[Background, Path]:
+    """The agent of `agent_in`, and its socket, for whoever ends it."""
+    socket = folder / "heliod.sock"
+    socket.unlink(missing_ok=True)  # one that was killed has left it
+    agent = room.start(HELIOD, "--socket", str(socket), "--state", str(folder / "state"))
+    until(socket.exists, "the agent's socket")
+    return agent, socket
 
 
 @contextmanager

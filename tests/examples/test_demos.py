@@ -1,5 +1,5 @@
 """The demos of the smaller pipelines hold what they say: against the kernel's own vxlan device and
-seg6, and against GTP-U and STAMP that scapy builds and dissects."""
+seg6, with the kernel's own TCP, and against GTP-U and STAMP that scapy builds and dissects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(
-    ("name", "facts"), [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21), ("stamp", 31)]
+    ("name", "facts"),
+    [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21), ("stamp", 31), ("service", 27)],
 )
 def test_every_fact_holds(name: str, facts: int) -> None:
     prefix = f"{PREFIX}{name[:4]}-"

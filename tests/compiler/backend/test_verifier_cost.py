@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 from checked import checked
 from helioc.compiler.backend import verifier_cost
+from helioc.compiler.backend.building import built
 from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.backend.verifier_cost import estimated, followed, too_much
@@ -60,8 +61,10 @@ def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
 @pytest.mark.parametrize("path", [*SHIPPED, SIZED], ids=lambda p: p.stem)
 def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
     pipeline = checked(path)
-    unit = run(pipeline, lowered(pipeline, "fused"))
-    measured = measure_object(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
+    unit = lowered(pipeline, "fused")
+    spilled = partial(run, pipeline, unit, spilled=True)  # where the stack would be too much
+    unit, data = built(pipeline, run(pipeline, unit), spilled)
+    measured = measure_object(data)
     for program in unit.programs:
         verified = measured.programs[program.name].verified
         assert verified and verified <= estimated(unit, program)

@@ -29,7 +29,8 @@ MANIFEST = manifest_of(linx_gre(), lower_pipeline(linx_gre()))
 CASES = read_tests(linx_gre(), MANIFEST, read(GRE.with_suffix(".test.yaml")))
 LOWERED = Path(__file__).parents[1] / "lower" / "cases"
 SHIPPED = [
-    PIPELINES / f"{name}.hp" for name in ("linx", "srv6_edge", "stamp", "upf", "vxlan_gateway")
+    PIPELINES / f"{name}.hp"
+    for name in ("linx", "nodeport", "srv6_edge", "stamp", "upf", "vxlan_gateway")
 ]
 #: It has `queue`.
 STEERING = {"found"}
