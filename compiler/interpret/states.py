@@ -68,7 +68,8 @@ class OnStates(Verdicts):
         self.step("remember", s.state, *traced_slots((*table.match, *table.given), values))
         before = self.states.recall(s.state, key, lasts)
         counts = before.values[len(table.given) :] if before else (0,) * len(table.counts)
-        made = self.states.remember(s.state, key, (*values[split:], *counts), lasts)
+        kept = (*values[split:], *counts)
+        made = self.states.remember(s.state, key, kept, lasts, lazily=not table.in_place)
         self._hold(table, key, self._counted(table, key, made))
         return True
 

@@ -102,8 +102,9 @@ class Entries:
             if known is not None:
                 for slot in state.gives[len(state.given) :]:
                     _write(content, slot, int.from_bytes(_read(known, slot), "big"))
-            self._marks += known is None
-            self._entries[place] = _Entry(content, self._marks if known is None else known.mark)
+            if known is None or state.in_place or not self._repeats(known, content):
+                self._marks += known is None
+                self._entries[place] = _Entry(content, self._marks if known is None else known.mark)
         elif state.idle:
             known.content[:8] = self._clock.now.to_bytes(8, "little")
         _count(state, self._entries[place], *length)
@@ -111,6 +112,11 @@ class Entries:
             got.put(bytes(self._entries[place].content))
             held.store(64, self._entries[place].mark)
         return int(known is None)
+
+    def _repeats(self, known: _Entry, content: bytearray) -> bool:
+        """Whether it says what is known already, so soon that the kernel's LRU map is not written."""
+        seen, now = (int.from_bytes(each[:8], "little") for each in (known.content, content))
+        return known.content[8:] == content[8:] and now - seen <= _SECOND
 
     def _change(
         self, state: State, call: StateCall, got: Pointer, held: Pointer, numbers: list[int]

@@ -81,10 +81,18 @@ class States:
                 self._entries[state][key] = entry
 
     def remember(
-        self, state: str, key: tuple[int, ...], values: tuple[int, ...], lasts: Lasts
+        self,
+        state: str,
+        key: tuple[int, ...],
+        values: tuple[int, ...],
+        lasts: Lasts,
+        lazily: bool = False,
     ) -> Kept:
-        """The entry of that key becomes this; one that is too old makes room for another."""
+        """The entry of that key becomes this; one that is too old makes room for another. `lazily`:
+        one that holds these values, and was remembered a second ago or less, stays as it is."""
         known = self.recall(state, key, lasts)
+        if lazily and known and known.values == values and self.now - known.seen <= SECOND:
+            return known
         self._marks += known is None
         made = Kept(values, self.now, self._marks if known is None else known.mark)
         self._put(state, key, made)
