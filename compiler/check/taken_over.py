@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..model import Node
 from ..model.arithmetic import Interval
+from .contents import Contents
 from .flow import Scope
 from .ranges import narrowed
 from .read_as import in_hexadecimal, read_by, same_bits, shown
@@ -52,6 +55,57 @@ def taken_over(
             says = reader.said_of(w, name, contents, partial(shown, field, hexadecimal))
             program.report(_not_taken_over(says, w.element.node, name, front, where, never))
             break
+    given = set(_given(w, next_fields))
+    same = {name: expr for name, expr in next_fields.items() if name not in given}
+    for node in following:
+        if same and node and not _read_as_it_came(program, reader, front, node, same):
+            break
+
+
+def _read_as_it_came(
+    program: Program,
+    reader: ReadBack,
+    front: model.Node,
+    node: model.Node,
+    same: Mapping[str, model.Expr],
+) -> bool:
+    """Whether edges of the pushed header read `node` by what those of `front` read it by, in the
+    fields `same`; reports where they do not. Of masks nothing is known."""
+    (w,) = reader.written
+    edges = [_asking(e, same.keys()) for e in _reading(program, w.element.node, node) if e.roles]
+    before = [_asking(e, same.keys()) for e in _reading(program, front.name, node) if e.roles]
+    tests = [t for e in (*edges, *before) for t in e.tests]
+    if not edges or any(t.mask is not None for t in tests):
+        return True
+    for contents in (c for e in before for c in _with_what_came(reader, w, same, e)):
+        if not all(reader.reading(edges, (contents,))):
+            failing = [(e, *f) for e in edges if (f := reader.first_failing(e.tests, contents, ()))]
+            edge, test, never = next((each for each in failing if not each[2]), failing[0])
+            write = partial(shown, w.header.field(test.field), in_hexadecimal(edge, test))
+            _, says = reader.said_of(w, test.field, contents, write)
+            label = (w.span, f"{says}, taken over from `{front.name}`")
+            program.report(_not_by_that(label, w, front, node, read_by(edge, test), never))
+            return False
+    return True
+
+
+def _asking(edge: model.Edge, fields: Set[str]) -> model.Edge:
+    return replace(edge, tests=tuple(t for t in edge.tests if not t.ahead and t.field in fields))
+
+
+def _with_what_came(
+    reader: ReadBack, w: Written, same: Mapping[str, model.Expr], edge: model.Edge
+) -> Iterator[Contents]:
+    """What the pushed header holds where the edge read what follows it."""
+    for ranges in product(*(test.ranges for test in edge.tests)):
+        contents = contents_of(w, {}, reader.tested)
+        for test, (low, high) in zip(edge.tests, ranges, strict=True):
+            least, most = narrowed(reader.tested, same[test.field], low, high)
+            if least > most:
+                break
+            contents = contents.but_for(test.field, (least, most))
+        else:
+            yield contents
 
 
 def _given(w: Written, next_fields: Mapping[str, model.Expr]) -> Iterator[str]:
@@ -102,4 +156,23 @@ def _not_taken_over(
         says,
         where,
         help=f"leave `{field}` out: it is taken over from `{front.name}`",
+    )
+
+
+def _not_by_that(
+    says: tuple[Span, str],
+    w: Written,
+    front: Node,
+    node: Node,
+    where: tuple[Span, str],
+    never: bool,
+) -> Diagnostic:
+    pushed = w.element.node
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read `{node.name}` behind `{pushed}`",
+        says,
+        where,
+        help=f"push it `before {node.name}`, or let `{pushed} -> {node.name}` read that by what "
+        f"`{front.name} -> {node.name}` reads it by",
     )

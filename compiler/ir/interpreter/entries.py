@@ -114,7 +114,7 @@ class Entries:
         return int(known is None)
 
     def _repeats(self, known: _Entry, content: bytearray) -> bool:
-        """Whether it says what is known already, so soon that the kernel's LRU map is not written."""
+        """Whether it says what is known, and so soon that the kernel's LRU map is not written."""
         seen, now = (int.from_bytes(each[:8], "little") for each in (known.content, content))
         return known.content[8:] == content[8:] and now - seen <= _SECOND
 
