@@ -29,12 +29,14 @@ class LoadedNow(NamedTuple):
 
 class UpgradedNow(NamedTuple):
     """The result of an upgrade, or of a dry run. `difference` of the builds as a table; empty where
-    there is none. `rewritten`: how many of the `rules` are written again."""
+    there is none. `rewritten`: how many of the `rules` are written again. `warnings`: of ports that
+    are new."""
 
     name: str
     difference: str
     rules: int
     rewritten: int
+    warnings: Sequence[Diagnostic] = ()
 
 
 class RefreshedNow(NamedTuple):
@@ -47,7 +49,9 @@ class Control(Protocol):
     """Every method raises `Refused`. `push` takes what `request_files.read_request` reads."""
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow: ...
-    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow: ...
+    def upgrade(
+        self, bundle: Bundle | None, mapping: Path | None, config: Path | None, dry_run: bool
+    ) -> UpgradedNow: ...
     def unload(self) -> str: ...
 
     def names(self) -> tuple[list[str], list[str]]:

@@ -37,25 +37,16 @@ def load(
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
-    from ..runtime.base.errors import no_bundle, refused
-    from ..runtime.base.files import read_source
-    from ..runtime.edge.read_config import bundle_of
-    from ..runtime.loading.bundle import read_bundle
-    from ..runtime.loading.card_errors import for_a_card
-
-    directory = bundle or bundle_of(read_source(config_path))
+    directory = bundle or _bundle_of(config_path)
     if directory is None:
-        why = "none is named: give it to `load`, or as `bundle:` in the YAML"
-        raise refused(no_bundle(Path("…"), why))
+        raise _no_bundle()
     if offload:
         if replace:
             click.echo(f"replaced the programs of {_replace_on_card(target, directory)}")
             return
         now, where = _load_onto_card(target, directory, config_path, or_host)
     else:
-        found, where = read_bundle(directory), ""
-        if found.manifest.target != "host":
-            raise refused(for_a_card(str(directory)))
+        found, where = _host_bundle(directory), ""
         with target.open() as control:
             now = control.load(found, config_path)
     if now.warnings:
@@ -87,7 +78,27 @@ def _replace_on_card(target: Target, directory: Path) -> str:
     """Replace the running programs by a bundle's; the pipeline's name. Raises `Refused`."""
     bundle = _card_bundle(directory)
     with target.open() as control:
-        return control.upgrade(bundle, None, False).name
+        return control.upgrade(bundle, None, None, False).name
+
+
+def _bundle_of(config: Path) -> Path | None:
+    """That which the edge's YAML names."""
+    from ..runtime.base.files import read_source
+    from ..runtime.edge.read_config import bundle_of
+
+    return bundle_of(read_source(config))
+
+
+def _host_bundle(directory: Path) -> Bundle:
+    """Raises `Refused` where it is for a card."""
+    from ..runtime.base.errors import refused
+    from ..runtime.loading.bundle import read_bundle
+    from ..runtime.loading.card_errors import for_a_card
+
+    bundle = read_bundle(directory)
+    if bundle.manifest.target != "host":
+        raise refused(for_a_card(str(directory)))
+    return bundle
 
 
 def _card_bundle(directory: Path) -> Bundle:
@@ -102,25 +113,28 @@ def _card_bundle(directory: Path) -> Bundle:
 
 
 @click.command()
-@click.argument("bundle", type=PATH)
+@click.argument("bundle", required=False, type=PATH)
 @click.option("--mapping", type=PATH, help="What has other names, goes, or must be given: YAML.")
+@click.option("--config", type=PATH, help="Another YAML of the edge: its settings, and its ports.")
 @click.option("--dry-run", is_flag=True, help="Show the difference; change nothing.")
 @click.pass_obj
-def upgrade(target: Target, bundle: Path, mapping: Path | None, dry_run: bool) -> None:
+def upgrade(
+    target: Target, bundle: Path | None, mapping: Path | None, config: Path | None, dry_run: bool
+) -> None:
     """Replace the running build of a pipeline by BUNDLE, with no packet lost.
 
-    Rules stay with what they counted, ports and the default are those of the load. Where the new
-    build has no place for something that is in force, nothing is changed and the difference shown;
-    a --mapping file says then what becomes of it (docs/upgrades.md)."""
-    from ..runtime.base.errors import refused
-    from ..runtime.loading.bundle import read_bundle
-    from ..runtime.loading.card_errors import for_a_card
-
-    found = read_bundle(bundle)
-    if found.manifest.target != "host":
-        raise refused(for_a_card(str(bundle)))
+    Rules stay with what they counted. Ports and settings are those of the load, or of --config:
+    then BUNDLE may be left out, and the build stays, or is the one that the YAML names. Where the
+    new build has no place for something that is in force, nothing is changed and the difference
+    shown; a --mapping file says then what becomes of it (docs/upgrades.md)."""
+    if bundle is None and config is None:
+        raise click.UsageError("what to upgrade to is missing: BUNDLE, --config, or both")
+    directory = bundle or (_bundle_of(config) if config is not None else None)
+    found = _host_bundle(directory) if directory is not None else None
     with target.open() as control:
-        now = control.upgrade(found, mapping, dry_run)
+        now = control.upgrade(found, mapping, config, dry_run)
+    if now.warnings:
+        complain(list(now.warnings))
     if now.difference:
         click.echo(now.difference + "\n")
     if dry_run:
@@ -174,3 +188,10 @@ def _not_for_a_card(path: str) -> Diagnostic:
         "H0751", f"the bundle in `{path}` is not for a card", (),
         "compile it with `--target nfp`, or load it without `--offload`",
     )  # fmt: skip
+
+
+def _no_bundle() -> Refused:
+    from ..runtime.base.errors import no_bundle, refused
+
+    why = "none is named: give it to `load`, or as `bundle:` in the YAML"
+    return refused(no_bundle(Path("…"), why))

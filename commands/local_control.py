@@ -56,23 +56,36 @@ class Local:
         with load(bundle, settings, self.name) as loaded:
             return _loaded_now(loaded, [*warnings.found, *loaded.warnings])
 
-    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
+    def upgrade(
+        self, bundle: Bundle | None, mapping: Path | None, config: Path | None, dry_run: bool
+    ) -> UpgradedNow:
+        from ..runtime.base.errors import no_bundle, refused
         from ..runtime.base.files import read_source
         from ..runtime.loading.card import LoadedCard
-        from ..runtime.loading.upgrade import plan_upgrade, upgrade
+        from ..runtime.loading.card_errors import config_of_card
+        from ..runtime.loading.upgrade import upgrade
+        from ..runtime.loading.upgrade_plan import plan_upgrade
 
+        if bundle is None:
+            why = "without an agent `upgrade` needs one: name it, or as `bundle:` in the YAML"
+            raise refused(no_bundle(Path("…"), why))
         with self._open() as running:
             if isinstance(running, LoadedCard):
+                if config is not None:
+                    raise refused(config_of_card(running.name))
                 running.need_fit(bundle)
                 if not dry_run:
                     running.replace(bundle)
                 return UpgradedNow(running.name, "", len(running.book), 0)
             answers = read_source(mapping) if mapping is not None else None
-            plan = plan_upgrade(running, bundle, answers)
+            edge = read_source(config) if config is not None else None
+            plan = plan_upgrade(running, bundle, answers, edge)
+            warnings: Sequence[Diagnostic] = ()
             if not dry_run:
-                upgrade(running, plan).close()
+                with closing(upgrade(running, plan)) as upgraded:
+                    warnings = upgraded.warnings
             counted = len(running.book), len(plan.rules)
-            return UpgradedNow(running.name, plan.difference, *counted)
+            return UpgradedNow(running.name, plan.difference, *counted, warnings)
 
     def unload(self) -> str:
         from ..runtime.loading.loader import unload

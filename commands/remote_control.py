@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..runtime.client import Client
     from ..runtime.loading.bundle import Bundle
     from ..runtime.observe.status import Overlay, StatusView
+    from ..runtime.rpc import control_pb2 as pb
 
 
 @dataclass(frozen=True)
@@ -29,21 +30,24 @@ class Remote:
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
         from ..runtime.base.files import read_source
-        from ..runtime.rpc.failures import diagnostic_of
 
         source = read_source(config)
         status = self.client.load(bundle, source.text, source.name)
         ports = [(port.name, port.role, port.interface) for port in status.ports]
         rules = sum(kind.rules for kind in status.kinds)
-        return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
+        return LoadedNow(status.pipeline, ports, rules, _findings(status))
 
-    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
+    def upgrade(
+        self, bundle: Bundle | None, mapping: Path | None, config: Path | None, dry_run: bool
+    ) -> UpgradedNow:
         from ..runtime.base.files import read_source
 
         answers = read_source(mapping) if mapping is not None else None
-        done = self.client.upgrade(bundle, answers, dry_run=dry_run)
+        edge = read_source(config) if config is not None else None
+        done = self.client.upgrade(bundle, answers, config=edge, dry_run=dry_run)
         difference = "\n".join(done.differences)
-        return UpgradedNow(done.status.pipeline, difference, done.rules, done.rewritten)
+        counts = done.rules, done.rewritten
+        return UpgradedNow(done.status.pipeline, difference, *counts, _findings(done.status))
 
     def unload(self) -> str:
         return self.client.unload()
@@ -92,9 +96,7 @@ class Remote:
         return [overlay for pipeline in found for overlay in overlays_of(pipeline)]
 
     def findings(self) -> list[Diagnostic]:
-        from ..runtime.rpc.failures import diagnostic_of
-
-        return [diagnostic_of(found) for found in self.client.status().findings]
+        return _findings(self.client.status())
 
     def status(self) -> StatusView:
         from ..runtime.base.errors import not_loaded, refused
@@ -116,3 +118,9 @@ class Remote:
     def refresh(self) -> RefreshedNow:
         found = self.client.refresh()
         return RefreshedNow(found.rules, found.attached, found.gone)
+
+
+def _findings(of: pb.PipelineStatus | pb.StatusReply) -> list[Diagnostic]:
+    from ..runtime.rpc.failures import diagnostic_of
+
+    return [diagnostic_of(found) for found in of.findings]

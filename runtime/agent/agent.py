@@ -90,19 +90,23 @@ class Agent(ReportingOwners):
         return self._own(name, owner, [])
 
     def upgrade(
-        self, bundle: Bundle, mapping: Source | None = None, name: str = "",
+        self, bundle: Bundle | None, mapping: Source | None = None, name: str = "",
         if_revision: int | None = None, dry_run: bool = False, until: float | None = None,
+        config: Source | None = None,
     ) -> Upgraded:  # fmt: skip
-        """Put a new build in a loaded pipeline's place (docs/upgrades.md). The journal has it from
-        then on, also where it did not know the pipeline."""
+        """Put a new build in a loaded pipeline's place (docs/upgrades.md), None: that which runs;
+        `config`: with another YAML of the edge. The journal has it from then on, also where it did
+        not know the pipeline."""
         owner = self.owner(name)
+        bundle = bundle or self._bundle(owner)
         unknown = owner.journal is None
         with self._changing if unknown else nullcontext():  # a backup has it, or leaves it out
-            done = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+            done = owner.upgrade(bundle, mapping, if_revision, dry_run, until, config)
         if unknown and owner.journal is not None:
             owner.journal.store.note_owned(owner.name)
+        self.prober.wake()  # another YAML may begin or end it
         self._need_list()
-        return Upgraded(status_of(owner), *done)
+        return Upgraded(status_of(owner, [] if dry_run else owner.loaded.warnings), *done)
 
     def repair(
         self, name: str = "", until: float | None = None

@@ -68,6 +68,7 @@ def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagno
     if known and not upgraded and last > loaded.revision:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
     in_order = known and not upgraded and last == loaded.revision and sound and not found
+    in_order = in_order and _config(json.loads(kept.config)) == _config(loaded.about)
     with released_on_failure() as owned:
         journal = owned.enter_context(closing(Journal(store, kept.id, written)))
         if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):

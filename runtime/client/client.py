@@ -297,16 +297,19 @@ class Client(StampCalls):
         return reply
 
     def upgrade(
-        self, bundle: Bundle, mapping: Source | str | None = None, *,
-        if_revision: int | None = None, dry_run: bool = False,
+        self, bundle: Bundle | None, mapping: Source | str | None = None, *,
+        config: Source | str | None = None, if_revision: int | None = None, dry_run: bool = False,
     ) -> pb.UpgradeReply:  # fmt: skip
         """Put a new build in the running one's place, with no packet lost. `mapping`: what it
-        cannot know of itself, as YAML (docs/upgrades.md). `dry_run`: only say what differs."""
+        cannot know of itself; `config`: another YAML of the edge, also without a new build (None).
+        See docs/upgrades.md. `dry_run`: only say what differs."""
         source = Source("<mapping>", mapping) if isinstance(mapping, str) else mapping
+        edge = Source("<config>", config) if isinstance(config, str) else config
         reply: pb.UpgradeReply = self._call("Upgrade", pb.UpgradeRequest(
-            pipeline=self.pipeline, bundle=bundle_message(bundle), if_revision=if_revision,
-            dry_run=dry_run, mapping=source.text if source else "",
-            mapping_name=source.name if source else "",
+            pipeline=self.pipeline, if_revision=if_revision, dry_run=dry_run,
+            bundle=bundle_message(bundle) if bundle is not None else None,
+            mapping=source.text if source else "", mapping_name=source.name if source else "",
+            config=edge.text if edge else "", config_name=edge.name if edge else "",
         ))  # fmt: skip
         if not dry_run:
             self._schema = None

@@ -95,8 +95,10 @@ class Watcher:
             if settings is not None and shape is not None:
                 known = self._watched.get(id(owner))
                 found[id(owner)] = known or WatchedPipeline(owner, settings, shape)
-                found[id(owner)].shape = shape
+                found[id(owner)].settings, found[id(owner)].shape = settings, shape
         for owner_id in self._watched.keys() - found.keys():
+            if not self._watched[owner_id].owner.ended:  # another YAML has no `congestion`
+                self.settle(self._watched[owner_id], Verdict())
             self._watched[owner_id].observer.close()
         self._watched = found
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ...lang.contract.manifest.manifest import ATTACH_POINTS, Manifest, RuleKind
@@ -23,6 +24,8 @@ from .rule_errors import more_errors
 from .sections import Around
 from .yaml_nodes import Nodes, spelled
 
+#: Of ports that have none yet.
+NO_NUMBERS: Mapping[str, int] = MappingProxyType({})
 _FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
 _PORT = ("role", "interface", "vlan", "number", "at")
 
@@ -35,17 +38,22 @@ class Host:
     addresses: tuple[Address, ...]
 
 
-def read_here(source: Source, manifest: Manifest) -> tuple[Config, Diagnostics]:
+def read_here(
+    source: Source, manifest: Manifest, numbers: Mapping[str, int] = NO_NUMBERS
+) -> tuple[Config, Diagnostics]:
     """`read_config`, of the network namespace that this thread is in."""
     with Netlink() as netlink:
         host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
-    return read_config(source, manifest, host)
+    return read_config(source, manifest, host, numbers)
 
 
-def read_config(source: Source, manifest: Manifest, host: Host) -> tuple[Config, Diagnostics]:
-    """The configuration, and warnings. Raises `Refused` with everything that is wrong."""
+def read_config(
+    source: Source, manifest: Manifest, host: Host, numbers: Mapping[str, int] = NO_NUMBERS
+) -> tuple[Config, Diagnostics]:
+    """The configuration, and warnings. `numbers`: those that ports have already, by name. Raises
+    `Refused` with everything that is wrong."""
     found = Diagnostics()
-    reader = _Reader(source, found, manifest, host)
+    reader = _Reader(source, found, manifest, host, numbers)
     config = reader.config()
     if found.errors:
         book = RuleBook(manifest, {port.name: port.number for port in config.ports})
@@ -67,9 +75,12 @@ def bundle_of(source: Source) -> Path | None:
 
 
 class _Reader:
-    def __init__(self, source: Source, found: Diagnostics, manifest: Manifest, host: Host) -> None:
+    def __init__(
+        self, source: Source, found: Diagnostics, manifest: Manifest, host: Host,
+        numbers: Mapping[str, int],
+    ) -> None:  # fmt: skip
         self.nodes, self.found, self.source = Nodes(source, found), found, source
-        self.manifest, self.host = manifest, host
+        self.manifest, self.host, self.numbers = manifest, host, numbers
         self.spans: dict[int, Span] = {}
         self.by_interface: dict[str, Span] = {}
         self.port_of: dict[str, str] = {}  # interface to port
@@ -124,10 +135,11 @@ class _Reader:
             if number in taken:
                 self.found.add(errors.number_twice(taken[number], span, number))
             taken.setdefault(number, span)
-        free = (n for n in range(1, most + 1) if n not in taken)
+        kept = {*taken, *self.numbers.values()}
+        free = (n for n in range(1, most + 1) if n not in kept)
         found = []
         for name, _, draft in drafts:
-            number = draft.get("number") or next(free)
+            number = draft.get("number") or self.numbers.get(name) or next(free)
             if "span" in draft:
                 self.spans[number] = draft["span"]
             interface = draft.get("interface", "")

@@ -86,8 +86,12 @@ class Pusher:
             settings = PUSH.of(owner.loaded.about)
             if settings is None:
                 continue
+            known = self._pushed.get(id(owner))
+            if known is not None and known.settings != settings:  # another YAML of the edge
+                self._pushed.pop(id(owner)).close()
+                known = None
             try:
-                found[id(owner)] = self._pushed.get(id(owner)) or _PushedPipeline(
+                found[id(owner)] = known or _PushedPipeline(
                     owner, settings, Reporter(owner),
                     Sink(owner.name, settings, tried=self._tried),
                     due=time.monotonic(),

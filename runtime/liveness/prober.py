@@ -147,7 +147,7 @@ class Prober:
         """Find out which overlays there are to probe."""
         self._changed_owners = False
         owners = {owner.name: owner for owner in self._owners()}
-        for name in [n for n, p in self._pipelines.items() if owners.get(n) is not p.owner]:
+        for name in [n for n, p in self._pipelines.items() if _is_past(p, owners.get(n))]:
             _forget(name)
             for probed in self._pipelines.pop(name).overlays.values():
                 self._by_number.pop(probed.number, None)
@@ -312,6 +312,11 @@ def _leave(name: str, pipeline: ProbedPipeline) -> None:
         write_overlay_status(name, dead)
     steered = pipeline.steering.spreads()
     write_steering(name, [unmeasured(s) for s in steered if any(not m.in_force for m in s.members)])
+
+
+def _is_past(pipeline: ProbedPipeline, owner: Owner | None) -> bool:
+    """Whether it is unloaded, or upgraded to other settings."""
+    return owner is not pipeline.owner or LIVENESS.of(owner.loaded.about) != pipeline.settings
 
 
 def _forget(pipeline: str) -> None:

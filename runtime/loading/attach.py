@@ -154,6 +154,11 @@ def attach(loaded: Pinned, ports: Iterable[Port], mode: XdpMode, spans: Spans) -
             raise Refused([_error(error, port, mode, spans.get(port.number))]) from error
 
 
+def mode_of(mode: str) -> XdpMode:
+    """That of a pipeline's ports at XDP, by its name in the edge's YAML."""
+    return XdpMode.GENERIC if mode == "generic" else XdpMode.NATIVE
+
+
 def link_of(name: str, port: int) -> Path:
     """Where the link of a pipeline's port is pinned."""
     return ROOT / name / f"link_{port}"

@@ -32,6 +32,11 @@ def no_card(interface: str, why: str) -> Diagnostic:
     )  # fmt: skip
 
 
+def config_of_card(name: str) -> Diagnostic:
+    title = f"the pipeline `{name}` runs on a card, whose ports and settings no upgrade changes"
+    return Diagnostic("H0884", title, (), "unload it, and load it with this file")
+
+
 def other_rules(name: str) -> Diagnostic:
     return Diagnostic(
         "H0755", f"the rules of `{name}` are not kept as the new programs expect them", (),

@@ -19,7 +19,7 @@ from ..edge.liveness_settings import LIVENESS
 from ..edge.rule_errors import more_errors
 from ..kernel.clock import WallClock, read_wall_clock
 from ..kernel.grace import online_cpus_grace
-from ..kernel.handles import BpfError, Map, XdpMode
+from ..kernel.handles import BpfError, Map
 from ..kernel.netlink import Netlink
 from ..ports.ports import (
     DEFAULT_VERDICTS,
@@ -140,7 +140,7 @@ class Loaded(Pinned):
         grace: Callable[[], None], content: Content,
     ) -> Loaded:  # fmt: skip
         about = about_of(bundle.manifest, config)
-        mode = XdpMode.GENERIC if config.mode == "generic" else XdpMode.NATIVE
+        mode = attach.mode_of(config.mode)
         remove_pinned(name)  # what a load left that was killed
         try:
             netlink = owned.enter_context(Netlink())

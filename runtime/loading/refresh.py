@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..kernel.handles import XdpMode
 from ..kernel.netlink import Link as Interface
 from ..kernel.netlink import Netlink
 from ..ports.ports import Port, find_ports, local_addresses
@@ -109,7 +108,7 @@ def _attach_again(loaded: Loaded, seen: HostState) -> tuple[tuple[str, ...], lis
     attached, findings = list[str](), list[Diagnostic]()
     if not bare:
         return (), findings
-    mode = XdpMode.GENERIC if loaded.mode == "generic" else XdpMode.NATIVE
+    mode = attach.mode_of(loaded.mode)
     for port in bare:
         try:
             attach.check(loaded.manifest, [port], seen.links, mode, {}, loaded.ports)

@@ -120,14 +120,21 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
     return {
         "release": FIRST,
         "manifest": manifest.to_json(),
+        **settings_of(config),
+        "namespace": this_namespace(),
+        # Of this load: another one of the same bundle is another pipeline, with other rules.
+        "incarnation": secrets.token_hex(8),
+    }
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """The part of an `about` that another YAML of the edge would change."""
+    return {
         "ports": [port.record() for port in config.ports],
         "default": config.default,
         "mode": config.mode,
         "control": config.control,
         **{section.key: config.settings.get(section.key) for section in SECTIONS},
-        "namespace": this_namespace(),
-        # Of this load: another one of the same bundle is another pipeline, with other rules.
-        "incarnation": secrets.token_hex(8),
     }
 
 

@@ -13,114 +13,44 @@ the same rules, and those of kinds and states that are kept in the same maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from errno import ENOENT, ENOLINK
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...lang.contract.manifest.manifest import COUNTS_SIZE, from_json
-from ...lang.contract.rules.rules import Rule
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, ICMP_BURST, ICMP_RATE, from_json
+from ...lang.contract.world.environment import Limit
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ...lang.text.source import Source
 from ..base import errors as runtime_errors
+from ..edge.icmp_settings import ICMP
+from ..edge.liveness_settings import LIVENESS
 from ..kernel.handles import BpfError, Map, Pin, Program
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
-from ..ports.ports import PortConfig
+from ..ports.ports import PortConfig, write_icmp_limit
 from ..rules import snapshot
 from ..rules.counters import before_of
 from ..rules.plans import Changes
 from ..rules.transaction import NEXT
 from ..states.storage import SEED, new_seed
 from . import attach
-from . import upgrade_errors as errors
 from .attachments import open_attachment
 from .bundle import Bundle
 from .carry_counters import carry_counters, create_before
-from .compare_builds import compare
-from .convert_rules import convert_rules, usage_of
+from .excluded_members import exclude_members
 from .former_events import with_events_of
 from .install import entry_pin, install
 from .integrity import drop_foreign_links, with_objects
 from .loader import Loaded, released_on_failure
-from .mapping_file import read_mapping
 from .reader import Reader
-from .releases import put_in_force, release_of, releases_of, write_about
-from .schema_change import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
+from .releases import ROOT, put_in_force, release_of, releases_of, write_about
+from .schema_change import KindChange, SchemaChange
+from .upgrade_plan import UpgradePlan, plan_upgrade
 
 _MAPS = ("cells", "records", "images", "tuples", "entries", "index", "filter")
-
-
-@dataclass(frozen=True)
-class UpgradePlan:
-    """What an upgrade will do: `rules` are those that are written again."""
-
-    bundle: Bundle
-    change: SchemaChange
-    usage: Usage
-    rules: tuple[Rule, ...]
-
-    @property
-    def difference(self) -> str:
-        """As a table; empty where nothing differs."""
-        return errors.difference(self.change, self.usage)
-
-
-def plan_upgrade(
-    running: Loaded, bundle: Bundle, answers: Answers | Source | None = None
-) -> UpgradePlan:
-    """Plan an upgrade of a running pipeline, and change nothing. `answers`: those of a mapping
-    file, or its text. Raises `Refused` where the new build cannot hold something that is in
-    force."""
-    if isinstance(answers, Source):
-        builds = running.manifest, bundle.manifest
-        answers = read_mapping(answers, *builds, running.port_numbers)
-    change = compare(running.manifest, bundle.manifest, answers)
-    usage = dict(_usage(running, change))
-    if change.obstacles(usage):
-        raise runtime_errors.refused(errors.incompatible(change, usage))
-    again = (rule for k in change.kinds.values() if not k.stays for rule in _rules(running, k))
-    if moved := list(_moved(running, change)):
-        raise Refused(moved)
-    made = convert_rules(change, again, running.port_numbers)
-    if made.faults:
-        raise Refused(errors.untranslatable(made.faults))
-    if bundle.manifest.forwards and not running.manifest.forwards and running.mode == "native":
-        links = {link.index: link for link in running.netlink.links()}
-        unfit = [d for p in running.ports for d in attach.unfit(p, links[p.ifindex], None, True)]
-        if unfit:
-            raise Refused(unfit)
-    return UpgradePlan(bundle, change, usage, tuple(made.rules))
-
-
-def _moved(running: Loaded, change: SchemaChange) -> Iterator[Diagnostic]:
-    """Of ports that the new build would have elsewhere: a packet would meet both builds."""
-    for port in running.port_configs:
-        was = running.manifest.attach_point(port.role)
-        now = change.new.attach_point(change.roles[port.role])
-        if (port.at == was != now) or (not change.new.has_programs(port.at)):
-            yield errors.port_moves(port.name, port.at, now)
-        roles = running.manifest.roles[port.role], change.new.roles[change.roles[port.role]]
-        if (roles[0] in running.manifest.bare) != (roles[1] in change.new.bare):
-            yield errors.other_link(port.name, roles[1] in change.new.bare)
-
-
-def _rules(running: Loaded, kind: KindChange) -> Iterator[Rule]:
-    return running.book.rules(kind.old.name)
-
-
-def _usage(running: Loaded, change: SchemaChange) -> Iterator[tuple[Concern, int]]:
-    for name, kind in change.kinds.items():
-        yield (name, ""), running.book.count(name)
-        if any(d.concern and d.concern[0] == name and d.concern[1] for d in change.differences):
-            yield from usage_of(_rules(running, kind)).items()
-    roles = [running.manifest.roles[port.role] for port in running.port_configs]
-    yield from ((("port", role), roles.count(role)) for role in set(roles))
-    yield ("port", ""), max((port.number for port in running.port_configs), default=0)
-    yield ALWAYS, 1
 
 
 def upgrade(running: Loaded, plan: UpgradePlan) -> Loaded:
@@ -129,14 +59,16 @@ def upgrade(running: Loaded, plan: UpgradePlan) -> Loaded:
     open, unless a request was being staged. If it fails after the switch `running` is closed, too:
     open the pipeline again."""
     running.writer.settle()
+    _nothing_left_out(running, plan)
     with ExitStack() as owned:
         upgraded = owned.enter_context(closing(_built(running, plan)))
         try:
             put_in_force(running.name, upgraded.release)
+            _attach_new(upgraded, plan)
             finish(running.name, upgraded.about, running.grace)
         except _NotSwitched as error:
             _put_back(running, upgraded)
-            raise runtime_errors.refused(_put_back_error(error.reason, error.fix)) from error
+            raise Refused(error.diagnostics) from error
         except BaseException as error:
             running.close()
             if isinstance(error, BpfError):
@@ -144,7 +76,35 @@ def upgrade(running: Loaded, plan: UpgradePlan) -> Loaded:
             raise
         owned.pop_all()
     running.close()
+    _limit_errors(upgraded, plan)
     return upgraded
+
+
+def _nothing_left_out(running: Loaded, plan: UpgradePlan) -> None:
+    """Where nobody will probe overlays any more: packets find again what is left out now."""
+    if plan.edge is not None and LIVENESS.of(plan.edge.config.settings) is None:
+        exclude_members(running, ())
+
+
+def _attach_new(upgraded: Loaded, plan: UpgradePlan) -> None:
+    """Ports that the edge's YAML adds. Raises `_NotSwitched`."""
+    if plan.edge is not None:
+        numbers = {port.number for port in plan.edge.come}
+        ports = [port for port in upgraded.ports if port.number in numbers]
+        mode, spans = attach.mode_of(upgraded.mode), plan.edge.config.spans
+        try:
+            attach.attach(upgraded, ports, mode, spans)
+        except Refused as error:
+            raise _NotSwitched(error.diagnostics) from error
+        doubts = attach.warnings(upgraded.manifest, ports, upgraded.netlink, mode, spans)
+        upgraded.warnings = tuple(doubts)
+
+
+def _limit_errors(upgraded: Loaded, plan: UpgradePlan) -> None:
+    """The budget of ICMP errors is one map for both builds, where both send any."""
+    if plan.edge is not None and "icmp_budget" in upgraded.maps:
+        limit = ICMP.of(plan.edge.config.settings)
+        write_icmp_limit(upgraded.maps, limit or Limit(ICMP_RATE, ICMP_BURST))
 
 
 def _refused(error: BpfError, running: Loaded) -> Refused:
@@ -183,7 +143,7 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
     """Build the release with all rules, and what was counted so far."""
     change = plan.change
     kept = _maps(running, change)
-    about = _about(running, change)
+    about = _about(running, plan)
     folder = release_of(running.name, about["release"])
     install(plan.bundle, folder, {new: m for new, m in kept.items() if not _is_before(new)})
     for name, table in kept.items():
@@ -220,20 +180,25 @@ def _move(running: Loaded, change: SchemaChange, maps: Mapping[str, Map]) -> Non
             snapshot.move(running.writer.tables[kind.old.name], kind.new, maps)
 
 
-def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
-    ports = [replace(port, role=change.roles[port.role]) for port in running.port_configs]
+def _about(running: Loaded, plan: UpgradePlan) -> dict[str, Any]:
+    change, edge = plan.change, plan.edge
     return {
         **{name: value for name, value in running.about.items() if name != "objects"},
         **with_events_of(running.about, running.manifest),
         "release": running.release + 1,
         "manifest": change.new.to_json(),
-        "ports": [port.record() for port in ports],
+        **(edge.about if edge is not None else {"ports": _same_ports(running, change)}),
         "carried": {
             "kinds": _carried(change),
             "states": {new: s for new, s in change.states.items() if not change.state_kept(new)},
             "events": not change.events_kept,
         },
     }
+
+
+def _same_ports(running: Loaded, change: SchemaChange) -> list[dict[str, Any]]:
+    ports = running.port_configs
+    return [replace(port, role=change.roles[port.role]).record() for port in ports]
 
 
 def _carried(change: SchemaChange) -> dict[str, str]:
@@ -289,12 +254,8 @@ def _same_control(running: Loaded, folder: Path) -> None:
 # ---- in force -------------------------------------------------------------------------------
 
 
-class _NotSwitched(Exception):
-    """A port's link takes no other program."""
-
-    def __init__(self, reason: str, fix: str) -> None:
-        super().__init__(reason)
-        self.reason, self.fix = reason, fix
+class _NotSwitched(Refused):
+    """A port's link takes no other program, or a new port takes none."""
 
 
 def finish(name: str, about: dict[str, Any], grace: Callable[[], None]) -> None:
@@ -306,6 +267,8 @@ def finish(name: str, about: dict[str, Any], grace: Callable[[], None]) -> None:
     for number in (n for n in others if n > now):
         remove_directory(release_of(name, number))
     older = [n for n in others if n < now]
+    if others:
+        _detach_others(name, about)
     if older:
         _switch(name, about)
         grace()
@@ -320,6 +283,7 @@ def finish(name: str, about: dict[str, Any], grace: Callable[[], None]) -> None:
 def _put_back(running: Loaded, upgraded: Loaded) -> None:
     """Put the old release in force again, on all ports."""
     put_in_force(running.name, running.release)
+    _detach_others(running.name, running.about)
     with suppress(_NotSwitched):
         _switch(running.name, running.about)
     running.grace()
@@ -349,7 +313,16 @@ def _switch(name: str, about: dict[str, Any]) -> None:
                         link.update(entry)
             except BpfError as error:
                 if error.errno not in (ENOENT, ENOLINK):
-                    raise _NotSwitched(error.reason, error.fix) from error
+                    raise _NotSwitched([_not_switched(error.reason, error.fix)]) from error
+
+
+def _detach_others(name: str, about: dict[str, Any]) -> None:
+    """Ports that the release in force does not have."""
+    here = {attach.link_of(name, port["number"]) for port in about["ports"]}
+    for pin in set((ROOT / name).glob("link_*")) - here:
+        with suppress(BpfError), open_attachment(pin) as link:
+            link.detach()
+        pin.unlink(missing_ok=True)
 
 
 def _carry(name: str, old: int, about: dict[str, Any]) -> None:
@@ -363,7 +336,7 @@ def _carry(name: str, old: int, about: dict[str, Any]) -> None:
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _put_back_error(reason: str, fix: str) -> Diagnostic:
+def _not_switched(reason: str, fix: str) -> Diagnostic:
     title = f"a port cannot be switched to the new build: {reason}"
     back = "the running build is in force again, on all ports"
     return Diagnostic("H0792", title, (), f"{fix}; {back}" if fix else back)

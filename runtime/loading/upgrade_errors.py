@@ -8,15 +8,15 @@ from ...lang.contract.rules.ie_values import Fault
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic
 from ..rules.report import table
-from .schema_change import SchemaChange, Usage
+from .schema_change import Row, SchemaChange, Usage
 
 _HEAD = ("what", "running", "new build", "rules")
 _MOST_SHOWN = 8
 
 
-def difference(change: SchemaChange, usage: Usage) -> str:
-    """What differs, as a table; empty where nothing does."""
-    rows = change.rows(usage)
+def difference(change: SchemaChange, usage: Usage, more: Iterable[Row] = ()) -> str:
+    """What differs, as a table; empty where nothing does. `more`: rows behind those of builds."""
+    rows = [*change.rows(usage), *more]
     return table(_HEAD, rows, frozenset()) if rows else ""
 
 

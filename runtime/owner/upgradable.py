@@ -15,10 +15,11 @@ from ..journal.state import Build
 from ..loading.any_loaded import AnyLoaded, open_loaded
 from ..loading.bundle import Bundle
 from ..loading.card import LoadedCard
-from ..loading.card_errors import for_a_card
+from ..loading.card_errors import config_of_card, for_a_card
 from ..loading.integrity import defects, link_defects, record_objects
 from ..loading.loader import Loaded
-from ..loading.upgrade import plan_upgrade, repair, upgrade
+from ..loading.upgrade import repair, upgrade
+from ..loading.upgrade_plan import plan_upgrade
 from .events import Event, Events, PipelineChanged
 from .fair_lock import FairLock
 from .journalled import JournalledPipeline
@@ -48,21 +49,23 @@ class UpgradablePipeline(JournalledPipeline):
 
     def upgrade(
         self, bundle: Bundle, mapping: Source | None = None, if_revision: int | None = None,
-        dry_run: bool = False, until: float | None = None,
+        dry_run: bool = False, until: float | None = None, config: Source | None = None,
     ) -> tuple[str, int, int]:  # fmt: skip
-        """Put a new build in the place of the running one. Returns how they differ, as a table, how
-        many rules there are, and of how many other bytes are written. No request is carried out
-        until it is there."""
+        """Put a new build in the place of the running one; `config`: with another YAML of the edge.
+        Returns how they differ, as a table, how many rules there are, and of how many other bytes
+        are written. No request is carried out until it is there."""
         with self.same_build(until), self._no_snapshot(until), self.turn(until):
             self.expect(if_revision)
             running = self.loaded
             if isinstance(running, LoadedCard):
+                if config is not None:
+                    raise refused(config_of_card(self.name))
                 running.need_fit(bundle)
                 difference, written, work = "", 0, partial(self._replace_on_card, running, bundle)
             elif bundle.manifest.target != "host":
                 raise refused(for_a_card(bundle.manifest.pipeline))
             else:
-                weighed = plan_upgrade(running, bundle, mapping)
+                weighed = plan_upgrade(running, bundle, mapping, config)
                 difference, written = weighed.difference, len(weighed.rules)
                 work = partial(self._replace, running, partial(upgrade, running, weighed))
             if not dry_run:

@@ -412,20 +412,24 @@ class Bundle(_message.Message):
     def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ..., traced: _Optional[bytes] = ..., tc: _Optional[bytes] = ...) -> None: ...
 
 class UpgradeRequest(_message.Message):
-    __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping", "mapping_name")
+    __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping", "mapping_name", "config", "config_name")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     IF_REVISION_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     MAPPING_FIELD_NUMBER: _ClassVar[int]
     MAPPING_NAME_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_NAME_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     bundle: Bundle
     if_revision: int
     dry_run: bool
     mapping: str
     mapping_name: str
-    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., if_revision: _Optional[int] = ..., dry_run: _Optional[bool] = ..., mapping: _Optional[str] = ..., mapping_name: _Optional[str] = ...) -> None: ...
+    config: str
+    config_name: str
+    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., if_revision: _Optional[int] = ..., dry_run: _Optional[bool] = ..., mapping: _Optional[str] = ..., mapping_name: _Optional[str] = ..., config: _Optional[str] = ..., config_name: _Optional[str] = ...) -> None: ...
 
 class UpgradeReply(_message.Message):
     __slots__ = ("status", "differences", "rules", "rewritten")

@@ -197,10 +197,13 @@ class Service(IntentMethods, StampMethods):
 
     def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.UpgradeReply:
         mapping = Source(request.mapping_name or "<mapping>", request.mapping)
+        config = Source(request.config_name or "<config>", request.config)
         expected = request.if_revision if request.HasField("if_revision") else None
+        only_config = bool(request.config) and not request.HasField("bundle")
         done = self.agent.upgrade(
-            _bundle(request.bundle), mapping if request.mapping else None, request.pipeline,
-            expected, request.dry_run, context.until,
+            None if only_config else _bundle(request.bundle),
+            mapping if request.mapping else None, request.pipeline, expected, request.dry_run,
+            context.until, config if request.config else None,
         )  # fmt: skip
         return pb.UpgradeReply(
             status=messages.status(done.status), differences=done.difference.splitlines(),

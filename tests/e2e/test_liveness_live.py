@@ -23,7 +23,8 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle, read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Wire, until
 from linx.peer import KEY, Peer
@@ -269,3 +270,23 @@ def test_an_upgrade_keeps_the_dead_out(sites: Sites, tmp_path: Path) -> None:
     assert sites.flows() == after
     with sites.agent.agent(), sites.agent.client() as client:
         assert states(client)["GRE-1"] == DEAD
+
+
+def test_another_yaml_ends_probing_and_begins_it_again(sites: Sites) -> None:
+    """With nothing left out where nobody probes. Another interval changes nothing."""
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        until_alive(client)
+        before = sites.takes(lambda f: len(f) == FLOWS, "all flows arrive")
+        sites.other.control("delete", "OVERLAY 1")
+        sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "nobody takes it")
+        plain = edge_yaml(A, B)
+        client.upgrade(None, config=plain)
+        assert sites.flows() == before
+        until(lambda: not states(client), "none is probed")
+        client.upgrade(None, config=plain + LIVENESS)
+        sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "nobody takes it again")
+        until_states(client, GRE_1=DEAD, GRE_2=ALIVE)
+        client.upgrade(None, config=plain + LIVENESS.replace("100 ms", "150 ms"))
+        until_states(client, GRE_1=DEAD, GRE_2=ALIVE)
+        assert sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "it stays so")

@@ -26,7 +26,8 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT, incomplete_names, releases_of
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from lab import Background, Lab, until
 from leaks import PREFIX
 from numbered import Flow, Journey, flow, sender

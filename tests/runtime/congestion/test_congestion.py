@@ -36,7 +36,7 @@ from helioc.runtime.kernel.maps import Map
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded
-from helioc.runtime.loading.releases import release_of
+from helioc.runtime.loading.releases import release_of, releases_of
 from helioc.runtime.owner import host
 from helioc.runtime.owner.events import Events
 from helioc.runtime.owner.owner import Owner
@@ -461,7 +461,8 @@ def test_two_congested_servers_that_name_each_other(lab: Lab, tmp_path: Path) ->
 
 def overwhelm(world: World, wire: Wire, data: bytes) -> None:
     """Send more frames than the queues of the CPUs have places for: eight, from now on."""
-    with Map.open_pinned(release_of(world.name, 1) / "maps" / "cpus") as cpus:
+    release = release_of(world.name, releases_of(world.name)[-1])
+    with Map.open_pinned(release / "maps" / "cpus") as cpus:
         for cpu in list(cpus.keys()):
             if cpus.lookup(cpu) != (few := (8).to_bytes(4, "little")):
                 cpus.update(cpu, few)
@@ -609,6 +610,10 @@ def test_the_agent_watches_its_own_queues_and_leaves_nothing_behind(
         assert not re.search(r"CONGESTION \d", shown)
         with world.agent(), world.client() as client:
             until(congested, "it goes on watching")
+            client.upgrade(None, config=EDGE)  # which has no `congestion`
+            until(lambda: not flagged(client), "it is taken back")
+            client.upgrade(None, config=edge)
+            until(congested, "it watches again")
             client.unload()
             client.load(read_bundle(world.directory / "bundle"), EDGE)
             assert not flagged(client)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from helioc.runtime.client import Client, Rejected, Watch
 from helioc.runtime.loading.loader import Loaded
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.rpc import control_pb2 as pb
 from knock import KNOCK, Knocker, built, changed, knocker
 from lab import Lab, until

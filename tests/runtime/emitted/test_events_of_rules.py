@@ -14,7 +14,8 @@ import pytest
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Client
 from helioc.runtime.loading.loader import Loaded
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.rpc import control_pb2 as pb
 from knock import Knocker, built, changed, knocker
 from lab import Lab, until

@@ -158,6 +158,8 @@ def test_what_the_agent_keeps_of_a_card(here: World) -> None:
             found = held(agent)
             assert not found[1] and len(found[0]) == 7
             assert codes(lambda: agent.owner().upgrade(other)) == ["H0755"]
+            edge = Source("<edge>", EDGE)
+            assert codes(lambda: agent.owner().upgrade(bundle(), config=edge)) == ["H0884"]
             assert agent.upgrade(bundle()).rules == 7 and held(agent) == found
         with opened(here) as agent:  # the pipeline worked on
             assert held(agent) == found and asked(agent, MANY, "once").repeated

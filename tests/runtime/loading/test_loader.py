@@ -39,7 +39,8 @@ from helioc.runtime.loading.releases import (
     remove_pinned,
     write_about,
 )
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab, Namespace
 from linx_maps import bundle, write

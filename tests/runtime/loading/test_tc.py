@@ -24,7 +24,8 @@ from helioc.runtime.loading.integrity import defects, link_defects
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT, release_of, remove_pinned
-from helioc.runtime.loading.upgrade import plan_upgrade, repair, upgrade
+from helioc.runtime.loading.upgrade import repair, upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.tracing.swap import tracing
 from helioc.runtime.tracing.watch import TraceOptions, watch
 from hop import PASSES, alone, built, config, foreign, programs_at, text

@@ -14,7 +14,8 @@ from helioc.runtime.loading import attachments
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from hop import built, config, text
 from relay import World
 from scapy.layers.inet import ICMP, IP, TCP, UDP

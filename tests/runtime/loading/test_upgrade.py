@@ -19,7 +19,8 @@ from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import releases_of
 from helioc.runtime.loading.schema_change import Answers
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.states.storage import SEED
 from numbered import flow
 from relay import CONFIG, World, built, layout1, layout3, marked, request

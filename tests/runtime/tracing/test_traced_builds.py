@@ -19,7 +19,8 @@ from helioc.runtime.loading.attach import link_of
 from helioc.runtime.loading.bundle import read_bundle, unpack_traced
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import ROOT, read_traced, release_of, remove_pinned
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.tracing.stale_traces import stale_traces
 from helioc.runtime.tracing.swap import restore_plain_builds, tracing
 from linx_world import PIPELINES

@@ -14,7 +14,8 @@ from helioc.runtime.loading import attachments
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
-from helioc.runtime.loading.upgrade import plan_upgrade, upgrade
+from helioc.runtime.loading.upgrade import upgrade
+from helioc.runtime.loading.upgrade_plan import plan_upgrade
 from helioc.runtime.ports.ports import PortConfig
 from lab import Lab
 from traffic import drain, udp_socket
