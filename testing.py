@@ -38,7 +38,7 @@ from types import TracebackType
 
 from hypothesis.strategies import SearchStrategy
 
-from .compiler.bundle import compile_pipeline
+from .compiler.bundle import compile_for_test_runs
 from .compiler.driver import check_file
 from .compiler.fuzzing.packets import Drawn
 from .compiler.fuzzing.report import disagreement
@@ -51,6 +51,7 @@ from .lang.text.source import Source
 from .runtime.loading.bundle import Bundle
 from .runtime.testrun.kernel_backend import KernelBackend
 from .runtime.testrun.private_run import PrivateRun
+from .runtime.testrun.tc_run import private_run
 
 __all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]
 
@@ -137,8 +138,8 @@ class Tested:
 
     def _loaded(self) -> PrivateRun:
         if self._run is None:
-            bundle = compile_pipeline(self.pipeline, self._join)
-            self._run = PrivateRun(Bundle(bundle.manifest, bundle.object))
+            bundle = compile_for_test_runs(self.pipeline, self._join)
+            self._run = private_run(Bundle(bundle.manifest, bundle.object))
             self._unload = weakref.finalize(self, self._run.close)
             self._run.set_environment(self.environment)
         return self._run

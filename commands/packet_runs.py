@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from ..compiler.bundle import building, compile_pipeline
+from ..compiler.bundle import (
+    building,
+    compile_for_test_runs,
+    compile_pipeline,
+    for_test_runs,
+)
 from ..compiler.model import Pipeline
 from ..lang.text.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.text.source import Span
@@ -79,7 +84,7 @@ def _kernel(pipeline: Pipeline, stack: ExitStack) -> tuple[Backend | None, str]:
     from ..runtime.loading.bundle import Bundle as Loadable
     from ..runtime.testrun.kernel_backend import KernelBackend
 
-    bundle = compile_pipeline(pipeline)
+    bundle = compile_for_test_runs(pipeline)
     try:
         return stack.enter_context(KernelBackend(Loadable(bundle.manifest, bundle.object))), ""
     except LibbpfMissing as error:
@@ -154,12 +159,13 @@ def fuzz_pipeline(
     from ..compiler.fuzzing.scenarios import Fuzzed
     from ..compiler.fuzzing.search import search
     from ..runtime.loading.bundle import Bundle as Loadable
-    from ..runtime.testrun.private_run import PrivateRun
+    from ..runtime.testrun.tc_run import private_run
 
     fuzzed = Fuzzed(pipeline, join)
-    with building(pipeline, join) as build:
+    target, flags = for_test_runs(pipeline)
+    with building(pipeline, join, target=target, flags=flags) as build:
         bundle, fuzzed.unit = build.bundle(), build.unit
-    with PrivateRun(Loadable(bundle.manifest, bundle.object)) as run:
+    with private_run(Loadable(bundle.manifest, bundle.object)) as run:
         found = search(fuzzed, run, packets, seed, seconds)
     if not found.packets:
         return False, "nothing was tried: the time was over before the first packet"

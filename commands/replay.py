@@ -44,18 +44,18 @@ def replay_capture(
 @contextmanager
 def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
     """Also run its packets on the kernel, and count in how many both differ. Raises `Refused`."""
-    from ..compiler.bundle import compile_pipeline
+    from ..compiler.bundle import compile_for_test_runs
     from ..runtime.loading.bundle import Bundle
     from ..runtime.testrun.kernel_backend import KernelBackend
-    from ..runtime.testrun.private_run import PrivateRun
+    from ..runtime.testrun.tc_run import private_run
     from .packet_runs import require_kernel
 
     require_kernel("run packets", prepared.pipeline.span)
-    bundle = compile_pipeline(prepared.pipeline)
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+    bundle = compile_for_test_runs(prepared.pipeline)
+    with private_run(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(prepared.environment)
         run.set_rules(prepared.book)
-        prepared.beside = Beside(run, KernelBackend.shortest, KernelBackend.longest)
+        prepared.beside = Beside(run, run.shortest, KernelBackend.longest)
         yield Comparison()
 
 

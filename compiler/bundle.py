@@ -16,15 +16,20 @@ from ..lang.text.diagnostics import Diagnostic, Refused
 from .backend.kernel_limits import untraced
 from .driver import edited, in_programs, lower_pipeline, lowered, placed, run
 from .ir.unit import Unit
+from .lower.reads import copies
 from .lower.unit import Join, Target
 from .manifest import manifest_of
 from .model import Pipeline
-from .tc_limits import differences, refusals
+from .tc_limits import at_xdp, differences, refusals
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from .nfp.conform import Report
+
+
+#: For test runs, which show no metadata of a packet, nor copies: see templates/tc.bpf.h.
+_IN_FRAME = ("-DHELIO_TAGS_IN_FRAME",)
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,8 @@ def building(
 
     from .backend.clang import stop, stoppable
 
+    if target == "host" and (found := at_xdp(pipeline)):
+        raise Refused(found)
     if (target == "tc" or pipeline.at) and (found := refusals(pipeline)):
         raise Refused(found)
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
@@ -155,6 +162,19 @@ def building(
         except BaseException:  # an interrupt within an import may come as another
             stop()
             raise
+
+
+def for_test_runs(pipeline: Pipeline) -> tuple[Target, tuple[str, ...]]:
+    """What a pipeline is compiled for to be run on packets of tests, and flags of clang: for XDP,
+    or where it makes copies, which XDP cannot, for tc."""
+    return ("tc", _IN_FRAME) if copies(pipeline) else ("host", ())
+
+
+def compile_for_test_runs(pipeline: Pipeline, join: Join = "staged") -> Bundle:
+    """Raises `Refused`."""
+    target, flags = for_test_runs(pipeline)
+    with building(pipeline, join, target=target, flags=flags) as build:
+        return build.bundle()
 
 
 def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
@@ -187,7 +207,7 @@ def compile_for_tc(
     """SCHED_CLS programs. What tc has nothing for is refused before anything is lowered.
     `tags_in_frame`: for test runs, which show no metadata: see templates/tc.bpf.h. Raises
     `Refused`."""
-    flags = ("-DHELIO_TAGS_IN_FRAME",) if tags_in_frame else ()
+    flags = _IN_FRAME if tags_in_frame else ()
     with building(pipeline, join, traced, target="tc", flags=flags) as build:
         return build.bundle()
 

@@ -9,7 +9,7 @@ from ..lang.text.source import Span
 from .check.packet_edits import Place, Walk, walk_edits
 from .link_limits import refusals as link_refusals
 from .lower.reads import answers, walk
-from .model import Pipeline, Push, Queue
+from .model import Copy, Pipeline, Push, Queue
 from .model.checksums import zero_checksum
 from .targets.tc import segmented
 
@@ -23,6 +23,12 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
         if at == "tc.egress" and role in answering:
             found.insert(0, _answers(pipeline.span, role))
     return found + (link_refusals(pipeline) if pipeline.bare else [])
+
+
+def at_xdp(pipeline: Pipeline) -> list[Diagnostic]:
+    """What only a program at tc does, asked of one at XDP."""
+    spans = dict.fromkeys(s.span for s in walk(pipeline.stages) if isinstance(s, Copy))
+    return [_copies(sorted(spans, key=lambda span: span.start))] if spans else []
 
 
 def differences(pipeline: Pipeline) -> list[Diagnostic]:
@@ -61,6 +67,14 @@ def _queue(span: Span) -> Diagnostic:
     return error(
         "H0540", "`queue` means nothing at tc", (span, "the kernel has chosen the CPU by then"),
         help="leave it out; or compile for XDP, which runs before that: without `--target tc`",
+    )  # fmt: skip
+
+
+def _copies(spans: list[Span]) -> Diagnostic:
+    why = "no program at XDP copies a packet"
+    return error(
+        "H0530", "copies are made at tc only", *((span, why) for span in spans),
+        help="compile with `--target tc`: its ports are attached there, at tc.ingress",
     )  # fmt: skip
 
 

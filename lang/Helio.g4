@@ -134,6 +134,8 @@ statement
     | 'swap' path ',' path
     | 'forward' path 'via' value
     | 'bridge' path
+    | 'copy' block
+    | 'mirror' path
     | 'queue' sum
     | 'count' name
     | 'emit' name '{' (assign (',' assign)*)? '}'

@@ -40,6 +40,13 @@ static __always_inline int is_tag(u32 protocol)
 	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
 }
 
+/* What the kernel takes the packet for; the context's address stays as it is, as in limit_of. */
+static __always_inline u32 protocol_of(CONTEXT *ctx)
+{
+	barrier_var(ctx);
+	return ctx->protocol;
+}
+
 static __always_inline int push_empty_tag(CONTEXT *ctx)
 {
 	return bpf_skb_vlan_push(ctx, bpf_htons(ETH_P_8021Q), 0);
@@ -74,7 +81,7 @@ static __always_inline int find_partial(CONTEXT *ctx)
 static __always_inline int tc_begin(CONTEXT *ctx)
 {
 #ifdef HELIO_TAGS_IN_FRAME
-	if (is_tag(ctx->protocol) && !ctx->vlan_present && ctx->len >= ETH_HLEN + 4 &&
+	if (is_tag(protocol_of(ctx)) && !ctx->vlan_present && ctx->len >= ETH_HLEN + 4 &&
 	    (push_empty_tag(ctx) || bpf_skb_vlan_pop(ctx)))
 		return 0;
 #endif
@@ -111,7 +118,7 @@ static __always_inline int strip_tags(CONTEXT *ctx)
 
 #pragma clang loop unroll(full)
 	for (int i = 0; i <= MOST_TAGS; i++)
-		if ((ctx->vlan_present || is_tag(ctx->protocol)) && bpf_skb_vlan_pop(ctx))
+		if ((ctx->vlan_present || is_tag(protocol_of(ctx))) && bpf_skb_vlan_pop(ctx))
 			return -1;
 	return before - ctx->len;
 }
@@ -135,7 +142,7 @@ static __noinline int settle(CONTEXT *ctx)
 	if (data + ETH_HLEN > end)
 		return 0;
 	type = load16(data, 12);
-	return type == ctx->protocol || bpf_ntohs(type) < ETH_P_802_3_MIN || read_type(ctx);
+	return type == protocol_of(ctx) || bpf_ntohs(type) < ETH_P_802_3_MIN || read_type(ctx);
 }
 
 static __always_inline int tc_action(CONTEXT *ctx, int action)
@@ -202,8 +209,9 @@ static __always_inline u32 up_to_link(u32 size)
 static __always_inline int as_ip(CONTEXT *ctx, u32 rest)
 {
 	u16 type = bpf_htons(ETH_P_IP);
+	u32 protocol = protocol_of(ctx);
 
-	if (ctx->protocol == type || (ctx->protocol == bpf_htons(ETH_P_IPV6) && rest >= ETH_HLEN + LEAST_IPV6))
+	if (protocol == type || (protocol == bpf_htons(ETH_P_IPV6) && rest >= ETH_HLEN + LEAST_IPV6))
 		return 1;
 	return !bpf_skb_store_bytes(ctx, 12, &type, 2, 0) && read_type(ctx);
 }
@@ -215,7 +223,7 @@ static __always_inline int as_ip(CONTEXT *ctx, u32 rest)
 static __noinline int set_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u64 flags)
 {
 	u32 rest = stays ? stays : ctx->len - from, most = flags & WHOLE ? 0xffff : MOST_HEADERS, behind;
-	int tagged = ctx->vlan_present || is_tag(ctx->protocol), tags, by;
+	int tagged = ctx->vlan_present || is_tag(protocol_of(ctx)), tags, by;
 	int keeps = front < ETH_HLEN || from < (tagged ? MOST_LINK : ETH_HLEN);
 	u8 kept[MOST_LINK] = {}; /* of what stays, what lies where link headers are taken out */
 
@@ -261,6 +269,160 @@ static __always_inline int move_end(CONTEXT *ctx, int by)
 {
 	return by ? bpf_skb_change_tail(ctx, ctx->len + by, 0) : !pull(ctx, ctx->len);
 }
+
+#ifdef HELIO_COPIES
+/* ---- copies -----------------------------------------------------------------------------------
+ *
+ * bpf_clone_redirect sends the packet as it is: it is made what the copy is to be, and behind that what it was.
+ * So what stands for segments is copied only as it stands: the kernel remembers what was put around it.
+ */
+enum { STAYS, HALF_MOVED, MOVED }; /* what was done to the packet's front */
+
+/* A packet as it was. */
+struct uncopied {
+	u32 length, front, from; /* `front` bytes stand in place of the first `from` */
+	u32 state;
+	u8 bytes[MOST_HEADERS];
+};
+PERCPU_MAP(uncopied, struct uncopied, 1);
+
+#ifdef HELIO_TAGS_IN_FRAME
+#define MOST_TESTED 32	    /* copies of a packet */
+#define MOST_COPIED 0x1000 /* bytes of one */
+/* Where test runs find copies. Of the first entry `port` says how many there are. */
+struct tested_copy {
+	u32 port, length;
+	u8 bytes[MOST_COPIED];
+};
+ARRAY_MAP(copies, struct tested_copy, MOST_TESTED + 1, 0);
+
+static __noinline int clone_to(CONTEXT *ctx, u32 number)
+{
+	u32 zero = 0, at, length = ctx->len - 1;
+	struct tested_copy *first = bpf_map_lookup_elem(&copies, &zero), *copy;
+
+	if (!first)
+		return 0;
+	at = ++first->port;
+	copy = bpf_map_lookup_elem(&copies, &at);
+	if (!copy || length >= MOST_COPIED)
+		return 0;
+	barrier_var(length);
+	copy->port = number;
+	copy->length = ctx->len;
+	return !bpf_skb_load_bytes(ctx, 0, copy->bytes, (length & (MOST_COPIED - 1)) + 1);
+}
+#else
+static __always_inline int clone_to(CONTEXT *ctx, u32 number)
+{
+	struct port *port = bpf_map_lookup_elem(&ports, &number);
+
+	return port && port->in_use && !bpf_clone_redirect(ctx, port->ifindex, 0);
+}
+#endif
+
+/* A copy of the packet leaves as it is now, by a port whose tag (0: none) was put into the metadata: it is
+ * taken out again, and what tags there were stand in the frame, as behind `tc_begin`. 0: it did not leave. */
+static __noinline int copy_to(CONTEXT *ctx, u32 number, u32 tag)
+{
+	u32 zero = 0;
+	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
+	int left = settle(ctx);
+
+#ifdef HELIO_TAGS_IN_FRAME
+	int tagged = left && ctx->vlan_present && !push_empty_tag(ctx);
+	left = left && clone_to(ctx, number);
+	if (tagged)
+		bpf_skb_vlan_pop(ctx);
+#else
+	left = left && clone_to(ctx, number);
+#endif
+	if (tag)
+		bpf_skb_vlan_pop(ctx);
+	if (ctx->vlan_present && push_empty_tag(ctx) && kept)
+		kept->state = HALF_MOVED;
+	return left;
+}
+
+/* Bytes from the packet's first on that are kept; the verifier sees both bounds. */
+static __always_inline u32 kept_bytes(u32 length)
+{
+	u32 less = (length < MOST_HEADERS ? length : MOST_HEADERS) - 1;
+
+	barrier_var(less);
+	return (less & (MOST_HEADERS - 1)) + 1;
+}
+
+/* Keep what a copy may change of the packet. 0: it cannot be read. */
+static __noinline int begin_copy(CONTEXT *ctx)
+{
+	u32 zero = 0;
+	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
+
+	if (!kept)
+		return 0;
+	kept->length = ctx->len;
+	kept->state = STAYS;
+	return !bpf_skb_load_bytes(ctx, 0, kept->bytes, kept_bytes(ctx->len));
+}
+
+/* As `set_front`, of a copy. */
+static __noinline int set_copied_front(CONTEXT *ctx, u32 from, u32 front, u32 stays, u64 flags)
+{
+	u32 zero = 0, rest = stays ? stays : ctx->len - from;
+	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
+
+	if (!kept || ctx->gso_size || (flags & WHOLE && ctx->PARTIAL) || rest + front > 0xffff + ETH_HLEN)
+		return 0;
+	kept->from = from;
+	kept->front = front;
+	kept->state = HALF_MOVED;
+	if (!set_front(ctx, from, front, stays, flags & (NO_SEGMENTS | WHOLE)))
+		return 0;
+	kept->state = MOVED;
+	return 1;
+}
+
+static __always_inline int move_copied_head(CONTEXT *ctx, int by)
+{
+	return !set_copied_front(ctx, by > 0 ? by : 0, by < 0 ? -by : 0, 0, 0);
+}
+
+/* The packet, of which nothing was moved, is what it was. 0: no memory. */
+static __noinline int end_mirror(CONTEXT *ctx)
+{
+	u32 zero = 0;
+	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
+	int whole = kept && kept->state == STAYS;
+
+	if (kept)
+		kept->state = STAYS;
+	return whole && pull(ctx, MOST_HEADERS);
+}
+
+/* The packet is what it was. 0: no memory. */
+static __noinline int end_copy(CONTEXT *ctx)
+{
+	u32 zero = 0;
+	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
+
+	if (!kept)
+		return 0;
+	if (kept->state == MOVED) {
+		kept->state = HALF_MOVED;
+		if (!set_front(ctx, kept->front, kept->from, 0, 0))
+			return 0;
+		if (ctx->len != kept->length && bpf_skb_change_tail(ctx, kept->length, 0))
+			return 0; /* padding was cut off */
+		if (bpf_skb_store_bytes(ctx, 0, kept->bytes, kept_bytes(kept->length), 0) || !settle(ctx))
+			return 0;
+		if (ctx->vlan_present && push_empty_tag(ctx))
+			return 0;
+		kept->state = STAYS;
+	}
+	return end_mirror(ctx);
+}
+#endif
 
 /* Octets of the largest packet that leaves for the one of `extent` bytes at byte `at`, an IP header or (`link`)
  * that of a frame, perhaps with a tag: of GSO, a segment. Of others than TCP and UDP nobody knows the headers,

@@ -29,6 +29,7 @@ _NO_VALUES: dict[type[object], tuple[str, ...]] = {
     tree.Import: ("path",),
     tree.Is: ("subject",),
     tree.Match: ("operand",),
+    tree.Mirror: ("port",),
     tree.Swap: ("left", "right"),
     tree.Update: ("slot",),
 }

@@ -119,6 +119,9 @@ class _Role:
                 return self.join(s, edits, m.Block(()), s.otherwise)
             case m.Inline():
                 return self.block(s.body, edits)
+            case m.Copy():
+                self.block(s.body, edits)
+                return edits
             case m.Verdict() | m.Forward() | m.Bridge():
                 return None
             case m.Pop():

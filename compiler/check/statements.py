@@ -8,7 +8,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from . import appends, assigns, changes, errors, link_pops, pushes, registers, ways_out
+from . import appends, assigns, changes, copies, errors, link_pops, pushes, registers, ways_out
 from .actions import apply
 from .asked import if_done, if_found
 from .changes import Changed
@@ -158,6 +158,10 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return ways_out.forward(program, written, state, scope)
         case tree.Bridge():
             return ways_out.bridge(program, written, state, scope)
+        case tree.Copy():
+            return copies.copy(program, written, block(program, written.body, state, scope), state)
+        case tree.Mirror():
+            return copies.mirror(program, written, state, scope)
         case tree.Queue():
             return ways_out.queue(program, written, state, scope)
         case tree.Let():

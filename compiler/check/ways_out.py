@@ -60,9 +60,12 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     return Changed(model.Forward(port, via, statement.span, named), frozenset())
 
 
-def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
-    port = _port(program, statement.port, state, scope, "bridge")
-    _not_appended(program, statement.span, "`bridge`", state)
+def bridge(
+    program: Program, statement: tree.Bridge | tree.Mirror, state: State, scope: Scope
+) -> Changed:
+    what = "mirror" if isinstance(statement, tree.Mirror) else "bridge"
+    port = _port(program, statement.port, state, scope, what)
+    _not_appended(program, statement.span, f"`{what}`", state)
     _settle(program, state, statement.span, [], pops_only=False)
     return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
 

@@ -359,6 +359,8 @@ class _Walk:
                 self.block(s.otherwise, scope)
             case tree.Forget():
                 self.look_up(s, scope)
+            case tree.Copy():
+                self.block(s.body, scope)
             case tree.Exchange():
                 self.expression(s.slot, scope)
                 self.expression(s.before, scope)

@@ -7,9 +7,9 @@ from functools import partial
 
 from ..headers.fields import pieces
 from ..ir.edits import ArrayValues
-from ..ir.expr import Address, Cast, Expr, as_bytes, element, load
+from ..ir.expr import ZERO, Address, Cast, Expr, Name, as_bytes, element, load
 from ..ir.expr_builders import low_bits
-from ..ir.types import BYTES, U8, U32, U64, U128
+from ..ir.types import BYTES, U8, U32, U64, U128, raw
 from ..ir.values import Value
 from ..ir.walk import reads
 from .context import EditContext, ScratchWords
@@ -41,6 +41,19 @@ def carried_over(site: EditContext, shape: Shape) -> Shape:
     new = len(shape.pushed) - shape.carried
     pushed = (*(_kept(site, h, room) for h in shape.pushed[:new]), *shape.pushed[new:])
     return replace(shape, pushed=pushed, carried=len(pushed), words=room.taken)
+
+
+def address_kept(
+    site: EditContext, shape: Shape, via: Expr, family: str, number: Name
+) -> tuple[Expr, Shape, Expr]:
+    """How a function finds an address that it is given: what is said for its argument `number`, the
+    shape with the words that were taken, and the address there."""
+    if family == "ipv4":
+        return Cast(U32, via), shape, Cast(raw(32), number)
+    room = Room(site.kept, shape.words)
+    low, high = (_keep(site, room, Cast(U64, as_bytes(via) >> shift)) for shift in (0, 64))
+    address = Cast(raw(128), (Cast(U128, high) << 64) | low)
+    return ZERO, replace(shape, words=room.taken), address
 
 
 def _kept(site: EditContext, header: HeaderOut, room: Room) -> HeaderOut:

@@ -53,7 +53,8 @@ class EditContext(Context):
     """`head`: how the target moves a frame; `hooks`: what is done at an event; `bare`: roles whose
     packets have no link header; `kept`: the words that pushes take in the scratch record;
     `helpers`: by what they do, for which shape of packet. `sums`: variables for what changes under
-    the checksums that wait, those of the innermost body first."""
+    the checksums that wait, those of the innermost body first. `copying`: it is a copy that leaves,
+    and the packet goes on."""
 
     shape: Shape
     head: Head
@@ -63,6 +64,7 @@ class EditContext(Context):
     kept: ScratchWords = field(default_factory=ScratchWords)
     helpers: dict[tuple[str, ...], Helper] = field(default_factory=dict)
     sums: ChainMap[Covering, Name] = field(default_factory=ChainMap)
+    copying: bool = False
 
     @property
     def words(self) -> Expr:

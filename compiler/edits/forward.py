@@ -100,7 +100,8 @@ def _leave(site: EditContext, front: str) -> None:
     behind = version.size if version is not None and not varies else 0
     w.assume_not(DATA + (known + behind) > END)
     first = site.shape.pushed[0].node if site.shape.pushed else front
-    trace.leave(site)
+    if not site.copying:
+        trace.leave(site)
     w.do("put_macs", DATA, HOP)
     w.store(DATA, 12, 16, to_network(number(_type_of(site, first)), 16))
     put_headers(w, site.shape.pushed, ETHERNET, extent)
@@ -115,7 +116,15 @@ def _leave(site: EditContext, front: str) -> None:
     seal_headers(w, site.shape.pushed, ETHERNET, extent)
     with w.block("leave_by"):
         w.assume_not(both((HOP_VLAN, not_(Call("insert_vlan", (CTX, HOP_VLAN))))))
-        w.returns(Call("redirect", (ST, HOP_PORT, site.events("verdict", "redirect"))))
+        w.returns(_out(site, HOP_PORT, HOP_VLAN))
+
+
+def _out(site: EditContext, port: Expr, tag: Expr) -> Expr:
+    """The frame, with the port's tag, leaves by it; or a copy does."""
+    if site.copying:
+        events = site.events("copy", "sent"), site.events("copy", "failed")
+        return Call("send_copy", (CTX, port, Cast(U32, tag), *events))
+    return Call("redirect", (ST, port, site.events("verdict", "redirect")))
 
 
 def _spend(site: EditContext, version: Version, node: str, front: Name, sure: bool) -> None:
@@ -123,7 +132,8 @@ def _spend(site: EditContext, version: Version, node: str, front: Name, sure: bo
     w = site.writer
     if not sure:
         w.assume_not(front + version.size > END)
-    trace.change(site, node, version.left, front, Value(load(front, version.ttl, 8) - 1, 8))
+    if not site.copying:
+        trace.change(site, node, version.left, front, Value(load(front, version.ttl, 8) - 1, 8))
     w.do(version.spends, front)
 
 
@@ -140,6 +150,9 @@ def _keep(site: EditContext, version: Version, pointer: Expr) -> None:
     opened = _opened(site)
     for reason, test in kept.items():
         with w.when(test):
+            if site.copying:
+                _lost(site, reason)
+                continue
             if opened == ONE:
                 site.drop(reason)
                 continue
@@ -178,7 +191,7 @@ def bridge(site: EditContext, statement: edits.Bridge) -> None:
             w.internal()
         else:
             hook(site, "no_headroom")
-    w.returns(Call("redirect", (ST, number, site.events("verdict", "redirect"))))
+    w.returns(_out(site, number, tag))
 
 
 def _bridged_length(site: EditContext) -> Expr:
@@ -243,6 +256,9 @@ def hook(site: EditContext, event: Event, front: str = "", mtu: Expr = ZERO) -> 
     `front`: the header to answer; a frame that is bridged or carried has none, and is not answered.
     What was to leave in a tunnel is not passed: it would leave in the clear."""
     w = site.writer
+    if site.copying:
+        _lost(site, event)
+        return
     w.count(site.events("hook", event))
     what = site.hooks[event]
     way_back = not (site.shape.own or site.shape.untagged)
@@ -254,6 +270,12 @@ def hook(site: EditContext, event: Event, front: str = "", mtu: Expr = ZERO) -> 
         site.drop("in the clear")
     else:
         finish(_unpushed(site), what)
+
+
+def _lost(site: EditContext, reason: str) -> None:
+    """A copy does not leave."""
+    site.writer.count(site.events("copy", reason))
+    site.writer.returns(ZERO)
 
 
 def _unpushed(site: EditContext) -> EditContext:

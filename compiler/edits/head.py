@@ -26,6 +26,10 @@ class Head:
     trims = True
     partial = False
 
+    def of_copies(self) -> Head:
+        """The same for copies of a packet that goes on: what is done can be undone."""
+        return self
+
     def move(self, by: Expr) -> Expr:
         """The frame starts so many bytes later; not 0 if it cannot."""
         return Call("bpf_xdp_adjust_head", (CTX, by))

@@ -55,7 +55,8 @@ def shaped(site: EditContext) -> None:
     elif shape.pushed or (shape.touched and not site.head.scratch):
         _materialise(site)
     elif shape.touched:
-        closed = w.local(U32, "closed", site.call(site.helper("close", _close)))
+        close = "close_of_copy" if site.copying else "close"
+        closed = w.local(U32, "closed", site.call(site.helper(close, _close)))
         with w.when(closed.is_not(Symbol("XDP_PASS"))):  # it is counted
             w.returns(closed & 7)
 

@@ -23,7 +23,8 @@ from ..interpret.reached import Reached
 from ..ir.interpreter.machine import Machine
 from ..ir.interpreter.memory import NotInterpreted
 from ..ir.unit import Unit
-from ..lower.unit import Join
+from ..lower.reads import copies
+from ..lower.unit import Join, Target
 from ..manifest import manifest_of
 from ..model import Pipeline
 from .moments import timed
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from hypothesis.vendor.pretty import RepresentationPrinter
 
 SHORTEST = 14  # bytes: the kernel test-runs nothing shorter
+SHORTEST_AT_TC = 14 + 40  # for programs at tc
 PACKETS_MOST = 10
 _PATIENCE = 8
 
@@ -122,7 +124,13 @@ class Fuzzed:
     @cached_property
     def unit(self) -> Unit:
         """What stands between the model and the kernel; may be set to what that was built of."""
-        return lower_pipeline(self.pipeline, self._join)
+        target: Target = "tc" if copies(self.pipeline) else "host"
+        return lower_pipeline(self.pipeline, self._join, target=target)
+
+    @property
+    def shortest(self) -> int:
+        """Bytes of the shortest frame that the kernel runs."""
+        return SHORTEST_AT_TC if self.unit.target == "tc" else SHORTEST
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -170,7 +178,7 @@ class Fuzzed:
             if isinstance(step, Request):
                 if ask(book, step, kernel) is not None:
                     self._corpus.requested(step)
-            elif len(frame := step.arriving(self.world)) >= SHORTEST:
+            elif len(frame := step.arriving(self.world)) >= self.shortest:
                 moment = step.moment(moment)
                 for clock in (interpreter, machine, kernel):
                     clock.set_moment(moment)
@@ -192,7 +200,7 @@ class Fuzzed:
         for step in scenario.steps:
             if isinstance(step, Request):
                 ask(book, step)
-            elif len(frame := step.arriving(self.world)) >= SHORTEST:
+            elif len(frame := step.arriving(self.world)) >= self.shortest:
                 moment = step.moment(moment)
                 interpreter.set_moment(moment)
                 every.set_moment(moment)

@@ -35,7 +35,8 @@ def said(answer: Answer, traced: bool = False) -> tuple[object, ...]:
     counted: Mapping[object, int] = Counter(answer.counted)
     way = (answer.parsed, answer.trace) if traced else ()
     left = answer.egress, answer.queue
-    return answer.verdict, frame, left, Counter(answer.events), counted, answer.emitted, *way
+    told = answer.emitted, answer.copies
+    return answer.verdict, frame, left, Counter(answer.events), counted, *told, *way
 
 
 def answer(machine: Machine, rules: Rules, frame: bytes, port: int) -> Answer:

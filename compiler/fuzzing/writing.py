@@ -148,6 +148,10 @@ def _expected(outcome: Outcome, sent: bytes, ports: dict[int, str]) -> Iterator[
     if outcome.frame is not None:
         same = outcome.frame == sent
         yield "out: same" if same else f'out: {{hex: "{outcome.frame.hex()}"}}'
+    if outcome.copies:
+        each = ((ports[port], frame.hex()) for port, frame in outcome.copies)
+        copies = (f'{{port: {port}, out: {{hex: "{frame}"}}}}' for port, frame in each)
+        yield f"copies: [{', '.join(copies)}]"
     events = [f"{{{g}: '{what}'}}" for g, what in outcome.events if g != "verdict"]
     yield f"events: [{', '.join(events)}]"
 

@@ -14,6 +14,7 @@ from ..model import (
     Block,
     Bridge,
     Choose,
+    Copy,
     Edge,
     Event,
     Exchange,
@@ -202,14 +203,17 @@ def _inside(statement: Statement) -> tuple[Block, ...]:
             return tuple(body for _, body in statement.arms)
         case MatchReference():
             return tuple(arm.body for arm in statement.arms)
-        case Inline():
+        case Inline() | Copy():
             return (statement.body,)
     return ()
 
 
 def _hooks(pipeline: Pipeline) -> set[Event]:
     """Those that a drawn packet may run into. All have headroom enough."""
-    leaving = [part for part in walk(pipeline.stages) if isinstance(part, Forward | Bridge)]
+    parts = list(walk(pipeline.stages))
+    copied = {id(part.way) for part in parts if isinstance(part, Copy)}  # runs no hook
+    ways = (part for part in parts if isinstance(part, Forward | Bridge))
+    leaving = [way for way in ways if id(way) not in copied]
     found: set[Event] = {"malformed"} if len(pipeline.graph.nodes) > 1 else set()
     if any(in_first_fragments(pipeline.graph, role) for role in pipeline.roles):
         found |= {"tiny_fragment"}

@@ -23,6 +23,7 @@ from ..model import (
     Bridge,
     Choose,
     ClampMss,
+    Copy,
     Counted,
     Emit,
     Event,
@@ -54,7 +55,7 @@ from .build_packet import Heading
 from .packet_fields import NotCaptured
 from .parse_packet import PacketParser
 from .reached import HIT, MISS, Reached
-from .scope import Done, cut
+from .scope import Done, Lost, cut
 from .states import OnStates
 
 
@@ -143,6 +144,7 @@ class _Run(OnStates):
                 tuple(self.trace),
                 self.queue if done.verdict == "pass" else None,
                 tuple(self.emitted),
+                tuple(self.copies),
             )
 
     def _go(self) -> NoReturn:
@@ -212,6 +214,8 @@ class _Run(OnStates):
                 self._forward(s)
             case Bridge():
                 self._bridge(s)
+            case Copy():
+                self._copy(s)
             case Let(local, value):
                 self.locals[local.name] = self.value(value)
             case Queue():
@@ -225,6 +229,22 @@ class _Run(OnStates):
                 self._verdict(s.verdict)
             case Inline():
                 self._block(s.body)
+
+    def _copy(self, s: Copy) -> None:
+        """The packet goes on as it was, unless nothing says where the copy is to go."""
+        self._port_number(s.way.port)
+        packet = self.packet
+        self.packet, self.copying = packet.copied(), True
+        try:
+            self._block(s.body)
+        except Done as done:
+            assert done.frame is not None and done.egress is not None
+            self.copies.append((done.egress, done.frame))
+            self.event("copy", "sent")
+        except Lost as lost:
+            self.event("copy", lost.reason)
+        finally:
+            self.packet, self.copying = packet, False
 
     def _emit(self, s: Emit) -> None:
         kind = self.pipeline.event(s.event)

@@ -6,6 +6,7 @@ docs/semantics.md#changing-a-packet.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from ...lang.contract.world.environment import Port
@@ -23,6 +24,13 @@ ECT_1, ECT_0, CE = 1, 2, 3  # RFC 3168 section 5
 
 class Rewriting(PacketFields):
     """A packet with its pops and pushes."""
+
+    def copied(self) -> Rewriting:
+        """A packet like this one, whose changes are its own, and no step of the packet's."""
+        made = copy(self)
+        made.chain, made.popped = [*self.chain], [*self.popped]
+        made._changed = lambda *_: None
+        return made
 
     def in_front(self, node: str) -> list[Layer]:
         """What a pop to `node` removes."""

@@ -76,6 +76,14 @@ class Done(Exception):
         self.verdict, self.frame, self.egress = verdict, frame, egress
 
 
+class Lost(Exception):
+    """A copy of the packet does not leave: why, as it is counted."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Scope:
     """State of one packet's way. `bound`: rules by the name they are bound under. `tunnels`: nodes
     behind a UDP or TCP header that carry another packet."""
@@ -109,6 +117,8 @@ class Scope:
         self.events: list[tuple[str, str]] = []
         self.counted: list[tuple[str, int]] = []
         self.emitted: list[Emitted] = []
+        self.copies: list[tuple[int, bytes]] = []
+        self.copying = False
         self.trace: list[Step] = []
 
     # ---- account ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ...lang.contract.world.environment import Port
 from ..model import Bridge, Event, Forward, Identity, PortOf, Recalled, Said
 from .icmp_reply import is_confined, reply
 from .packet_fields import TIME_TO_LIVE
-from .scope import Done, Scope
+from .scope import Done, Lost, Scope
 
 LINK_MOST = 18  # bytes that a frame may have in front of a port's MTU: Ethernet and a tag
 
@@ -46,6 +46,8 @@ class Verdicts(Scope):
 
     def _keep(self, reason: str) -> NoReturn:
         """For the host itself, if anybody: out of a tunnel it would look like a neighbour's."""
+        if self.copying:
+            raise Lost(reason)
         if self.packet.popped:
             self._dropped(reason)
         self.event("kept", reason)
@@ -62,6 +64,8 @@ class Verdicts(Scope):
         raise Done("redirect", frame[:12] + port.tag + frame[12:], port.number)
 
     def _leave(self, port: Port, to: bytes) -> None:
+        if self.copying:
+            return
         macs = (int.from_bytes(mac, "big") for mac in (to, port.mac))
         traced = (
             TracedValue(name, mac, "mac") for name, mac in zip(("to", "own"), macs, strict=True)
@@ -95,6 +99,8 @@ class Verdicts(Scope):
         return self.value(given)
 
     def _hook(self, event: Event, mtu: int = 0, answer: bool = True) -> NoReturn:
+        if self.copying:
+            raise Lost(event)
         self.event("hook", event)
         self.reached.hooks.add(event)
         tunnelled = self.packet.pushed > 0

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 
 from ...lang.text.source import Span
+from .edits import Copy
 from .expr import Call, Expr, Name, Operand, expr, not_
 from .names import c_name
 from .nodes import (
@@ -127,6 +128,13 @@ class Builder:
         self.put(Block(tuple(body), does=c_name(does)))
 
     @contextmanager
+    def copied(self) -> Iterator[None]:
+        """Done to a copy of the packet."""
+        with self._inner() as body:
+            yield
+        self.put(Copy(tuple(body)))
+
+    @contextmanager
     def when(self, test: Expr, unlikely: bool = False) -> Iterator[None]:
         with self._inner() as body:
             yield
@@ -194,7 +202,7 @@ class Builder:
                     unlikely,
                     s.span,
                 )
-            case Block(body) | Only(_, body):
+            case Block(body) | Only(_, body) | Copy(body):
                 return replace(s, body=tuple(self._widened(each, heads) for each in body))
         return s
 

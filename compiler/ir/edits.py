@@ -10,7 +10,7 @@ from typing import Literal
 
 from ...lang.text.source import Span
 from .expr import Expr, Part
-from .nodes import Statement
+from .nodes import Body, Statement
 from .types import BYTES, U32, Type
 from .values import Value
 
@@ -151,6 +151,14 @@ class Bridge(PacketEnd):
     """Out of the port of that number, with the packet's own link header."""
 
     port: Expr
+    span: Span | None = None
+
+
+class Copy(PacketEdit):
+    """A copy of the packet is made. `body`: its pushes, and at its end the way out of this copy;
+    behind that the packet goes on as it was."""
+
+    body: Body
     span: Span | None = None
 
 

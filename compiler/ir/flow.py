@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ...lang.text.source import Span
 from . import expr as e
 from . import nodes as n
-from .edits import PacketEnd
+from .edits import Copy, PacketEnd
 from .expr import Expr
 from .printer import print_expr
 from .types import BYTES
@@ -18,7 +18,8 @@ from .walk import below, expressions, own_expressions
 #: Functions of the runtime header that may move the frame, or one of its ends.
 MOVES = {
     "bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin", "insert_vlan",
-    "move_head", "move_end", "set_front",
+    "move_head", "move_end", "set_front", "set_copied_front", "move_copied_head",
+    "send_copy", "end_copy", "end_mirror",
 }  # fmt: skip
 #: Those whose result points into it.
 POINTS = {"header_at", "packet_at", "there_at", "limit_of"}
@@ -127,6 +128,8 @@ class Ways:
                 return ends[0].joined(ends[-1]) if ends else None
             case n.Block(body):
                 return self._body(body, facts)
+            case Copy(body):
+                self._body(body, facts)
             case n.Only(_, body):
                 return facts.joined(self._body(body, facts))
             case n.Let(name, None):

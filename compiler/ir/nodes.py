@@ -212,6 +212,12 @@ class Barrier(Statement):
     span: Span | None = None
 
 
+class Moved(Statement):
+    """The frame may lie elsewhere: pointers into it are made again."""
+
+    span: Span | None = None
+
+
 class ForgetPlaces(Statement):
     """The scratch record says that the packet lacks these nodes, by the members for where they
     start."""

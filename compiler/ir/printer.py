@@ -55,6 +55,9 @@ def _body(body: n.Body, depth: int) -> _Lines:
         match s:
             case n.If():
                 yield from _if(s, depth, "if")
+            case ed.Copy(inner):
+                yield depth, "copy", s.span
+                yield from _body(inner, depth + 1)
             case n.Block(inner, name, variables):
                 said = f"block {name}({_listed(variables)})" if name else "block"
                 yield depth, said, s.span
@@ -136,6 +139,8 @@ def _simple(s: n.Statement) -> str:
             return f"trace rule {table} {print_expr(cell)}"
         case n.TraceNode(index, at):
             return f"trace node {index} {print_expr(at)}"
+        case n.Moved():
+            return "the frame moved"
         case n.TraceParsed():
             return "trace parsed"
         case ed.PacketEdit():

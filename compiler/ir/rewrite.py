@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ...lang.text import frozen
 from ...lang.text.frozen import Frozen
+from .edits import Copy
 from .expr import Expr, Part
 from .nodes import Block, Body, If, Only, Statement
 from .walk import holding
@@ -64,7 +65,7 @@ def _statement(s: Statement, change: Change) -> Statement:
             ways = rewritten(then, change), rewritten(otherwise, change)
             if ways[0] is not then or ways[1] is not otherwise:
                 return replace(s, then=ways[0], otherwise=ways[1])
-        case Block(body) | Only(_, body):
+        case Block(body) | Only(_, body) | Copy(body):
             made = rewritten(body, change)
             if made is not body:
                 return replace(s, body=made)

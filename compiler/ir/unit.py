@@ -90,6 +90,7 @@ class Unit(Frozen):
     ring: EventRing | None = None  # of the events that packets raise
     replies: bool = False  # it sends errors, ICMP or others
     moments: tuple[Moment, ...] = ()  # what the scratch record keeps of when a packet came
+    copies: bool = False  # a stage makes copies of packets
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage

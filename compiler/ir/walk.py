@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from ...lang.text.frozen import Frozen, kept
+from .edits import Copy
 from .expr import Call, Expr, HelperCall, Part, RecordOf, RegisterCall, StateCall, TableCall
 from .nodes import (
     AssumeNot,
@@ -27,7 +28,7 @@ from .nodes import (
 )
 
 #: Statements that others are within: few of all.
-_NESTING = frozenset((If, Block, Only))
+_NESTING = frozenset((If, Block, Only, Copy))
 
 
 def statements(body: Body) -> Iterator[Statement]:
@@ -46,7 +47,7 @@ def blocks(s: Statement) -> tuple[Body, ...]:
     match s:
         case If(_, then, otherwise):
             return then, otherwise
-        case Block(body) | Only(_, body):
+        case Block(body) | Only(_, body) | Copy(body):
             return (body,)
     return ()
 

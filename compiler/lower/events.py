@@ -6,7 +6,7 @@ from typing import get_args
 
 from ...lang.contract.manifest.manifest import Counter
 from ..ir.events import Events
-from ..model import Counted, Event, Find, Pipeline, Pop
+from ..model import Copy, Counted, Event, Find, Pipeline, Pop
 from .reads import limits_errors, walk
 
 VERDICTS = ("pass", "drop", "redirect", "tx")
@@ -14,6 +14,7 @@ MALFORMED = ("truncated", "length", "invalid")
 HOOKS: tuple[Event, ...] = get_args(Event)
 DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
 EMITTING = ("emitted", "suppressed", "unwritten")  # over its limit; no room in the ring
+COPIES = ("sent", "failed", "too_big", "ttl_expired", "no_headroom", "unresolved")
 KEPT = ("link-layer group", "link-local")  # what `forward` does not; dropped out of a tunnel
 
 
@@ -37,6 +38,8 @@ def events_of(pipeline: Pipeline) -> Events:
     reasons = (part.reason for part in parts if isinstance(part, Counted))
     names += [("count", reason) for reason in dict.fromkeys(reasons)]
     names += [(what, e.name) for e in pipeline.emits for what in EMITTING]
+    if any(isinstance(part, Copy) for part in parts):
+        names += [("copy", reason) for reason in (*COPIES, *KEPT)]
     if limits_errors(pipeline):
         names.append(("drop", "icmp limit"))
     if any(isinstance(part, Pop) for part in parts):

@@ -13,6 +13,7 @@ from ..model import (
     Bridge,
     ClockError,
     Condition,
+    Copy,
     Expr,
     Forward,
     If,
@@ -96,6 +97,11 @@ def moments(pipeline: Pipeline) -> tuple[Moment, ...]:
         "random": any(isinstance(part, Random) for part in parts),
     }
     return tuple(what for what in asked if asked[what])
+
+
+def copies(pipeline: Pipeline) -> bool:
+    """Whether a stage makes copies of packets."""
+    return any(isinstance(part, Copy) for part in walk(pipeline.stages))
 
 
 def steers(pipeline: Pipeline) -> bool:

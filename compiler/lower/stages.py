@@ -15,6 +15,7 @@ from ..model import (
     Bridge,
     Choose,
     ClampMss,
+    Copy,
     Counted,
     DecodeProbe,
     Emit,
@@ -123,6 +124,8 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
         case Bridge():
             bridge(site, s)
             return None
+        case Copy():
+            _copy(site, s)
         case Let(local, read):
             site.writer.set(local_state(local), value(site, read).host())
         case Queue(number):
@@ -169,6 +172,12 @@ def _join(shapes: list[Outline | None]) -> Outline | None:
         return None
     assert all(s == going[0] for s in going), "H0269, H0341, H0342"
     return going[0]
+
+
+def _copy(site: LoweringContext, s: Copy) -> None:
+    """What it names is known within; the packet behind it is as it was."""
+    with site.writer.copied():
+        lower_block(site.branch(), s.body)
 
 
 def _count_branch(site: LoweringContext) -> None:

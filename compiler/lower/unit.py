@@ -23,7 +23,7 @@ from .decode_probe import places
 from .emits import laid_out
 from .events import events_of
 from .parser import lower_parser
-from .reads import asks_local, limits_errors, moments, reads, steers, walk
+from .reads import asks_local, copies, limits_errors, moments, reads, steers, walk
 from .stages import lower_block
 
 Join = Literal["staged", "fused"]
@@ -69,6 +69,7 @@ def lower(
         graph=pipeline.graph,
         hooks=tuple(pipeline.hooks.items()),
         replies=limits_errors(pipeline),
+        copies=copies(pipeline),
         moments=moments(pipeline),
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from ...lang.text.frozen import Frozen
@@ -259,6 +260,29 @@ class Bridge(Frozen):
     span: Span
 
 
+class Copy(Frozen):
+    """A copy of the packet, as it is here, gets headers of its own and leaves; the packet goes on.
+    `body`: pushes, then the way out."""
+
+    body: Block
+    span: Span
+
+    @property
+    def way(self) -> Forward | Bridge:
+        *_, way = straight(self.body)
+        assert isinstance(way, Forward | Bridge), "H0531"
+        return way
+
+
+def straight(body: Block) -> Iterator[Statement]:
+    """The statements of a block, and of actions that it applies."""
+    for s in body.statements:
+        if isinstance(s, Inline):
+            yield from straight(s.body)
+        else:
+            yield s
+
+
 class Let(Frozen):
     """A value of the packet, kept under a name until it leaves."""
 
@@ -333,6 +357,7 @@ Statement = (
     | ClampMss
     | Forward
     | Bridge
+    | Copy
     | Let
     | Queue
     | Counted

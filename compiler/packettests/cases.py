@@ -5,7 +5,7 @@ Reading a file checks all of it: names, values, packets, requests. `packet_runs`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import yaml
@@ -45,14 +45,19 @@ _MEANT = {
     "reject": "drop",
     "send back": "tx",
 }
-_EXPECT = ("verdict", "port", "queue", "out", "events", "counted", "emits")
+_EXPECT = ("verdict", "port", "queue", "out", "copies", "events", "counted", "emits")
+_COPY = ("port", "out")
+
+
+#: Of a copy: the port's number and the frame; None where the case does not say.
+ExpectedCopy = tuple[int | None, Written | None]
 
 
 @dataclass(frozen=True)
 class Expected:
     """What must come out; None where the case does not say. `events` without the verdict's own;
     `counted`: (kind, id or name, or "" for any rule of the kind). `out_port`: a port's number.
-    `queue`: the receive queue, None where there must be none. `emits`: in this order."""
+    `queue`: the receive queue, None where there must be none. `emits`, `copies`: in this order."""
 
     verdict: str
     out_port: int | None
@@ -61,6 +66,7 @@ class Expected:
     counted: tuple[tuple[str, str], ...] | None
     queue: int | None = None
     emits: tuple[ExpectedEvent, ...] | None = None
+    copies: tuple[ExpectedCopy, ...] | None = None
 
 
 #: A frame and the number of the port that it arrives by; a request; when what follows comes.
@@ -269,7 +275,19 @@ class _Reader:
         if "emits" in entries:
             reader = EventReader(self._yaml, kinds_of(self._pipeline), environment, book)
             emits = reader.read(entries["emits"].value)
-        return Expected(verdict, port, out, events, counted, queue, emits)
+        copies = None
+        if "copies" in entries:
+            copies = tuple(self._copies(entries["copies"].value, environment, sent))
+        return Expected(verdict, port, out, events, counted, queue, emits, copies)
+
+    def _copies(
+        self, node: yaml.Node, environment: Environment, sent: bytes
+    ) -> Iterator[ExpectedCopy]:
+        """`[{port: TAP, out: same}, {port: WAN, out: […]}]`"""
+        for item in self._yaml.sequence(node):
+            entries = self._yaml.mapping(item, "a copy", _COPY)
+            port = self._port(entries["port"].value, environment) if "port" in entries else None
+            yield port, self._out(entries["out"].value, sent) if "out" in entries else None
 
     def _out(self, node: yaml.Node, sent: bytes) -> Written | None:
         if isinstance(node, yaml.ScalarNode):

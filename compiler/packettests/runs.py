@@ -20,7 +20,7 @@ from ..interpret.parse_packet import parse_packet
 from ..interpret.reached import Reached
 from ..model import NAME_KINDS, Pipeline
 from . import emits
-from .cases import Case
+from .cases import Case, ExpectedCopy
 from .notation import Part, Written
 
 
@@ -170,6 +170,8 @@ def differences(pipeline: Pipeline, case: Case, outcome: Outcome) -> list[str]:
         problems.append(f"queue: expected {want}, got {got}")
     if expected.out is not None:
         problems += _frame_differences(pipeline, case, expected.out, outcome)
+    if expected.copies is not None:
+        problems += _copies_differ(pipeline, case, expected.copies, outcome)
     if expected.events is not None:
         events = [e for e in outcome.events if e[0] != "verdict"]
         if sorted(events) != sorted(expected.events):
@@ -209,6 +211,44 @@ def _frame_differences(
     role = _role(case, outcome)
     parts = expected.parts or _parts(pipeline, role, expected.frame)
     return frame_differences(expected.frame, outcome.frame, parts)
+
+
+def _copies_differ(
+    pipeline: Pipeline, case: Case, expected: Sequence[ExpectedCopy], outcome: Outcome
+) -> list[str]:
+    environment, lines = case.environment, list[str]()
+    if len(expected) != len(outcome.copies):
+        ports = ", ".join(_port(environment, port) for port, _ in outcome.copies) or "none"
+        lines.append(f"copies: expected {len(expected)}, got {ports}")
+    for i, ((port, out), got) in enumerate(zip(expected, _alone(outcome), strict=False), 1):
+        if port is not None and got.egress != port:
+            want, found = (_port(environment, n) for n in (port, got.egress))
+            lines.append(f"copy {i}: port: expected {want}, got {found}")
+        if out is not None:
+            found_ = _frame_differences(pipeline, case, out, got)
+            lines += (f"copy {i}: {line}" for line in found_)
+    return lines
+
+
+def _alone(outcome: Outcome) -> list[Outcome]:
+    """Each copy as if it were what became of a packet."""
+    return [Outcome("redirect", frame, port) for port, frame in outcome.copies]
+
+
+def _copies_disagree(
+    pipeline: Pipeline, case: Arrived, first: Outcome, other: Outcome
+) -> list[str]:
+    if first.copies == other.copies:
+        return []
+    a, b = ([port for port, _ in each.copies] for each in (first, other))
+    if a != b:
+        return [f"copies: {a} and {b}"]
+    lines = list[str]()
+    for i, (want, got) in enumerate(zip(_alone(first), _alone(other), strict=True), 1):
+        assert want.frame is not None and got.frame is not None
+        parts = _parts(pipeline, _role(case, want), want.frame)
+        lines += (f"copy {i}: {x}" for x in frame_differences(want.frame, got.frame, parts))
+    return lines
 
 
 def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> list[str]:
@@ -291,6 +331,7 @@ def disagreements(pipeline: Pipeline, case: Arrived, first: Outcome, other: Outc
         a, b = sorted(getattr(first, what)), sorted(getattr(other, what))
         if a != b:
             lines.append(f"{what}: {a} and {b}")
+    lines += _copies_disagree(pipeline, case, first, other)
     if first.emitted != other.emitted:
         a_, b_ = (emits.shown(pipeline, each.emitted) for each in (first, other))
         lines.append(f"emits: {a_} and {b_}")

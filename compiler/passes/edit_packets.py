@@ -6,11 +6,13 @@ stage pushed and a later one writes lies in the scratch record.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 from ..edits import trace
 from ..edits.assigns import follow_sums, hold_sums, set_field
 from ..edits.carry import carried_over
 from ..edits.context import EditContext, ScratchWords
+from ..edits.copies import leave
 from ..edits.forward import bridge, forward
 from ..edits.links import pop_link
 from ..edits.pops import pop
@@ -162,6 +164,14 @@ class _Editor:
             w.outlive(since)  # what a push took is written behind the block
         return shape
 
+    def _copy(self, body: Body) -> None:
+        """Of a copy of the packet: what is pushed, and how it leaves."""
+        *pushes, way = body
+        shape = self.body(tuple(pushes))
+        assert isinstance(way, e.PacketEnd) and shape is not None, "H0531"
+        with self.site.writer.at(way.span):
+            leave(self.site, cast(e.PacketEnd, with_expressions(way, self._resolved)))
+
     def _edit(self, s: e.PacketEdit) -> Shape | None:
         site = self.site
         resolved = with_expressions(s, self._resolved)
@@ -186,6 +196,10 @@ class _Editor:
                 return site.shape
             case e.ClampMss():
                 return replace(site.shape, clamp=True)
+            case e.Copy(body):
+                with site.writer.block("copy"):
+                    replace(self, site=site.branch())._copy(body)
+                return site.shape
         with site.writer.block():
             match resolved:
                 case e.Forward():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import nodes as n
-from ..ir.edits import FollowSums, HoldSums, NodeOffset, NodePointer, PacketEdit, SetField
+from ..ir.edits import Copy, FollowSums, HoldSums, NodeOffset, NodePointer, PacketEdit, SetField
 from ..ir.expr import Call, Expr, Frame, HelperCall, Load, Name, NotNull, Number
 from ..ir.nodes import Body, Function, Statement
 from ..ir.types import BYTES
@@ -57,7 +57,7 @@ def _within(graph: Graph, s: Statement) -> Statement:
         case n.If(_, then, otherwise):
             ways = _joined(graph, then), _joined(graph, otherwise)
             return s if ways == (then, otherwise) else replace(s, then=ways[0], otherwise=ways[1])
-        case n.Block(body):
+        case n.Block(body) | Copy(body):
             made = _joined(graph, body)
             return s if made == body else replace(s, body=made)
     return s

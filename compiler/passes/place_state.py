@@ -23,6 +23,7 @@ from ..ir.nodes import (
     KnownNotNull,
     Let,
     MakePointer,
+    Moved,
     Only,
     Set,
     Statement,
@@ -31,7 +32,7 @@ from ..ir.nodes import (
 from ..ir.rewrite import rebuilt, with_expressions
 from ..ir.types import BYTES, U16, U32, Int, Pointer, Type
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import expressions, own_expressions, statements
+from ..ir.walk import ends, expressions, own_expressions, statements
 from ..model import Pipeline
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable, sometimes_leading
 
@@ -63,7 +64,7 @@ def needs_memory(pipeline: Pipeline, role: str, unit: Unit) -> bool:
     mixed = bool(sometimes_leading(pipeline.graph, role))
     chained = any(reachable(pipeline.graph, role) & {*c.members} for c in pipeline.graph.chains)
     walked = any(n.options for n in pipeline.graph.nodes)  # by a function of their own
-    apart = unit.join == "staged" or chained or walked
+    apart = unit.join == "staged" or chained or walked or unit.copies
     return unit.target != "nfp" and (apart or many or not few or mixed)
 
 
@@ -80,19 +81,24 @@ def taken(helper: Function) -> tuple[str, ...]:
 @dataclass
 class _Place:
     """`made`: pointers that the function has on this way, null or not, and what they were made of.
-    `known`: those that are not null."""
+    `known`: those that are not null. `moved`: a frame may lie elsewhere than where it did."""
 
     memory: bool
     forget: bool
     made: dict[State, Expr] = field(default_factory=dict)
     known: set[State] = field(default_factory=set)
     names: list[int] = field(default_factory=lambda: [0])
+    moved: bool = False
 
     def branch(self, body: Body) -> Body:
         """One way of a branch: what it learns stays there. Of a pointer that it sets, the verifier
         knows behind it what it knew in the branch: perhaps by a number, and that is forgotten."""
-        inside = replace(self, made=dict(self.made), known=set(self.known))
+        inside = replace(self, made=dict(self.made), known=set(self.known), moved=False)
         placed = inside.body(body)
+        if inside.moved and not ends(body):
+            self.made.clear()
+            self.known.clear()
+            self.moved = True
         sets = (s.place for s in statements(placed) if isinstance(s, Set))
         self.known.difference_update(p for p in sets if isinstance(p, State))
         return placed
@@ -102,6 +108,11 @@ class _Place:
 
     def _statement(self, s: Statement) -> Iterator[Statement]:
         match s:
+            case Moved():
+                self.made.clear()
+                self.known.clear()
+                self.moved = True
+                return
             case StatementStart():
                 if self.forget:
                     self.made.clear()

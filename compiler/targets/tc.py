@@ -35,6 +35,9 @@ class SkbHead(Head):
     trims = False
     partial = True
 
+    def of_copies(self) -> Head:
+        return _CopyHead()
+
     def move(self, by: Expr) -> Expr:
         return Call("move_head", (CTX, by))
 
@@ -52,6 +55,20 @@ class SkbHead(Head):
 
     def quote(self, family: str, ip: Expr) -> Expr:
         return super().quote(family, ip) if family else Call("quote_upper", (CTX, ip))
+
+
+class _CopyHead(SkbHead):
+    def move(self, by: Expr) -> Expr:
+        return Call("move_copied_head", (CTX, by))
+
+    def put(self, begins: Expr, stays: Expr, link: int, pushed: Expr, headers: Headers) -> Expr:
+        return not_(self._front(begins, pushed + link, stays, headers))
+
+    def room(self, begins: Expr, stays: Expr, pushed: Expr, headers: Headers, tag: Expr) -> Expr:
+        return self._front(begins, pushed + ETHERNET, stays, headers)
+
+    def _front(self, begins: Expr, front: Expr, stays: Expr, headers: Headers) -> Expr:
+        return Call("set_copied_front", (CTX, begins, front, stays, _flags(headers)))
 
 
 def _flags(pushed: Headers) -> Expr:

@@ -19,14 +19,13 @@ class Planned(Frozen):
     instead: str
 
 
-_COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
+_COPIES = "write a `copy { … }` for each way that the packet is to leave by"
 
 PLANNED = {
     "ages": Planned(("clause",), "no rule goes by itself yet",
                     "`emit IDLE {…} after 60 idle` tells a controller, which deletes the rule; "
                     "entries of a `state` age"),
-    "flood": Planned((), "packets are not copied yet", _COPIES),
-    "mirror": Planned((), "packets are not copied yet", _COPIES),
+    "flood": Planned((), "there is no loop over members yet", _COPIES),
 }  # fmt: skip
 
 

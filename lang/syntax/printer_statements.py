@@ -101,6 +101,9 @@ class Statements:
             return self._inline_else(_lookup(node), node.otherwise)
         if isinstance(node, tree.Emit) and self.broken(node.event.span.end, node.span.end):
             return None
+        if isinstance(node, tree.Copy):
+            body = self.inline_block(node.body)
+            return None if body is None else f"copy {body}"
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
         if isinstance(node, tree.Push | tree.Append):
@@ -145,6 +148,9 @@ class Statements:
             self.push(node, depth)
         elif isinstance(node, tree.Emit):
             self.emit(node, depth)
+        elif isinstance(node, tree.Copy):
+            self.write("copy ", node.body.span.start)
+            self.block(node.body, depth, split)
         else:
             self.write(_simple(node), node.span.end)
 
@@ -262,6 +268,8 @@ def _simple(node: tree.Statement) -> str:
         return f"swap {node.left.text}, {node.right.text}"
     if isinstance(node, tree.Bridge):
         return f"bridge {node.port.text}"
+    if isinstance(node, tree.Mirror):
+        return f"mirror {node.port.text}"
     if isinstance(node, tree.Queue):
         return f"queue {print_expr.expr(node.number)}"
     if isinstance(node, tree.Count):

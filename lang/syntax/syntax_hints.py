@@ -26,9 +26,9 @@ from .statement_hints import (
 from .syntax_place import Place
 
 HARD = frozenset(
-    "and append as bridge choose clamp counts default drop else emit find forward gives ie if"
-    " import is match meter not on or pass pipeline pop push recall remember reply rule run send"
-    " spread stage swap when".split()
+    "and append as bridge choose clamp copy counts default drop else emit find forward gives ie if"
+    " import is match meter mirror not on or pass pipeline pop push recall remember reply rule run"
+    " send spread stage swap when".split()
 )
 """Words that cannot be names anywhere."""
 

@@ -215,6 +215,12 @@ class StatementBuilder(ExpressionBuilder):
     def stmt_bridge(self, children: list[Any], span: Span) -> tree.Bridge:
         return tree.Bridge(span, self.path(children[1]))
 
+    def stmt_copy(self, children: list[Any], span: Span) -> tree.Copy:
+        return tree.Copy(span, self.block(children[1]))
+
+    def stmt_mirror(self, children: list[Any], span: Span) -> tree.Mirror:
+        return tree.Mirror(span, self.path(children[1]))
+
     def stmt_queue(self, children: list[Any], span: Span) -> tree.Queue:
         return tree.Queue(span, self.expr(children[1]))
 

@@ -170,6 +170,18 @@ class Bridge(Node):
     port: Path
 
 
+class Copy(Node):
+    """`copy { push outer {…} / vxlan {…}  forward PEER.interface via PEER.address }`."""
+
+    body: Block
+
+
+class Mirror(Node):
+    """`mirror TAP.port`: short for `copy { bridge TAP.port }`."""
+
+    port: Path
+
+
 class Queue(Node):
     """`queue SERVICE.queue`."""
 
@@ -229,6 +241,8 @@ Statement = (
     | Swap
     | Forward
     | Bridge
+    | Copy
+    | Mirror
     | Queue
     | Count
     | Emit

@@ -15,6 +15,7 @@ from ...lang.contract.world.moment import Moment
 from ..kernel.handles import Map, Program
 from ..loading.bundle import Bundle
 from .private_run import PrivateRun
+from .tc_run import private_run
 
 
 class PacketRunner(Protocol):
@@ -53,12 +54,13 @@ class KernelBackend:
     """`PrivateRun` as `compiler.packettests.runs.Backend`: each case's environment and rules."""
 
     name = "kernel"
-    shortest = 14  # the kernel test-runs nothing shorter than an Ethernet header
+    shortest = PrivateRun.shortest
     longest = 3400  # what is over a page, with its headroom, comes in fragments, unlike by a NIC
 
     def __init__(self, bundle: Bundle) -> None:
         """Raises `Refused` where the kernel does not take the bundle."""
-        self._run = PrivateRun(bundle)
+        self._run = private_run(bundle)
+        self.shortest = self._run.shortest
 
     @property
     def programs(self) -> list[Program]:

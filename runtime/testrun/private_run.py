@@ -43,6 +43,7 @@ from ..rules.transaction import Writer
 from ..states.storage import remove_entries
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
+from .copied import Copied
 from .emitted_events import EmittedEvents
 from .rule_events import RuleEvents
 
@@ -65,6 +66,8 @@ class Rules(Protocol):
 class PrivateRun:
     """A bundle's programs and maps, of this process alone. One frame at a time; not for several
     threads. Close it."""
+
+    shortest = 14  # bytes; the kernel test-runs nothing shorter than an Ethernet header
 
     def __init__(self, bundle: Bundle, traced: bool = False) -> None:
         """`traced`: the traced build, which the bundle must have. Raises `Refused`."""
@@ -91,6 +94,7 @@ class PrivateRun:
             self._events = _Sums(self.maps["events"], len(self.manifest.counters))
             self.tracer = self._traced(bundle) if traced else None
             self.emitted = self._emitted()
+            self.copied = Copied(self.maps["copies"]) if "copies" in self.maps else None
             self._of_rules = RuleEvents(self.manifest, self.writer)
         except BpfError as error:
             self.close()
@@ -210,6 +214,8 @@ class PrivateRun:
         before = self._counts()
         if self.emitted is not None:
             self.emitted.begin()
+        if self.copied is not None:
+            self.copied.begin()
         self.look()
         result = self.send(framed(frame) if self._is_bare(port) else frame, port, metadata)
         verdict = fate_of(result.retval)
@@ -226,6 +232,7 @@ class PrivateRun:
             *self._trace(),
             queue=queue,
             emitted=self.emitted.read() if self.emitted is not None else (),
+            copies=self.copied.read() if self.copied is not None else (),
         )
         if self.manifest.bare:
             outcome = unframed(outcome, port, self._is_bare)

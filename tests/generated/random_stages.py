@@ -7,6 +7,7 @@ from collections.abc import Callable
 from places import Ground, Lines, Operand, Place, nested
 from random_changes import Changes
 from random_conditions import Conditions
+from random_copies import CopyMaker
 from random_events import EventMaker
 from random_exits import Exits
 from random_kept import KeptMaker
@@ -25,6 +26,7 @@ class StageMaker:
         self.registers = RegisterMaker(ground, seed)
         self.kept = KeptMaker(ground, seed)
         self.options = OptionMaker(ground.facts, seed)
+        self.copies = CopyMaker(ground, seed)
         self.ground, self.chance, self.facts = ground, ground.chance, ground.facts
         self.values = Values(ground)
         self.conditions = Conditions(ground, self.values)
@@ -106,7 +108,7 @@ class StageMaker:
             self.budget -= 1
             if self.budget < 0 or place.deep > 6 or not place.worlds:
                 break
-            lines += self.events.emit(place)
+            lines += self.events.emit(place) + self.copies.use(place)
             lines += self.options.use(place) + self.registers.use(place) + self.kept.use(place)
             lines += self.statement(place) + self.conditions.aware(place)
         if ends:
@@ -133,7 +135,7 @@ class StageMaker:
             options += [self.pushes.push] * 3 + [self.pushes.append] * place.ends
         if place.ends:
             options += [self.clamp] if chance.maybe(0.2) else []
-        options += [self.changes.queue] if chance.maybe(0.25) else []
+        options += [self.changes.queue] if chance.maybe(0.25) and not self.copies.on else []
         if self.lookups.gives_at(place):
             options += [self.lookups.given] * 2
         return self.first_of(options, place, 4)

@@ -18,4 +18,5 @@ def said(outcome: Outcome) -> tuple[object, ...]:
         sorted(Counter(outcome.events).items()),
         sorted(Counter(outcome.counted).items()),
         outcome.emitted,
+        [(port, frame.hex()) for port, frame in outcome.copies],
     )

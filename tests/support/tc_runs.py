@@ -10,34 +10,26 @@ from dataclasses import replace
 from helioc.compiler.bundle import Bundle as Compiled
 from helioc.lang.contract.world.environment import Environment
 from helioc.runtime.kernel.libbpf import check, lib
-from helioc.runtime.kernel.programs import RunResult
 from helioc.runtime.kernel.structures import RunOpts
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.ports.ports import write_ports
 from helioc.runtime.rules.counters import read_sums
 from helioc.runtime.testrun.kernel_backend import KernelBackend
-from helioc.runtime.testrun.private_run import PrivateRun, Rules
+from helioc.runtime.testrun.private_run import Rules
+from helioc.runtime.testrun.tc_run import REDIRECT, SHOT
+from helioc.runtime.testrun.tc_run import TcRun as Run
 
-SHOT, REDIRECT, UNSPEC = 2, 7, 0xFFFFFFFF  # TC_ACT_* of linux/pkt_cls.h
 _LOOPBACK = 1
-XDP_DROP, XDP_PASS, XDP_TX, XDP_REDIRECT = 1, 2, 3, 4
+
+__all__ = ["REDIRECT", "SHOT", "TcBackend", "TcRun", "gso_run"]
 
 
-class TcRun(PrivateRun):
-    """What programs return is shown as the XDP action that means the same: a packet that is
-    redirected to no port's number is sent back."""
-
-    shortest = 14 + 40  # less than an IP header is none of which the kernel makes an skb
+class TcRun(Run):
+    """With what tests ask besides."""
 
     def __init__(self, compiled: Compiled | Bundle, traced: bool = False) -> None:
         """Raises `Refused` where the kernel does not take it."""
         super().__init__(Bundle(compiled.manifest, compiled.object, compiled.traced), traced)
-
-    def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
-        result = self.entry(port).test_run(frame, metadata=metadata)
-        sent = XDP_REDIRECT if any(self._egress()) else XDP_TX
-        actions = {SHOT: XDP_DROP, UNSPEC: XDP_PASS, REDIRECT: sent}
-        return replace(result, retval=actions[result.retval])
 
     def __enter__(self) -> TcRun:
         return self
@@ -59,12 +51,6 @@ class TcRun(PrivateRun):
         sums = read_sums(self.maps["events"], len(self.manifest.counters))[:, 0].tolist()
         counters = self.manifest.counters
         return Counter({(c.group, c.reason): n for c, n in zip(counters, sums, strict=True) if n})
-
-    def _egress(self) -> list[int]:
-        """What the scratch record of each CPU says."""
-        at = self.manifest.scratch.egress
-        records = self.maps["scratch"].lookup_per_cpu(bytes(4)) or []
-        return [int.from_bytes(record[at : at + 4], "little") for record in records]
 
 
 class TcBackend(KernelBackend):

@@ -32,6 +32,9 @@ class Host(Packet, Protocol):
     def take_answer(self) -> bool: ...
     def redirect(self, port: int, event: int) -> int: ...
     def steer(self, queue: int, event: int) -> int: ...
+    def begin_copy(self) -> None: ...
+    def send_copy(self, port: int, sent: int, failed: int) -> None: ...
+    def end_copy(self) -> None: ...
     def default_verdict(self) -> int: ...
     def default_action(self) -> int: ...
 
@@ -221,6 +224,47 @@ def move_end(host: Host, context: int, by: int) -> Value:
 def set_front(host: Host, _: int, begins: int, front: int, stays: int, flags: int) -> Value:
     more = begins + stays - host.frame.length if stays else 0
     return int(host.frame.moved(end=more) and host.frame.moved(start=begins - front))
+
+
+@known
+def move_copied_head(host: Host, context: int, by: int) -> Value:
+    return move_head(host, context, by)
+
+
+@known
+def set_copied_front(
+    host: Host, context: int, begins: int, front: int, stays: int, flags: int
+) -> Value:
+    return set_front(host, context, begins, front, stays, flags)
+
+
+@known
+def begin_copy(host: Host, _: int) -> Value:
+    host.begin_copy()
+    return 1
+
+
+@known
+def end_copy(host: Host, _: int) -> Value:
+    host.end_copy()
+    return 1
+
+
+@known
+def end_mirror(host: Host, _: int) -> Value:
+    """What a port's tag added is taken out again."""
+    return 1
+
+
+@known
+def send_copy(host: Host, _: int, port: int, tag: int, sent: int, failed: int) -> Value:
+    host.send_copy(port, sent, failed)
+    if tag:  # taken out again
+        data = host.frame.data
+        macs = data.read(12)
+        (data + 4).put(macs)
+        host.frame.moved(start=4)
+    return CONSTANTS["XDP_DROP"]
 
 
 @known

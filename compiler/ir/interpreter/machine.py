@@ -140,6 +140,8 @@ class _Packet:
         self._events: list[tuple[str, str]] = []
         self._counted: list[tuple[str, int]] = []
         self._emitted: list[Emitted] = []
+        self._copies: list[tuple[int, bytes]] = []
+        self._kept = b""  # of a packet of which a copy is made
         self._metered: dict[str, tuple[int, int]] = {}  # by table: cell and colour of the last
         self._egress = 0
         self._queue: int | None = None
@@ -159,6 +161,7 @@ class _Packet:
             steps,
             queue=self._queue if fate == "pass" else None,
             emitted=tuple(self._emitted),
+            copies=tuple(self._copies),
         )
 
     # ---- counters ---------------------------------------------------------------------------
@@ -335,6 +338,18 @@ class _Packet:
         self._egress = port
         self.trace_step(EGRESS | port << 32, [])
         return self.count_verdict(event, _REDIRECT)
+
+    def begin_copy(self) -> None:
+        self._kept = self.frame.content
+
+    def send_copy(self, port: int, sent: int, failed: int) -> None:
+        there = self.environment.port(port) is not None
+        if there:
+            self._copies.append((port, self.frame.content))
+        self.count(sent if there else failed)
+
+    def end_copy(self) -> None:
+        self.frame.becomes(self._kept)
 
     def steer(self, queue: int, event: int) -> int:
         self._queue = queue - 1 if queue else None

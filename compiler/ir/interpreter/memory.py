@@ -105,6 +105,11 @@ class Frame:
         """So many bytes from byte `offset` on; None where they are not all there."""
         return self.data + offset if offset >= 0 and offset + size <= self.length else None
 
+    def becomes(self, content: bytes) -> None:
+        """These bytes in place of all. Pointers are good no more."""
+        self.window.good = False
+        self.__init__(content)  # type: ignore[misc]
+
     def moved(self, start: int = 0, end: int = 0) -> bool:
         """Whether its beginning and its end could be moved by so many bytes. Pointers are good no
         more, whether they could or not."""

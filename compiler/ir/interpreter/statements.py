@@ -252,6 +252,9 @@ class Execution(Expressions):
     def _make_pointer(self, s: n.MakePointer) -> None:
         self.value(s.pointer)
 
+    def _moved(self, _: n.Moved) -> None:
+        self.made.clear()
+
     def _unplaced(self, s: n.Statement) -> None:
         if not self.packet.unplaced:
             raise Fault(f"not placed: {type(s).__name__}")
@@ -271,7 +274,7 @@ _STATEMENTS: dict[type[n.Statement], Callable[[Any, Any], _End]] = {
     n.MakePointer: Execution._make_pointer, n.KnownNotNull: Execution._unplaced,
     n.ForgetPlaces: Execution._forget_places, n.Label: Execution._nothing,
     n.Barrier: Execution._nothing, n.Opaque: Execution._nothing,
-    n.StatementStart: Execution._nothing, n.Blank: Execution._nothing,
+    n.Moved: Execution._moved, n.StatementStart: Execution._nothing, n.Blank: Execution._nothing,
 }  # fmt: skip
 
 

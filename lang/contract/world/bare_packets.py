@@ -24,6 +24,9 @@ def unframed(outcome: Outcome, arrival: int, is_bare: Callable[[int], bool]) -> 
     if is_bare(arrival):
         behind = tuple((node, at - ETHERNET) for node, at in outcome.parsed if at >= ETHERNET)
         outcome = replace(outcome, parsed=behind)
+    if any(is_bare(port) for port, _ in outcome.copies):
+        copies = ((p, frame[ETHERNET:] if is_bare(p) else frame) for p, frame in outcome.copies)
+        outcome = replace(outcome, copies=tuple(copies))
     by = arrival if outcome.egress is None else outcome.egress
     if outcome.frame is None or not is_bare(by):
         return outcome

@@ -117,7 +117,8 @@ class Outcome:
     `egress`: number of the port it leaves by, if it does. `events`: (group, reason) as
     docs/semantics.md names them; `counted`: (kind, sequence) of the rules that were counted;
     `parsed`: (node, offset); `queue`: the receive queue that a packet which passes was given;
-    `emitted`: the events that it raised, in order. A
+    `emitted`: the events that it raised, in order; `copies`: of the packet, which port each left by
+    and its frame, in order. A
     backend that does not know them leaves `parsed` and `trace` empty."""
 
     verdict: Fate
@@ -129,3 +130,4 @@ class Outcome:
     trace: tuple[Step, ...] = ()
     queue: int | None = None
     emitted: tuple[Emitted, ...] = ()
+    copies: tuple[tuple[int, bytes], ...] = ()
