@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..lang.contract.request.request import Request
 from ..lang.text.diagnostics import Diagnostic
+from ..lang.text.source import Source
 from ..runtime.base.outcome import Outcome
 from ..runtime.rules.report import Meant, Shown, Statistics
 from ..runtime.states.entry import Entry, StateCount, Where
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..lang.contract.manifest.manifest import Manifest
     from ..runtime.loading.bundle import Bundle
     from ..runtime.observe.status import Overlay, StatusView
+    from ..runtime.shadow.options import ShadowOptions
 
 
 class LoadedNow(NamedTuple):
@@ -52,6 +54,12 @@ class Control(Protocol):
     def upgrade(
         self, bundle: Bundle | None, mapping: Path | None, config: Path | None, dry_run: bool
     ) -> UpgradedNow: ...
+    def shadow(
+        self, bundle: Bundle, mapping: Source | None, options: ShadowOptions,
+        stopped: Callable[[], bool],
+    ) -> dict[str, Any]:  # fmt: skip
+        """What a bundle does otherwise beside the one in force: see `report_json`."""
+
     def unload(self) -> str: ...
 
     def names(self) -> tuple[list[str], list[str]]:

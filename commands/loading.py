@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..lang.text.diagnostics import Diagnostic, Refused
 from .output import PATH, complain, say_json
+from .shadow import Duration, given_options, shadow_options, shadow_run
 
 if TYPE_CHECKING:
     from ..runtime.loading.bundle import Bundle
@@ -21,22 +22,54 @@ _NO_CARD = "H0754"
 
 @click.command()
 @click.argument("bundle", required=False, type=PATH)
-@click.option("--config", "config_path", required=True, type=PATH, help="The edge's YAML.")
+@click.option("--config", "config_path", type=PATH, help="The edge's YAML.")
 @click.option("--offload", is_flag=True, help="Onto the network card that the ports are of.")
 @click.option("--replace", is_flag=True, help="With --offload: in place of what is there.")
 @click.option("--or-host", is_flag=True, help="Where there is none, load the host twin.")
-@click.pass_obj
+@click.option("--shadow", is_flag=True, help="Beside what is in force, which stays; see below.")
+@click.option("--for", "seconds", type=Duration(), help="With --shadow: so long; 60s, 5m.")
+@shadow_options
+@click.pass_context
 def load(
-    target: Target,
+    context: click.Context,
+    /,
     bundle: Path | None,
-    config_path: Path,
+    config_path: Path | None,
     offload: bool,
     replace: bool,
     or_host: bool,
+    shadow: bool,
+    seconds: float | None,
+    **words: Any,
 ) -> None:
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
 
-    Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
+    Frames to other hosts' MAC addresses are for the interface's filter to keep out.
+
+    With --shadow, BUNDLE runs beside the pipeline in force on frames of its traffic, changes
+    nothing, and in the end (Ctrl-C, or --for) it is told what it would have done. --mapping,
+    --filter, --port, --sample, --rate and --json are of that (docs/shadow.md)."""
+    target: Target = context.obj
+    if shadow:
+        if bundle is None or config_path or offload or replace or or_host:
+            raise click.UsageError(
+                "`load --shadow` takes a BUNDLE, and has ports and rules of the pipeline in force"
+            )
+        shadow_run(target, _host_bundle(bundle), words, seconds)
+        return
+    of_shadow = [*given_options(context), *["--for"] * bool(seconds)]
+    of_shadow += ["--mapping"] * bool(words["mapping"])
+    if of_shadow:
+        raise click.UsageError(f"{', '.join(of_shadow)}: only with `--shadow`")
+    if config_path is None:
+        raise click.UsageError("Missing option '--config'.")
+    _load(target, bundle, config_path, offload, replace, or_host)
+
+
+def _load(
+    target: Target, bundle: Path | None, config_path: Path, offload: bool, replace: bool,
+    or_host: bool,
+) -> None:  # fmt: skip
     directory = bundle or _bundle_of(config_path)
     if directory is None:
         raise _no_bundle()
@@ -114,25 +147,47 @@ def _card_bundle(directory: Path) -> Bundle:
 
 @click.command()
 @click.argument("bundle", required=False, type=PATH)
-@click.option("--mapping", type=PATH, help="What has other names, goes, or must be given: YAML.")
 @click.option("--config", type=PATH, help="Another YAML of the edge: its settings, and its ports.")
 @click.option("--dry-run", is_flag=True, help="Show the difference; change nothing.")
-@click.pass_obj
+@click.option("--shadow", "seconds", type=Duration(), help="First run it beside for so long: 60s.")
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="DIFFERENCE",
+    help="With --shadow: what packets may meet otherwise; 'drop -> redirect', 'PDR 7'.",
+)
+@shadow_options
+@click.pass_context
 def upgrade(
-    target: Target, bundle: Path | None, mapping: Path | None, config: Path | None, dry_run: bool
+    context: click.Context,
+    /,
+    bundle: Path | None,
+    config: Path | None,
+    dry_run: bool,
+    seconds: float | None,
+    allow: tuple[str, ...],
+    **words: Any,
 ) -> None:
     """Replace the running build of a pipeline by BUNDLE, with no packet lost.
 
     Rules stay with what they counted. Ports and settings are those of the load, or of --config:
     then BUNDLE may be left out, and the build stays, or is the one that the YAML names. Where the
     new build has no place for something that is in force, nothing is changed and the difference
-    shown; a --mapping file says then what becomes of it (docs/upgrades.md)."""
+    shown; a --mapping file says then what becomes of it (docs/upgrades.md).
+
+    With --shadow it goes on only if BUNDLE did the same as what is in force with frames of its
+    traffic, but for what --allow names (docs/shadow.md)."""
+    target: Target = context.obj
     if bundle is None and config is None:
         raise click.UsageError("what to upgrade to is missing: BUNDLE, --config, or both")
     directory = bundle or (_bundle_of(config) if config is not None else None)
     found = _host_bundle(directory) if directory is not None else None
+    if seconds is not None:
+        _try_first(target, found if config is None else None, seconds, allow, words)
+    elif of_shadow := [*given_options(context), *["--allow"] * bool(allow)]:
+        raise click.UsageError(f"{', '.join(of_shadow)}: only with `--shadow`")
     with target.open() as control:
-        now = control.upgrade(found, mapping, config, dry_run)
+        now = control.upgrade(found, words["mapping"], config, dry_run)
     if now.warnings:
         complain(list(now.warnings))
     if now.difference:
@@ -142,6 +197,21 @@ def upgrade(
     else:
         click.echo(f"upgraded {now.name}: {now.rules:,} rules, {now.rewritten:,} of them written "
                    "anew")  # fmt: skip
+
+
+def _try_first(
+    target: Target, bundle: Bundle | None, seconds: float, allow: tuple[str, ...],
+    words: dict[str, Any],
+) -> None:  # fmt: skip
+    """In the shadow. Raises `Refused` where the upgrade must not go on."""
+    from ..runtime.shadow.errors import need_named
+
+    if bundle is None:
+        raise click.UsageError(
+            "`--shadow` takes a BUNDLE, and has the ports of the pipeline in force: another "
+            "`--config` is for an upgrade of its own"
+        )
+    need_named(shadow_run(target, bundle, words, seconds, allow), allow)
 
 
 @click.command()

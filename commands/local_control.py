@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..lang.contract.request.request import Request
 from ..lang.text.diagnostics import Diagnostic
+from ..lang.text.source import Source
 from ..runtime.base.outcome import Outcome, outcome_of
 from ..runtime.rules.report import Meant, Shown, Statistics
 from ..runtime.states.entry import Entry, StateCount, Where
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..runtime.loading.bundle import Bundle
     from ..runtime.loading.reader import Reader
     from ..runtime.observe.status import Overlay, StatusView
+    from ..runtime.shadow.options import ShadowOptions
 
 
 class Local:
@@ -86,6 +88,14 @@ class Local:
                     warnings = upgraded.warnings
             counted = len(running.book), len(plan.rules)
             return UpgradedNow(running.name, plan.difference, *counted, warnings)
+
+    def shadow(
+        self, bundle: Bundle, mapping: Source | None, options: ShadowOptions,
+        stopped: Callable[[], bool],
+    ) -> dict[str, Any]:  # fmt: skip
+        from ..runtime.shadow.shadow import shadow_report
+
+        return shadow_report(self.name, bundle, mapping, options, stopped)
 
     def unload(self) -> str:
         from ..runtime.loading.loader import unload

@@ -11,7 +11,7 @@ import click
 from ..lang.text.diagnostics import Diagnostic, did_you_mean
 from ..runtime.base.errors import unknown_kind
 from .command import Finite
-from .output import say_json
+from .output import need_here, say_json
 from .states import show_entries
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def trace(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    _need_here(target, "trace")
+    need_here(target, "trace")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     options = TraceOptions(
@@ -189,7 +189,7 @@ def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     from ..runtime.loading.releases import pick
     from ..runtime.observe.metrics import exposition, loaded_kinds
 
-    _need_here(target, "metrics")
+    need_here(target, "metrics")
     name = pick(target.name) if target.name else ""
     if kinds and (known := loaded_kinds(name)) and (unknown := set(kinds) - known):
         raise refused(*(_no_such_kind(kind, known) for kind in sorted(unknown)))
@@ -205,7 +205,7 @@ def top(target: Target, interval: float, once: bool, rules: int) -> None:
     """What passes now: a table of ports, rule kinds, the busiest rules, and what is lost."""
     from ..runtime.observe.top import watched
 
-    _need_here(target, "top")
+    need_here(target, "top")
     screen = sys.stdout.isatty() and not once
     try:
         for text in watched(target.name, interval, rules, screen):
@@ -216,15 +216,6 @@ def top(target: Target, interval: float, once: bool, rules: int) -> None:
     finally:
         if screen:
             click.echo("\x1b[?25h")
-
-
-def _need_here(target: Target, command: str) -> None:
-    """For what looks at the kernel itself. Raises click.UsageError where another host is named."""
-    if target.agent and not target.agent.startswith("unix:"):
-        raise click.UsageError(
-            f"`{command}` looks at the kernel of the host that it runs on: run it there, without "
-            f"--agent{'. Over the network there is `heliod --metrics`' * (command == 'metrics')}"
-        )
 
 
 COMMANDS = (show, status, stats, refresh, metrics, top, trace)

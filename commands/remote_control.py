@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..lang.contract.request.request import Request
 from ..lang.text.diagnostics import Diagnostic
+from ..lang.text.source import Source
 from ..runtime.base.outcome import Outcome
 from ..runtime.rules.report import Meant, Shown, Statistics
 from ..runtime.states.entry import Entry, StateCount, Where
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ..runtime.loading.bundle import Bundle
     from ..runtime.observe.status import Overlay, StatusView
     from ..runtime.rpc import control_pb2 as pb
+    from ..runtime.shadow.options import ShadowOptions
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,21 @@ class Remote:
         difference = "\n".join(done.differences)
         counts = done.rules, done.rewritten
         return UpgradedNow(done.status.pipeline, difference, *counts, _findings(done.status))
+
+    def shadow(
+        self, bundle: Bundle, mapping: Source | None, options: ShadowOptions,
+        stopped: Callable[[], bool],
+    ) -> dict[str, Any]:  # fmt: skip
+        found = dict[str, Any]()
+        reports = self.client.shadow(bundle, mapping, options)
+        with closing(reports):
+            for report in reports:
+                found = dict(report)
+                if stopped():
+                    if options.seconds is not None:
+                        found["ended"] = found["ended"] or "it was stopped"
+                    break
+        return found
 
     def unload(self) -> str:
         return self.client.unload()

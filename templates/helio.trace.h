@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What a traced program has besides: see lang/contract/trace/schema.py. Included behind helio.bpf.h, with
- * TRACE_NODES, TRACE_SNAP, TRACE_WORDS, TRACE_TESTS, TRACE_TERMS, TRACE_EVENT and TRACE_EGRESS defined.
+ * TRACE_NODES, TRACE_SNAP, TRACE_REST, TRACE_WORDS, TRACE_TESTS, TRACE_TERMS, TRACE_EVENT and
+ * TRACE_EGRESS defined.
  */
 #ifndef HELIO_TRACE_H
 #define HELIO_TRACE_H
@@ -30,9 +31,13 @@ struct trace_control {
 		u32 wanted; /* what these are to come to */
 	} term[TRACE_TERMS];
 	struct trace_test test[TRACE_TESTS];
+	u32 whole; /* the frame is wanted as far as there is room for it, of so many packets at most: */
+	u32 most; /* `taken` grows up to this one */
+	u32 taken;
+	u32 reserved;
 };
 
-/* A packet's record. What stands behind the last used word is left out. */
+/* A packet's record. What stands behind the last used word is left out, unless the frame is wanted whole. */
 struct trace {
 	u64 time; /* ns of CLOCK_MONOTONIC */
 	u32 length; /* on arrival */
@@ -40,10 +45,11 @@ struct trace {
 	u32 action; /* enum xdp_action */
 	u32 used; /* words; those for which there is no room count, too */
 	u32 on; /* is this packet traced? */
-	u32 reserved;
+	u32 whole; /* is there more of the frame behind the words? */
 	u16 node[TRACE_NODES]; /* the byte where it starts, plus one; 0 for absent */
 	u8 frame[TRACE_SNAP];
 	u64 word[TRACE_WORDS + 4];
+	u8 rest[TRACE_REST]; /* of the frame, behind `frame` */
 };
 
 ARRAY_MAP(trace_control, struct trace_control, 1, BPF_F_MMAPABLE);
@@ -86,6 +92,10 @@ static __always_inline int trace_wanted(u64 now, u32 port)
 		return 0;
 	if (c->sample > 1 && bpf_get_prandom_u32() % c->sample)
 		return 0;
+	if (c->whole && (int)(*(volatile u32 *)&c->most - *(volatile u32 *)&c->taken) <= 0) {
+		trace_lose();
+		return 0;
+	}
 	/* who reads too slowly costs packets nothing */
 	if (bpf_ringbuf_query(&trace_ring, BPF_RB_AVAIL_DATA) > (1 << 20) - 2 * sizeof(struct trace)) {
 		trace_lose();
@@ -104,7 +114,7 @@ static __always_inline struct trace *trace_begin(CONTEXT *ctx)
 	t->time = bpf_ktime_get_ns();
 	t->length = frame_length(ctx);
 	t->port = arrival_port(ctx);
-	t->used = 0;
+	t->used = t->whole = 0;
 	t->on = trace_wanted(t->time, t->port);
 	__builtin_memset(t->node, 0, sizeof(t->node));
 	return t;
@@ -188,11 +198,41 @@ __noinline int trace_passes(CONTEXT *ctx)
 	return 0;
 }
 
+/* Keeps what `frame` has no room for. */
+__noinline int trace_rest(CONTEXT *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct trace *t = trace_of();
+	u32 at = 0;
+
+	if (!t)
+		return 0;
+	t->whole = 1;
+#pragma clang loop unroll(disable)
+	for (; at < TRACE_REST; at += 8) {
+		void *p = packet_at(data, TRACE_SNAP + at);
+
+		if (p + 8 > end)
+			break;
+		store64(t->rest, at, load64(p, 0));
+	}
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 7 && at < TRACE_REST; i++, at++) {
+		void *p = packet_at(data, TRACE_SNAP + at);
+
+		if (p + 1 > end)
+			break;
+		store8(t->rest, at, load8(p, 0));
+	}
+	return 0;
+}
+
 /* The parser is done: a packet that the filter does not pass is not traced further, of others the frame is
  * kept as it came. */
 __noinline int trace_parsed(CONTEXT *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct trace_control *c = trace_control_of();
 	struct trace *t = trace_of();
 	u32 at = 0;
 
@@ -218,6 +258,11 @@ __noinline int trace_parsed(CONTEXT *ctx)
 			break;
 		store8(t->frame, at, load8(p, 0));
 	}
+	if (!c || !c->whole)
+		return 0;
+	__sync_fetch_and_add(&c->taken, 1);
+	if (at == TRACE_SNAP)
+		trace_rest(ctx);
 	return 0;
 }
 
@@ -236,7 +281,7 @@ static __always_inline int trace_rule(void *images, u32 point, u32 slot)
 __noinline int trace_end(u32 action)
 {
 	struct trace *t = trace_of();
-	u32 words;
+	u32 words, size;
 
 	if (!t || !t->on)
 		return 0;
@@ -246,7 +291,8 @@ __noinline int trace_end(u32 action)
 	barrier_var(words);
 	if (words > TRACE_WORDS)
 		words = TRACE_WORDS;
-	if (bpf_ringbuf_output(&trace_ring, t, __builtin_offsetof(struct trace, word) + words * 8, 0))
+	size = t->whole ? sizeof(*t) : __builtin_offsetof(struct trace, word) + words * 8;
+	if (bpf_ringbuf_output(&trace_ring, t, size, 0))
 		trace_lose();
 	return 0;
 }

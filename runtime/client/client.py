@@ -12,11 +12,12 @@ places in the caller's own text. What is wrong by itself raises `Refused` and is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...lang.contract.manifest.manifest import Manifest, from_json
 from ...lang.contract.request.request import Request
@@ -28,6 +29,7 @@ from ..base.paths import SOCKET
 from ..rpc import control_pb2 as pb
 from ..rpc import replies
 from ..rules.report import Shown
+from ..shadow.options import ShadowOptions
 from ..states.entry import Entry, StateCount, Where
 from .calls import Rejected
 from .stamp_calls import StampCalls
@@ -314,6 +316,22 @@ class Client(StampCalls):
         if not dry_run:
             self._schema = None
         return reply
+
+    def shadow(
+        self, bundle: Bundle, mapping: Source | str | None = None,
+        options: ShadowOptions = ShadowOptions(),  # noqa: B008
+    ) -> Generator[Mapping[str, Any], None, None]:  # fmt: skip
+        """What a build does otherwise beside the one in force: every `options.period` seconds a
+        report (docs/shadow.md), until the time is over, or this is closed."""
+        source = Source("<mapping>", mapping) if isinstance(mapping, str) else mapping
+        request = pb.ShadowRequest(
+            pipeline=self.pipeline, bundle=bundle_message(bundle),
+            mapping=source.text if source else "", mapping_name=source.name if source else "",
+            seconds=options.seconds or 0.0, period=options.period, filter=options.filter,
+            port=options.port, sample=options.sample, rate=options.rate, allow=options.allowed,
+        )  # fmt: skip
+        for part in self._parts("Shadow", request):
+            yield json.loads(part.report)
 
     def unload(self) -> str:
         """The name of what was unloaded."""

@@ -31,15 +31,15 @@ class ConvertedRules:
 
 
 def convert_rules(
-    change: SchemaChange, rules: Iterable[Rule], ports: Mapping[str, int]
+    change: SchemaChange, rules: Iterable[Rule], ports: Mapping[str, int], all_: bool = False
 ) -> ConvertedRules:
-    """Rules of kinds that keep their maps, or are dropped, are skipped. `ports`: numbers by
-    name."""
+    """Rules of kinds that are dropped are skipped, and without `all_` those of kinds that keep
+    their maps. `ports`: numbers by name."""
     found, seen = ConvertedRules(), _Seen()
     kinds = {
         name: _KindConverter(change, of, ports)
         for name, of in change.kinds.items()
-        if of.new and not of.stays
+        if of.new and (all_ or not of.stays)
     }
     for rule in sorted(rules, key=lambda rule: rule.sequence):
         if converter := kinds.get(rule.kind):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
+from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.rules import Rule
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ...lang.text.source import Source
@@ -20,6 +22,29 @@ from .loader import Loaded
 from .mapping_file import read_mapping
 from .new_config import NewConfig, read_new_config
 from .schema_change import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
+
+
+class Book(Protocol):
+    """Rules by kind."""
+
+    def rules(self, kind: str) -> Iterable[Rule]: ...
+
+    def count(self, kind: str) -> int: ...
+
+
+class Running(Protocol):
+    """A pipeline in force: a `Loaded`, or who reads it beside its writer."""
+
+    manifest: Manifest
+
+    @property
+    def book(self) -> Book: ...
+
+    @property
+    def port_configs(self) -> tuple[PortConfig, ...]: ...
+
+    @property
+    def port_numbers(self) -> dict[str, int]: ...
 
 
 @dataclass(frozen=True)
@@ -47,12 +72,28 @@ def plan_upgrade(
     """Plan an upgrade of a running pipeline, and change nothing. `answers`: those of a mapping
     file, or its text; `config`: another YAML of the edge. Raises `Refused` where the new build
     cannot hold something that is in force."""
+    change = change_to(running, bundle, answers)
+    edge = read_new_config(running, change, config) if config is not None else None
+    ports = edge.stay(running) if edge is not None else running.port_configs
+    usage, rules = need_room(running, change, ports)
+    _need_fit(running, bundle, edge)
+    return UpgradePlan(bundle, change, usage, rules, edge)
+
+
+def change_to(running: Running, bundle: Bundle, answers: Answers | Source | None) -> SchemaChange:
+    """What differs. `answers`: those of a mapping file, or its text. Raises `Refused` where this
+    is wrong."""
     if isinstance(answers, Source):
         builds = running.manifest, bundle.manifest
         answers = read_mapping(answers, *builds, running.port_numbers)
-    change = compare(running.manifest, bundle.manifest, answers)
-    edge = read_new_config(running, change, config) if config is not None else None
-    ports = edge.stay(running) if edge is not None else running.port_configs
+    return compare(running.manifest, bundle.manifest, answers)
+
+
+def need_room(
+    running: Running, change: SchemaChange, ports: Iterable[PortConfig]
+) -> tuple[Usage, tuple[Rule, ...]]:
+    """How many rules have what concerns the change, and those that are written again; `ports`: that
+    stay. Raises `Refused` where the new build cannot hold something that is in force."""
     usage = dict(_usage(running, change, ports))
     if change.obstacles(usage):
         raise runtime_errors.refused(errors.incompatible(change, usage))
@@ -62,8 +103,7 @@ def plan_upgrade(
     made = convert_rules(change, again, running.port_numbers)
     if made.faults:
         raise Refused(errors.untranslatable(made.faults))
-    _need_fit(running, bundle, edge)
-    return UpgradePlan(bundle, change, usage, tuple(made.rules), edge)
+    return usage, tuple(made.rules)
 
 
 def _need_fit(running: Loaded, bundle: Bundle, edge: NewConfig | None) -> None:
@@ -82,7 +122,7 @@ def _need_fit(running: Loaded, bundle: Bundle, edge: NewConfig | None) -> None:
 
 
 def _moved(
-    running: Loaded, change: SchemaChange, ports: Iterable[PortConfig]
+    running: Running, change: SchemaChange, ports: Iterable[PortConfig]
 ) -> Iterator[Diagnostic]:
     """Of ports that the new build would have elsewhere: a packet would meet both builds."""
     for port in ports:
@@ -95,12 +135,12 @@ def _moved(
             yield errors.other_link(port.name, roles[1] in change.new.bare)
 
 
-def _rules(running: Loaded, kind: KindChange) -> Iterator[Rule]:
+def _rules(running: Running, kind: KindChange) -> Iterable[Rule]:
     return running.book.rules(kind.old.name)
 
 
 def _usage(
-    running: Loaded, change: SchemaChange, ports: Iterable[PortConfig]
+    running: Running, change: SchemaChange, ports: Iterable[PortConfig]
 ) -> Iterator[tuple[Concern, int]]:
     for name, kind in change.kinds.items():
         yield (name, ""), running.book.count(name)

@@ -36,7 +36,8 @@ NEEDED: dict[str, Role | None] = {
 }
 #: Who may call what changes something.
 CHANGING = ("rules", "admin")
-LASTING = ("Stream", "Watch", "ReportIntents", "WatchStampResults", _REFLECT, "Health.Watch")
+LASTING = ("Stream", "Watch", "ReportIntents", "WatchStampResults", "Shadow", _REFLECT,
+           "Health.Watch")  # fmt: skip
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 TIMED = (*LISTING, "BulkApply")
 #: Requests that a call counts as which only looks, or is refused at the door, and each error that a
@@ -49,7 +50,8 @@ LOOKING = ("Get", "States", "GetEntry", "Stats", "Status", "GetSchema", "ListInt
            )  # fmt: skip
 #: What a call costs by its method, if not 1. Those that hold the pipeline, or all of them, while
 #: they look at the kernel or the disk cost most.
-_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "Backup", "Flush", "ResetStamp")
+_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Shadow", "Unload", "Backup", "Flush",
+            "ResetStamp")  # fmt: skip
 COSTS = {
     **dict.fromkeys((*LOOKING, *LISTING, "DeleteEntry", "ApplyIntent", "RemoveIntent"), DEAR),
     **dict.fromkeys(STAMP, DEAR),

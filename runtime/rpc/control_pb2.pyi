@@ -443,6 +443,40 @@ class UpgradeReply(_message.Message):
     rewritten: int
     def __init__(self, status: _Optional[_Union[PipelineStatus, _Mapping]] = ..., differences: _Optional[_Iterable[str]] = ..., rules: _Optional[int] = ..., rewritten: _Optional[int] = ...) -> None: ...
 
+class ShadowRequest(_message.Message):
+    __slots__ = ("pipeline", "bundle", "mapping", "mapping_name", "seconds", "period", "filter", "port", "sample", "rate", "allow")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    MAPPING_FIELD_NUMBER: _ClassVar[int]
+    MAPPING_NAME_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    bundle: Bundle
+    mapping: str
+    mapping_name: str
+    seconds: float
+    period: float
+    filter: str
+    port: str
+    sample: int
+    rate: int
+    allow: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., mapping: _Optional[str] = ..., mapping_name: _Optional[str] = ..., seconds: _Optional[float] = ..., period: _Optional[float] = ..., filter: _Optional[str] = ..., port: _Optional[str] = ..., sample: _Optional[int] = ..., rate: _Optional[int] = ..., allow: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ShadowReport(_message.Message):
+    __slots__ = ("report", "last")
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    report: str
+    last: bool
+    def __init__(self, report: _Optional[str] = ..., last: _Optional[bool] = ...) -> None: ...
+
 class UnloadRequest(_message.Message):
     __slots__ = ("pipeline",)
     PIPELINE_FIELD_NUMBER: _ClassVar[int]

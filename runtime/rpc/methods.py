@@ -21,7 +21,7 @@ METHODS: Mapping[str, MethodDescriptor] = {
 LONGEST, REQUEST, SMALL, SHORT = 16 << 20, 4 << 20, 64 << 10, 4 << 10
 #: Methods that take more than small messages, and those of them that take requests.
 REQUESTS = ("Apply", "Stream", "ApplyIntent")
-LARGE = (*REQUESTS, "BulkApply", "Load", "Upgrade", "Restore")
+LARGE = (*REQUESTS, "BulkApply", "Load", "Upgrade", "Shadow", "Restore")
 #: Calls that may last as their clients read, and how many of them the reader answers at a time.
 LISTING, LISTINGS = ("List", "Entries"), 8
 #: What the reader may take long for: it has a process of its own, so that what does not waits for

@@ -21,12 +21,12 @@ from ..base.identity import CertificateExpiry
 from ..base.identity_check import Expiries
 from ..front.budget import Budget, Full, Share
 from ..kernel.netlink import Link, Netlink
-from ..loading.bundle import Bundle, make_bundle, sent, unpack_traced
 from ..observe.status import event_counts
 from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
+from .bundles import bundle_of
 from .emitted import watch_emitted
 from .entries import remover
 from .failures import findings
@@ -34,6 +34,7 @@ from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
 from .ordered import Begun
 from .readers import Readers
+from .shadow import shadow_reports
 from .stamp import StampMethods
 
 #: Bytes of the columns of bulk requests that are arriving at a time, of one client and of all.
@@ -193,7 +194,7 @@ class Service(IntentMethods, StampMethods):
 
     def Load(self, request: pb.LoadRequest, context: Context) -> pb.PipelineStatus:
         source = Source(request.config_name or "<config>", request.config)
-        return messages.status(self.agent.load(_bundle(request.bundle), source, request.pipeline))
+        return messages.status(self.agent.load(bundle_of(request.bundle), source, request.pipeline))
 
     def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.UpgradeReply:
         mapping = Source(request.mapping_name or "<mapping>", request.mapping)
@@ -201,7 +202,7 @@ class Service(IntentMethods, StampMethods):
         expected = request.if_revision if request.HasField("if_revision") else None
         only_config = bool(request.config) and not request.HasField("bundle")
         done = self.agent.upgrade(
-            None if only_config else _bundle(request.bundle),
+            None if only_config else bundle_of(request.bundle),
             mapping if request.mapping else None, request.pipeline, expected, request.dry_run,
             context.until, config if request.config else None,
         )  # fmt: skip
@@ -209,6 +210,10 @@ class Service(IntentMethods, StampMethods):
             status=messages.status(done.status), differences=done.difference.splitlines(),
             rules=done.rules, rewritten=done.rewritten,
         )  # fmt: skip
+
+    def Shadow(self, request: pb.ShadowRequest, context: Context) -> Iterator[pb.ShadowReport]:
+        self._owner(request)
+        yield from shadow_reports(request, context)
 
     def Unload(self, request: pb.UnloadRequest, context: Context) -> pb.UnloadReply:
         return pb.UnloadReply(pipeline=self.agent.unload(request.pipeline))
@@ -329,8 +334,3 @@ def _hold(share: Share, count: int) -> None:
         else:
             title, help_ = "too much arrives at a time", "send one bulk request after the other"
         raise refused(faults.too_much(title, help_)) from None
-
-
-def _bundle(asked: pb.Bundle) -> Bundle:
-    traced = unpack_traced(asked.traced)
-    return make_bundle(asked.manifest, sent(asked.object, asked.tc), traced=traced)

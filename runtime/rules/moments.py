@@ -28,3 +28,12 @@ def fix_moment(control: memoryview[int], moment: Moment) -> None:
     control[_TAI_AHEAD] = moment.tai & _ONES
     control[_ERROR] = moment.error
     control[_PUBLISHED] = 0 if moment.error == UNKNOWN_ERROR else moment.now
+
+
+def fix_time(control: memoryview[int], live: memoryview[int], now: int, random: int) -> None:
+    """The next packet comes `now` (ns of CLOCK_MONOTONIC), by the wall clock of another pipeline's
+    `live` control; chance gives it `random`."""
+    if len(control) <= _PUBLISHED or len(live) <= _PUBLISHED:
+        return
+    control[_FIXED_TIME], control[_FIXED_RANDOM] = now, random + 1
+    control[UTC_AHEAD : _PUBLISHED + 1] = live[UTC_AHEAD : _PUBLISHED + 1]

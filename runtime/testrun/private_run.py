@@ -6,7 +6,7 @@ addresses, routes or neighbours is seen: all that comes from the given environme
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol, cast
 
@@ -18,7 +18,6 @@ from ...lang.contract.rules.rules import Rule
 from ...lang.contract.trace.steps import Step
 from ...lang.contract.world.bare_packets import framed, unframed
 from ...lang.contract.world.environment import Environment, Fate, Outcome
-from ...lang.contract.world.environment import Port as EnvironmentPort
 from ...lang.contract.world.moment import Moment
 from ..base import errors
 from ..kernel.handles import BpfError, Map, Object, Program, RunResult
@@ -39,7 +38,7 @@ from ..rules.counters import read_sums
 from ..rules.moments import fix_moment
 from ..rules.plans import Changes, Plan
 from ..rules.recovery import recover
-from ..rules.transaction import Writer
+from ..rules.transaction import NextHops, Writer
 from ..states.storage import remove_entries
 from ..tracing.control import TraceFilter
 from ..tracing.tracer import Tracer
@@ -102,7 +101,7 @@ class PrivateRun:
         except BaseException:
             self.close()
             raise
-        self._ports: dict[int, EnvironmentPort] = {}
+        self._roles: dict[int, str] = {}
         self._arrival = 0
         self._moment: Moment | None = None
         self._scratch = self.maps["scratch"]
@@ -124,25 +123,35 @@ class PrivateRun:
     def set_environment(self, environment: Environment) -> None:
         """Ports, local addresses, neighbours, default verdict. Rules with next hops keep those of
         before: set the rules afterwards."""
-        self._ports = {port.number: port for port in environment.ports}
         roles = self.manifest.roles
-        self._known_ports = [
+        ports = [
             Port(
                 p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
                 p.address, p.address6, p.vlan, 0, bare=p.role in self.manifest.bare,
             )
             for p in environment.ports
         ]  # fmt: skip
-        # Loopback takes no redirected frame, but the devmap has to have something.
-        write_ports(self.maps, self._known_ports, egress=_LOOPBACK)
         local4 = {a.to_bytes(4, "big") for a in environment.local}
-        write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
+        local = local4 | {a.to_bytes(16, "big") for a in environment.local6}
+        self.set_host(ports, local, environment.default, _EnvironmentNextHops(ports, environment))
         self.set_neighbours(environment)
         write_icmp_limit(self.maps, environment.icmp)
         if self.emitted is not None:
             self.emitted.limited = environment.limits_events
-        self.writer.control[1] = DEFAULT_VERDICTS[environment.default or self.manifest.default]
-        self.writer.next_hops = _EnvironmentNextHops(self._known_ports, environment)
+
+    def set_host(
+        self, ports: Sequence[Port], local: Collection[bytes], default: str | None,
+        next_hops: NextHops,
+    ) -> None:  # fmt: skip
+        """Ports, local addresses, default verdict (None: the pipeline's), and what next hops rules
+        get from now on. Neighbours stay."""
+        self._known_ports = ports
+        self._roles = {port.number: self.manifest.roles[port.role] for port in ports}
+        # Loopback takes no redirected frame, but the devmap has to have something.
+        write_ports(self.maps, ports, egress=_LOOPBACK)
+        write_local(self.maps, local)
+        self.writer.control[1] = DEFAULT_VERDICTS[default or self.manifest.default]
+        self.writer.next_hops = next_hops
         self._arrival = 0
 
     def set_moment(self, moment: Moment) -> None:
@@ -245,8 +254,7 @@ class PrivateRun:
         return self.entry(port).test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
 
     def _is_bare(self, number: int) -> bool:
-        port = self._ports.get(number)
-        return port is not None and port.role in self.manifest.bare
+        return self._roles.get(number) in self.manifest.bare
 
     def _traced(self, bundle: Bundle) -> Tracer:
         assert bundle.traced is not None, "it was compiled without a traced build"
@@ -275,7 +283,7 @@ class PrivateRun:
             self.maps["port_numbers"].update(_LOOPBACK.to_bytes(4, "little"), number)
             self._slots[_LOOPBACK] = _LOOPBACK | port << 32
             self._arrival = port
-        return self._entries[self._ports[port].role]
+        return self._entries[self._roles[port]]
 
     def _read_scratch(self, verdict: str) -> tuple[int, int | None]:
         """Egress port and receive queue, out of the scratch record of whichever CPU it was; all are

@@ -74,7 +74,7 @@ def tracing(name: str) -> Iterator[Tracing]:
                 raise general.refused(_all_at_tc(name))
             owned.enter_context(_alone(name))
             _restore(name, release)
-            traced = _traced(name, release)
+            traced = traced_build(name, release)
             maps = _install(owned, manifest, release, traced)
             _lead_back(name, release)  # a link may lead to a traced build whose pins are gone
             tracer = owned.enter_context(Tracer(traced.schema, manifest, maps))
@@ -102,7 +102,8 @@ def restore_plain_builds() -> list[str]:
 # ---- the traced build -----------------------------------------------------------------------
 
 
-def _traced(name: str, release: Path) -> TracedBuild:
+def traced_build(name: str, release: Path) -> TracedBuild:
+    """Of a release of a loaded pipeline. Raises `Refused`."""
     packed = read_traced(release)
     if not packed:
         raise general.refused(_no_traced_build(name))

@@ -29,6 +29,15 @@ class Tracer:
         """Which packets are recorded, from now on, for so long (None: for ever)."""
         self._control.ask(asked, seconds)
 
+    @property
+    def keeps_frames(self) -> bool:
+        """Whether a filter may ask for whole frames."""
+        return self._control.keeps_frames
+
+    def take(self, count: int) -> None:
+        """Record so many more packets of which frames are wanted whole."""
+        self._control.take(count)
+
     def extend(self, seconds: float) -> None:
         """For so long from now on."""
         self._control.extend(seconds)

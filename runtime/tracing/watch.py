@@ -84,24 +84,28 @@ class TraceOutput:
 @contextmanager
 def watch(name: str, watched: TraceOptions) -> Iterator[TraceOutput]:
     """Raises `Refused`."""
-    sample = _sample(watched.sample)
+    sample_of(watched.sample)  # before anything is loaded
     with tracing(name) as session:
-        condition = read_filter(watched.filter, session.schema.nodes) if watched.filter else None
-        session.tracer.ask(_asked(session, watched.port, condition, sample), _TRUST)
+        asked, condition = asked_of(session, watched)
+        session.tracer.ask(asked, _TRUST)
         yield TraceOutput(session, watched, condition)
 
 
-def _asked(session: Tracing, port: str, condition: Filter | None, sample: int) -> TraceFilter:
+def asked_of(session: Tracing, watched: TraceOptions) -> tuple[TraceFilter, Filter | None]:
+    """What the data path decides of the options, and all of their filter. Raises `Refused`."""
+    condition = read_filter(watched.filter, session.schema.nodes) if watched.filter else None
+    sample, port = sample_of(watched.sample), watched.port
     number = session.ports.get(port, 0)
     if port and not number:
         help_ = did_you_mean(port, session.ports) or f"its ports: {', '.join(session.ports)}"
         raise refused(_no_such_port(session.name, port, help_))
     if port in session.untraced:
         raise refused(_port_at_tc(port))
-    return compile_filter(condition, session.schema.nodes, number, sample)
+    return compile_filter(condition, session.schema.nodes, number, sample), condition
 
 
-def _sample(text: str) -> int:
+def sample_of(text: str) -> int:
+    """N of `1/N`. Raises `Refused`."""
     found = re.fullmatch(r"1/([1-9][0-9]{0,8})", text)
     if found is None:
         raise refused(_bad_sample(text))

@@ -37,7 +37,8 @@ class TcRun(Run):
     def set_live(self, environment: Environment, rules: Rules) -> None:
         """Set up for real packets by real interfaces, which `environment` says."""
         self.set_environment(environment)
-        known = [replace(p, ifindex=self._ports[p.number].ifindex) for p in self._known_ports]
+        indexes = {p.number: p.ifindex for p in environment.ports}
+        known = [replace(p, ifindex=indexes[p.number]) for p in self._known_ports]
         write_ports(self.maps, known, egress=_LOOPBACK)
         self.set_rules(rules)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ..manifest.manifest import Manifest, State
 from ..manifest.manifest import Slot as StateSlot
-from .schema import EGRESS, EVENT, HEAD, SNAP, WORDS, Node, Point, Schema, Slot, places
+from .schema import EGRESS, EVENT, HEAD, REST, SNAP, WORDS, Node, Point, Schema, Slot, places
 from .steps import Bound, Step, Trace, TracedValue
 
 VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
@@ -20,8 +20,8 @@ NameOf = Callable[[str, int, int], str]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A trace, when its packet arrived (ns of CLOCK_MONOTONIC), and the first bytes of the
-    frame."""
+    """A trace, when its packet arrived (ns of CLOCK_MONOTONIC), and the first bytes of the frame,
+    or all where these were asked for and are no more than SNAP and REST."""
 
     trace: Trace
     time: int
@@ -40,12 +40,15 @@ class Decoder:
     def decode(self, record: bytes) -> Recorded:
         """Raises ValueError where the bytes are no record of this program."""
         try:
-            time, length, port, action, used = HEAD.unpack_from(record)
+            time, length, port, action, used, whole = HEAD.unpack_from(record)
             starts = self._nodes.unpack_from(record, HEAD.size)
         except struct.error:
             raise ValueError("the record is too short") from None
         at = HEAD.size + self._nodes.size
         frame = record[at : at + min(length, SNAP)]
+        if whole:
+            behind = at + SNAP + 8 * (WORDS + 4)
+            frame += record[behind : behind + min(length - SNAP, REST)]
         written = record[at + SNAP : at + SNAP + 8 * min(used, WORDS)]
         words = struct.unpack(f"<{len(written) // 8}Q", written)
         there = [

@@ -6,6 +6,7 @@ For each packet that is traced the program leaves one record in the ring buffer 
     node            u16 for each node of the schema: the byte where it starts, plus one; 0: absent
     frame           the first SNAP bytes of the frame as it arrived
     word            u64 each: the steps, one behind the other
+    rest            where the frame was asked for whole: REST bytes more, behind all words
 
 All in host order. A step's first word has a point's index in its lower half; those that the point
 promises follow. Two points are the same in every schema: EVENT has the index of a counter in its
@@ -27,11 +28,14 @@ FORMAT = 1
 EVENT, EGRESS = 0, 1
 #: Bytes of a frame that a record has, and words for steps.
 SNAP, WORDS = 256, 512
+#: More of the frame, behind room for all words and four more, where it was asked for.
+REST = 3328
 #: What a filter may consist of in the data path: tests of fields, and conjunctions of them.
 TESTS, TERMS = 16, 16
 #: time (ns of CLOCK_MONOTONIC), length on arrival, port of arrival, enum xdp_action, words used (of
-#: which the first `WORDS` were written); then eight bytes that mean nothing outside.
-HEAD = struct.Struct("<QIIII8x")
+#: which the first `WORDS` were written); then four bytes that mean nothing outside, and 1 where
+#: there is more of the frame.
+HEAD = struct.Struct("<QIIII4xI")
 
 
 class Field(Frozen):

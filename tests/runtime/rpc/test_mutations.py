@@ -37,9 +37,9 @@ MANY = int(os.environ.get("HELIO_GRPC_MUTATIONS", "500"))
 _DEADLINE, _SHORT = 10, "60m"
 #: Seconds before a stream that was refused is tried again.
 _PAUSE = 0.2
-_LASTING = ("Watch", "ReportIntents", "WatchStampResults")
+_LASTING = ("Watch", "ReportIntents", "WatchStampResults", "Shadow")
 #: Of which a mutation takes a tenth of a second.
-_SELDOM = ("Load", "Upgrade", "Unload", "Refresh", "Backup", "Restore", "Repair")
+_SELDOM = ("Load", "Upgrade", "Unload", "Refresh", "Backup", "Restore", "Repair", "Shadow")
 _CHANGING = ("Apply", "Stream", "BulkApply", "ApplyIntent", "RemoveIntent", "AcceptLoss", *_SELDOM,
              *STAMP)  # fmt: skip
 #: What may be wrong with a request. INTERNAL is said by gRPC of a message that is none, before we
@@ -80,6 +80,7 @@ def messages(client: Client, directory: Path) -> dict[str, list[bytes]]:
         "Entries": [pb.EntriesRequest(pipeline=name, state="SESSION")],
         "Load": [pb.LoadRequest(pipeline="other", bundle=bundle, config=EDGE)],
         "Upgrade": [pb.UpgradeRequest(pipeline=name, bundle=bundle, dry_run=True)],
+        "Shadow": [pb.ShadowRequest(pipeline=name, bundle=bundle, seconds=0.1)],
         "ApplyIntent": [pb.ApplyIntentRequest(pipeline=name, text=_INTENT, name="i")],
         "RemoveIntent": [pb.RemoveIntentRequest(pipeline=name, id="a")],
         "CreateStampSession": [pb.CreateStampSessionRequest(pipeline=name, parameters=_SESSION)],
