@@ -9,7 +9,7 @@ from .. import model
 from ..model.arithmetic import COMPUTED, Interval, interval
 from . import errors
 from .ranges import Facts, excluded, narrowed, surely_above
-from .values import KINDS, WIDEST, Value, of_width
+from .values import KINDS, WIDEST, Value, of_width, seen_of
 
 #: What each operator computes, if that is less or more than the number it wraps or stops.
 _WRAPS: dict[str, model.Operator] = {"+%": "+", "-%": "-", "*%": "*"}
@@ -81,6 +81,8 @@ def _is_number(side: Value, expr: tree.Binary, found: Diagnostics) -> bool:
                 "a number",
                 help="an address is only masked by one of its kind: `user.dst & 255.255.255.0`"
                 if expr.operator in _BITWISE
+                else "a range has two dots: `user.src in 10.0.0.1..10.0.0.9`"
+                if expr.operator == "-"
                 else "of addresses only bits are computed: `&`, `|`, `^`, `~`",
             )
         )
@@ -121,8 +123,7 @@ def _of_numbers(
     above = surely_above(tested, left.expr, right.expr) if expr.operator == "-" else None
     low = low if above is None else max(low, above)
     least, most = _outcome(expr.operator, left.range, right.range, ones)
-    counted = isinstance(left.expr, model.RuleCount | model.Register)
-    if not _fits(expr, low, high, found, f"let count = {left.span.text}" if counted else ""):
+    if not _fits(expr, low, high, found, left):
         return None
     at_all = max(0, min(least, low)), max(high, min(most, _MOST))
     width = max(1, at_all[1].bit_length(), _width(expr.operator, left, bits))
@@ -130,7 +131,9 @@ def _of_numbers(
     if not (left.literal and right.literal):
         made = _made(expr.operator, left, right, ones, width)
     what = f"`{expr.span.text}`"
-    return Value(made, width, "uint", low, high, expr.span, what, at_all=at_all)
+    whole = seen_of(left, right)
+    seen = None if whole is None else _outcome(expr.operator, *whole, ones)[1]
+    return Value(made, width, "uint", low, high, expr.span, what, at_all=at_all, seen=seen)
 
 
 def _width(operator: str, left: Value, bits: int) -> int:
@@ -172,11 +175,16 @@ def _all(ones: int) -> model.Const:
     return model.Const(ones, ones.bit_length())
 
 
-def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics, named: str) -> bool:
-    """`named`: how to keep what is another number each time that it is read."""
-    if low < 0 and named:
+def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics, left: Value) -> bool:
+    in_place = ""
+    if isinstance(left.expr, model.Recalled | model.Register):
+        change = f"`{left.span.text} -= {expr.right.span.text}`"
+        in_place = f"; what is kept is changed by {change}, one step, which stops at 0"
+    if low < 0 and isinstance(left.expr, model.RuleCount | model.Register):
+        # another number each time that it is read
+        named = f"let count = {left.span.text}"
         says = f"as low as {low}: it is read again here, and a test is of what was read there"
-        help = f"name it once, `{named}`, and test that; or write `-|`, which stops at 0"
+        help = f"name it once, `{named}`, and test that; or write `-|`, which stops at 0{in_place}"
         found.add(errors.overflow(expr.span, "this may become negative", says, help))
     elif low < 0:
         found.add(
@@ -185,7 +193,7 @@ def _fits(expr: tree.Binary, low: int, high: int, found: Diagnostics, named: str
                 "this may become negative",
                 f"as low as {low}",
                 "compare the other way round, add to the other side, test it further up (`if A >= "
-                "B {…}`), or write `-|`, which stops at 0",
+                f"B {{…}}`), or write `-|`, which stops at 0{in_place}",
             )
         )
     elif high >> WIDEST:

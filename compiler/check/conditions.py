@@ -190,18 +190,23 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
         return _fragment(program, subject, state, scope)
     if what.text == "limited":
         return Narrowed(_limited(program, expr), state, state)
-    program.report(
-        errors.unknown(
-            "test",
-            what,
-            _TESTS,
-            "broadcasts are among those of `ADDRESS is multicast`"
-            if what.text == "broadcast"
-            else "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, "
-            "`port is ROLE`, `error is limited`",
-        )
-    )
+    nodes = {node.name for node in program.checked.graph.nodes}
+    program.report(errors.unknown("test", what, _TESTS, _asked_otherwise(what.text, nodes)))
     return Narrowed(None, state, state)
+
+
+def _asked_otherwise(what: str, nodes: set[str]) -> str:
+    """How to ask what no `is` asks."""
+    if what in nodes:
+        return f"the name of a node asks whether a packet has it: `if {what} {{…}}`"
+    if what == "broadcast":
+        return "broadcasts are among those of `ADDRESS is multicast`"
+    if what in ("private", "loopback", "public"):
+        return "name the prefixes: `user.src in { 10.0.0.0/8, 192.168.0.0/16 }`"
+    return (
+        "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, `port is ROLE`, "
+        "`error is limited`"
+    )
 
 
 def _port_is(program: Program, role: tree.Name, state: State) -> Narrowed:

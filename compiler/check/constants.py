@@ -49,10 +49,11 @@ def constants_of(
     declared: Iterable[tree.Constant], around: Constants, found: Diagnostics
 ) -> dict[str, Known]:
     """These, and those that can be seen `around` them; each may be made of those above it."""
-    known = dict(around)
+    known, declared = dict(around), tuple(declared)
     own: dict[str, tree.Name] = {}
-    for constant in declared:
+    for at, constant in enumerate(declared):
         name = constant.name
+        later = {each.name.text for each in declared[at:]} - own.keys()
         if name.text in own:
             found.add(errors.declared_twice("constant", name, own[name.text].span))
             continue
@@ -63,7 +64,7 @@ def constants_of(
             found.add(errors.name_taken(name, "another constant", known[name.text].name.span))
         own[name.text] = name
         given = _Putting(known, found).ranges(constant.values)
-        values = tuple(_literals(given, known, found))
+        values = tuple(_literals(given, known, later, found))
         if len(values) < len(given):  # reported: what uses it is not to be blamed
             values = (tree.Range(name.span, tree.Number(name.span, 1, name.text)),)
         known[name.text] = Known(name, values)
@@ -71,13 +72,14 @@ def constants_of(
 
 
 def _literals(
-    written: Sequence[tree.Range], known: Constants, found: Diagnostics
+    written: Sequence[tree.Range], known: Constants, later: Iterable[str], found: Diagnostics
 ) -> Iterator[tree.Range]:
-    """Each value worked out: a literal, or a range between two."""
+    """Each value worked out: a literal, or a range between two. `later`: what is declared further
+    down."""
 
     def no_name(path: tree.Path) -> Value | None:
         of_packet = len(path.parts) > 1
-        found.add(_no_constant(path.span) if of_packet else _unknown(path.parts[0], known))
+        found.add(_no_constant(path.span) if of_packet else _unknown(path.parts[0], known, later))
         return None
 
     def extreme(call: tree.Call) -> Value | None:
@@ -288,7 +290,15 @@ class _Putting:
 # ---- errors ---------------------------------------------------------------------------------
 
 
-def _unknown(name: tree.Name, known: Constants) -> Diagnostic:
+def _unknown(name: tree.Name, known: Constants, later: Iterable[str] = ()) -> Diagnostic:
+    if name.text in later:
+        help = f"`{name.text}` is declared further down: move it up, in front of what is made of it"
+        return error(
+            "H0203",
+            f"there is no constant `{name.text}` by then",
+            (name.span, "not declared above"),
+            help=help,
+        )
     return errors.unknown("constant", name, known, f"declare it: `const {name.text} = …`")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ...lang import tree
 from ...lang.syntax import foreign_words
 from ...lang.syntax.planned import planned
+from ...lang.syntax.statement_hints import CASTS
 from ...lang.text.diagnostics import Diagnostic, did_you_mean, error, listed
 from ...lang.text.field_names import FIELDS, HEADERS
 from ...lang.text.source import Span
@@ -117,16 +119,25 @@ def unsupported(span: Span, what: str, help: str = "") -> Diagnostic:
 
 
 def does_not_fit(
-    span: Span, value: str, what: str, width: int, where: Span | None, shortened: str = ""
+    span: Span,
+    value: str,
+    what: str,
+    width: int,
+    where: Span | None,
+    shortened: str = "",
+    in_place: str = "",
 ) -> Diagnostic:
     """A number, a default, a symbol, a guard's value that its field cannot hold. `shortened`: what
-    has its lowest bits only, where it is not known before."""
+    has its lowest bits only, where it is not known before. `in_place`: how it is changed in one
+    step, where it follows from what is kept there."""
     labels = [(span, f"needs more than {width} bits")]
     if where is not None:
         labels.append((where, f"{what} is {width} bits wide"))
     most = (1 << width) - 1
     help = f"the largest value of {width} bits is {most}"
-    if shortened:
+    if in_place:
+        help = f"change it in place, in one step: `{in_place}`, which stops at {most}"
+    elif shortened:
         help += f"; write `{shortened}` for its lowest {width} bits"
         help += f", or `min({span.text}, {most})`" if width < 64 else ""
     return error("H0220", f"{value} does not fit into {what}", *labels, help=help)
@@ -170,13 +181,26 @@ _WRITTEN = {
 _WIDER = "128 bits are an IPv6 address, `ip6`, of which bits are computed: `&`, `|`, `^`, `~`"
 
 
+def _typed(text: str) -> str:
+    """What there is in place of types that others have."""
+    if text in ("u128", "uint128_t"):
+        return _WIDER
+    if signed := re.fullmatch(r"i(?:nt)?(\d+)(?:_t)?", text):
+        return f"numbers are 0 or more: `u{signed[1]}`"
+    if text in ("string", "str", "char"):
+        return "there are no texts but domain names, which rules match: `ie qname = 1, name[64]`"
+    if text in ("bool", "boolean", "flag"):
+        return "a flag is a number of one bit: `u1`"
+    return ""
+
+
 def no_such_type(name: tree.Name, allowed: str, candidates: list[str]) -> Diagnostic:
     near = did_you_mean(name.text, candidates)
     return error(
         "H0230",
         f"there is no type `{name.text}`",
         (name.span, f"types are {allowed}"),
-        help=_WIDER if name.text in ("u128", "uint128_t") else near or f"use one of {allowed}",
+        help=_typed(name.text) or near or f"use one of {allowed}",
     )
 
 
@@ -206,11 +230,13 @@ def no_condition(span: Span, help: str) -> Diagnostic:
 
 
 def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
+    cast = CASTS if re.fullmatch(r"u?(?:int)?\d+(?:_t)?", name.text) else ""
     return planned(name.span) or error(
         "H0242",
         f"there is no function `{name.text}` here",
         (name.span, f"known here: {', '.join(candidates)}" if candidates else "no functions here"),
-        help=did_you_mean(name.text, candidates)
+        help=cast
+        or did_you_mean(name.text, candidates)
         or foreign_words.WORDS.get(name.text, "use one of the known functions"),
     )
 

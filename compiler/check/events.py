@@ -112,7 +112,7 @@ def _values(
     """The value of each field, in order; None if one is missing or wrong."""
     known = {field.name: field for field in event.fields}
     given = given_by_name(
-        written.fields, known, names,
+        event.name, written.fields, known, names,
         lambda each: no_such_field(each.target, event),
         _wrong,
     )  # fmt: skip

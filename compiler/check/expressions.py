@@ -13,10 +13,9 @@ from ...lang.tree.operators import PRECEDENCE
 from .. import model
 from . import errors
 from .computed import complement, computed
-from .errors import LONGEST_FRAME
 from .ranges import Facts, narrowed
 from .sets import prefix
-from .values import KINDS, Value, literal, shown
+from .values import KINDS, Value, is_port, literal, shown
 
 Lookup = Callable[[tree.Path], Value | None]
 CallLookup = Callable[[tree.Call], Value | None]
@@ -102,11 +101,10 @@ class Expressions(Frozen):
             self.found.add(errors.unsupported(span, "comparing runs of bytes", _MATCHED))
             return None
         known, other = (left, right) if left.literal else (right, left)
-        if (
-            isinstance(other.expr, model.FrameLength)
-            and known.literal
-            and known.low > LONGEST_FRAME
-        ):
+        if known.literal and is_port(other.expr):
+            self.found.add(_number_of_port(known.span, other))
+            return None
+        if known.literal and other.seen is not None and known.low > other.seen:
             self.found.add(errors.longer_than_frames(known.span, f"compares with {known.low:,}"))
             return None
         least, most = other.range
@@ -207,6 +205,17 @@ def _never_differs(span: Span, value: str, other: Value) -> Diagnostic:
         f"this comparison with {value} is always the same",
         (span, f"{other.what} is always {least} to {most}"),
         help="compare with a value in that range, or leave the comparison out",
+    )
+
+
+def _number_of_port(span: Span, port: Value) -> Diagnostic:
+    return error(
+        "H0509",
+        "a port has no number that a pipeline knows",
+        (span, "a number"),
+        (port.span, "a port"),
+        help="ask for its role, `port is lan`, or compare it with a port that was kept: "
+        "`port = S.out`; a rule tells ports of a role apart: `match in exact port`",
     )
 
 

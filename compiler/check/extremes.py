@@ -10,7 +10,7 @@ from .. import model
 from ..model.arithmetic import COMPUTED, interval
 from . import errors
 from .expressions import Expressions
-from .values import KINDS, WIDEST, Value
+from .values import KINDS, WIDEST, Value, seen_of
 
 EXTREMES: dict[str, model.Operator] = {"min": "min", "max": "max"}
 
@@ -47,7 +47,9 @@ def _of_two(call: tree.Call, left: Value, right: Value) -> Value:
     if isinstance(left.expr, model.Const) and isinstance(right.expr, model.Const):
         made = model.Const(COMPUTED[sign](left.expr.value, right.expr.value), width)
     what = f"`{call.span.text}`"
-    return Value(made, width, "uint", low, high, call.span, what, at_all=at_all)
+    whole = seen_of(left, right)
+    seen = None if whole is None else interval(sign, *whole)[1]
+    return Value(made, width, "uint", low, high, call.span, what, at_all=at_all, seen=seen)
 
 
 # ---- errors ---------------------------------------------------------------------------------

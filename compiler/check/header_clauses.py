@@ -57,7 +57,9 @@ class HeaderClauses:
         assert field.type.count is not None
         count, maximum = self.expressions.value(field.type.count), field.type.maximum
         if maximum is None or not 1 <= maximum.value <= MOST_ELEMENTS:
-            self.found.add(_no_bound((maximum or field.type).span, MOST_ELEMENTS))
+            bytes_ = field.type.name.text == "u8" and isinstance(field.type.count, tree.Number)
+            where, text = (maximum or field.type).span, field.type.count.span.text
+            self.found.add(_no_bound(where, MOST_ELEMENTS, text if bytes_ else ""))
             return model.Const(0, 1), 1
         if count and count.kind != "uint":
             self.found.add(errors.wrong_kind(count.span, "an address", "a number of elements"))
@@ -187,10 +189,12 @@ def _clause_reads(span: Span, what: str, why: str, help: str) -> Diagnostic:
     return error("H0237", f"a clause of a header cannot read {what}", (span, why), help=help)
 
 
-def _no_bound(span: Span, limit: int) -> Diagnostic:
+def _no_bound(span: Span, limit: int, count: str) -> Diagnostic:
+    """`count`: how many bytes, where that is what it has."""
+    says = "say how many there are at most, as in `ip6[last_entry + 1] max 8`"
     return error(
         "H0247",
         "an array has a bound",
         (span, f"from 1 to {limit} elements"),
-        help="say how many there are at most, as in `ip6[last_entry + 1] max 8`",
+        help=f"{says}; a run of bytes is `bytes[{count}]`" if count else says,
     )

@@ -101,13 +101,18 @@ def _given(
     return tuple((n, given[n]) for n in match if n in given)
 
 
-def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKind | None:
-    """The kind that a look-up binds under its own name."""
+def _looked_up(
+    program: Program, name: tree.Name, scope: Scope, group: model.RuleKind | None = None
+) -> model.RuleKind | None:
+    """The kind that a look-up binds under its own name. `group`: what it is chosen from."""
     if name.text in scope.names or any(f.binding == name.text for f in scope.facts):
         program.report(errors.bound_already(name.span, name.text))
         return None
     kind = program.rules.known.get(name.text)
-    if kind is None:
+    if kind is None and group is not None and group.spread is not None:
+        help = f"`{group.name}` spreads over another kind: `choose {group.spread.kind} from …`"
+        program.report(errors.unknown("rule kind", name, (), help))
+    elif kind is None:
         program.report(errors.unknown_kind(name, program.rules.known, program.states))
     return kind
 
@@ -133,7 +138,10 @@ def _note_lookup(
 def choose(
     program: Program, written: tree.Choose, otherwise: Fallback, state: State, scope: Scope
 ) -> Changed:
-    kind = _looked_up(program, written.kind, scope)
+    origin = _origin(program, written, state, scope)
+    kind = None
+    if origin is not None or written.kind.text in program.rules.known:
+        kind = _looked_up(program, written.kind, scope, origin[1] if origin else None)
     hit = bind(state, written.kind.text)
     body, missed = otherwise
     program.missed[written.kind.text] = written.kind.span
@@ -141,7 +149,6 @@ def choose(
         program.report(_empty_else(written.otherwise.span))
     if written.otherwise is None:
         missed = frozenset()
-    origin = _origin(program, written, state, scope)
     if kind is None or origin is None:
         program.unsure = True
         return Changed(None, hit | missed)
@@ -176,9 +183,13 @@ def _origin(
             errors.unsupported(
                 written.origin.span,
                 "choosing from anything but a rule's group",
-                "write `choose FAR from PDR.LBR`",
+                _picks(program),
             )
         )
+        return None
+    if parts[0].text not in {*program.rules.known, *scope.names}:
+        known = [*program.rules.known, *scope.names]
+        program.report(errors.unknown("rule", parts[0], known, _picks(program)))
         return None
     bound = StageNames(program, state, scope).bound(parts[0])
     if bound is None or not leads_to(program, parts[0], bound, parts[1]):
@@ -191,6 +202,19 @@ def _origin(
             )
         return None
     return bound, group
+
+
+def _picks(program: Program) -> str:
+    """How a member is chosen, by the kinds that this pipeline has."""
+    for giver in program.rules.known.values():
+        for name in giver.alternatives:
+            group = program.rules.known.get(name)
+            if group is not None and group.spread is not None:
+                return f"write `choose {group.spread.kind} from {giver.name}.{name}`"
+    return (
+        "a rule that was found leads to the group: `rule POOL [16] { spread M[1..16] over "
+        "hash(ipv4.src) }`, `rule K [1k] { … gives POOL }`, then `choose M from K.POOL`"
+    )
 
 
 def _hash(

@@ -54,6 +54,8 @@ def _measure(program: Program, name: tree.Name, state: State, scope: Scope) -> m
     if bound is None:
         return None
     kind = program.rules.known.get(bound.kind)
+    if kind is not None and not kind.meters and kind.name in program.broken:
+        return None  # reported: it may be that its meter is what is wrong
     if kind is None or not kind.meters:
         program.report(_no_meter(name, kind))
         return None
@@ -70,7 +72,8 @@ def _by_entry(
     program: Program, name: tree.Name, table: model.State, state: State, scope: Scope
 ) -> model.Metered | None:
     if not table.meters:
-        program.report(_no_meter(name, table))
+        if table.name not in program.broken:
+            program.report(_no_meter(name, table))
         return None
     names, by = StageNames(program, state, scope), list[model.Recalled]()
     for slot in table.meters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...lang import tree
+from ...lang.syntax.foreign_words import BYTES
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.field_names import HEADERS
 from .. import model
@@ -124,14 +125,16 @@ class PacketNames:
             field = self.option_field(node, option, path)
             return None if field is None else (node, field)
         if len(path.parts) != 2:
+            alone = len(path.parts) == 1
             last = path.parts[-1].text
             known = any(f.name == last for f in node.header.fields)
             self.found.add(
                 errors.wrong_kind(
                     path.span,
-                    "a node" if len(path.parts) == 1 else "a longer path",
+                    "a node" if alone else "a longer path",
                     "one of its fields",
-                    help=f"write `{node.name}.{last if known else 'FIELD'}`",
+                    help=f"write `{node.name}.{last if known else 'FIELD'}`"
+                    + (f"; `if {node.name} {{…}}` asks whether a packet has it" if alone else ""),
                 )
             )
             return None
@@ -146,6 +149,10 @@ class PacketNames:
             names = [f.name for f in node.header.fields if f.name[0] != "_"]
             options = [g.name for g in node.header.options.groups] if node.header.options else []
             help = f"its fields are {', '.join(names[:8])}"
+            if name.text in ("payload", "data"):
+                help = BYTES
+            if name.text == "is_fragment":
+                names, help = [], f"write `{node.name} is fragment`"
             names += options
             self.found.add(errors.unknown(f"field of `{node.name}`", name, names, help))
         return field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, TypeVar
 
@@ -115,6 +116,7 @@ class _PipelineChecker:
             roles=roles,
             hooks=hooks,
             found=self.found,
+            broken=frozenset(self.broken()),
             unsure=not checked.sound or bool(self.errors_before_stages()),
         )
         stages = self.stages(program)
@@ -216,6 +218,22 @@ class _PipelineChecker:
                     )
                 )
         return actions
+
+    def broken(self) -> Iterator[str]:
+        """Rule kinds, states and events in whose declaration something is wrong, and `S.slot` and
+        `E.field` of which something is."""
+        wrong = [e.span for e in self.found.errors if e.span]
+        parts: list[tuple[str, tree.Node]] = [(r.name.text, r) for r in self.all(tree.Rule)]
+        for state in self.all(tree.State):
+            lists = [c.slots for c in state.clauses if isinstance(c, tree.Slots)]
+            parts.append((state.name.text, state))
+            parts += [(f"{state.name.text}.{s.name.text}", s) for slots in lists for s in slots]
+        for event in self.all(tree.Event):
+            parts += [(f"{event.name.text}.{f.name.text}", f) for f in event.fields]
+        for name, part in parts:
+            within = (w for w in wrong if w.source is part.span.source)
+            if any(part.span.start <= w.start < part.span.end for w in within):
+                yield name
 
     def stages(self, program: Program) -> tuple[model.Stage, ...]:
         declared: dict[str, tree.Stage] = {}
@@ -325,10 +343,12 @@ def _parser_first(span: Span) -> Diagnostic:
 
 
 def _lost_update(lost: Lost) -> Diagnostic:
+    slot = f"{lost.state}.{lost.slot or 'SLOT'}"
     return error(
         "H0316",
         f"of two packets at once, one may lose its update of `{lost.state}`",
         (lost.span, "another CPU may have changed the entry since this packet read it"),
-        help=f"change the slot in place, in one step: `{lost.state}.{lost.slot or 'SLOT'} += 1`",
+        help=f"change the slot in place, in one step: `{slot} += 1`; or compare and set, `exchange "
+        f"{slot} from A to B`",
         severity="warning",
     )

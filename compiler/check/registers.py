@@ -93,7 +93,8 @@ def change(
             program.report(_in_two_steps(written, path.span.text, sign, written.value.right.span))
             return Changed(None, state)
     what = f"`{path.parts[0].text}`"
-    if not fits(value, registers.width, "uint", what, registers.span, program.found):
+    kept = registers.name if known.expr in walk((value.expr,)) else ""
+    if not fits(value, registers.width, "uint", what, registers.span, program.found, kept):
         return Changed(None, state)
     return Changed(model.SetRegister(known.expr, made, value.expr, written.span), state)
 
@@ -157,6 +158,7 @@ def _lost(part: model.SetRegister) -> Diagnostic:
         "H0316",
         f"of two packets at once, one may lose its update of `{name}`",
         (part.span, "another CPU may have changed the register since this packet read it"),
-        help=f"add or subtract in one step: `{name}[…] += 1`",
+        help=f"add or subtract in one step: `{name}[…] += 1`; what else follows from the value "
+        "before is kept in a slot of a `state`: `exchange S.n from A to B`",
         severity="warning",
     )

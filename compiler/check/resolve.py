@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused, did_you_mean, error, listed
+from ...lang.text.field_names import HEADERS
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Source
 from . import errors
@@ -201,6 +203,15 @@ def _importable(source: Source) -> list[str]:
     return names
 
 
+def _declaring(path: tree.Path) -> str:
+    """The file of helioc's own that declares a header which was imported by its own name."""
+    header = HEADERS.get(path.parts[-1].text, path.parts[-1].text)
+    line = re.compile(rf"^(?:link )?header {re.escape(header)} ", re.MULTILINE)
+    files = (p for p in sorted(STANDARD.glob("*.hp")) if line.search(p.read_text()))
+    found = next(files, None)
+    return f"`{header}` is in `std.{found.stem}`: `import std.{found.stem}`" if found else ""
+
+
 # ---- errors ---------------------------------------------------------------------------------
 
 
@@ -209,7 +220,8 @@ def _no_such_file(path: tree.Path, looked: str, candidates: Iterable[str]) -> Di
         "H0201",
         f"there is no file to import as `{path.text}`",
         (path.span, f"looked for {looked}"),
-        help=did_you_mean(path.text, candidates)
+        help=_declaring(path)
+        or did_you_mean(path.text, candidates)
         or "`import std.NAME` takes a header file of helioc, `import NAME` one beside this file",
     )
 

@@ -11,7 +11,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .stage_names import StageNames
-from .values import KINDS, fits
+from .values import KINDS, fits, is_port
 
 
 class Misfit(NamedTuple):
@@ -45,9 +45,10 @@ def said(
     value = names.expressions.value(written)
     if value is None:
         return None
-    if of.port != _is_port(value.expr):
+    if of.port != is_port(value.expr):
         return Misfit("no port" if of.port else "a port")
-    good = fits(value, of.width, of.kind, f"`{of.name}`", of.span, names.program.found)
+    kept = of.name if isinstance(of, model.Slot) else ""
+    good = fits(value, of.width, of.kind, f"`{of.name}`", of.span, names.program.found, kept)
     return value.expr if good else None
 
 
@@ -98,11 +99,6 @@ def _names_port(written: tree.Expr, wanted: bool, names: StageNames) -> TypeGuar
     return wanted and (known is not None or first in names.program.rules.known)
 
 
-def _is_port(expr: model.Expr) -> bool:
-    """Whether it is a port's number."""
-    return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
-
-
 class Given(NamedTuple):
     """What is given by name: each value that fits; all names that are declared; whether one is
     none, so that what seems missing is likely that one."""
@@ -119,21 +115,23 @@ class Given(NamedTuple):
 
 
 def given_by_name(
+    owner: str,
     written: Iterable[tree.Assign],
     declared: Mapping[str, model.Slot] | Mapping[str, model.EventField],
     names: StageNames,
     strange: Callable[[tree.Assign], Diagnostic],
     wrong: Callable[[Span, Any, Misfit], Diagnostic],
 ) -> Given:
-    """`strange` and `wrong`: what is reported of a name that is none, and of a value that does not
-    fit what is declared."""
+    """`owner`: the state or the event. `strange` and `wrong`: what is reported of a name that is
+    none, and of a value that does not fit what is declared."""
     report, unknown = names.program.report, False
     values, begun = dict[str, model.Said](), dict[str, tree.Assign]()
     for each in written:
         name = each.target.parts[-1]
         known = declared.get(name.text)
         if known is None or len(each.target.parts) > 1:
-            report(strange(each))
+            if f"{owner}.{name.text}" not in names.program.broken:
+                report(strange(each))
             unknown = True
         elif begun.setdefault(name.text, each) is not each:
             first = begun[name.text].target.span

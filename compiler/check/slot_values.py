@@ -44,7 +44,7 @@ def slot_values(
     for each in counts:
         program.report(counted(each.target, table, "it begins at 0: leave it out"))
     given = given_by_name(
-        (g for g in written.given if g not in counts), known,
+        table.name, (g for g in written.given if g not in counts), known,
         StageNames(program, state, scope),
         lambda each: _no_such_slot(each.target, table, list(known)),
         lambda span, slot, found: _wrong(span, slot, found, slot in table.match),

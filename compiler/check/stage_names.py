@@ -90,7 +90,8 @@ class StageNames(RuleNames):
             return of_width(model.Arrival(), 32, "uint", path.span, "`port`", None)
         packets = PacketNames(self.program.checked, self.program.found)
         if path.text == "frame.length" and "frame" not in packets.nodes:
-            return of_width(model.FrameLength(), 32, "uint", path.span, "`frame.length`", None)
+            whole = of_width(model.FrameLength(), 32, "uint", path.span, "`frame.length`", None)
+            return replace(whole, seen=errors.LONGEST_FRAME)
         if path.text == "now" and "now" not in packets.nodes:
             return now(path.span)
         if first == "clock" and "clock" not in packets.nodes:
@@ -158,6 +159,9 @@ class StageNames(RuleNames):
         slots = [s.name for s in table.gives]
         name = path.parts[1] if len(path.parts) > 1 else path.parts[0]
         slot = next((s for s in table.gives if s.name == name.text), None)
+        if slot is None and f"{table.name}.{name.text}" in self.program.broken:
+            self.program.unsure = True
+            return None
         if slot is None or len(path.parts) != 2:
             self.program.report(_no_slot(path, table, slot, slots))
             return None
@@ -203,7 +207,8 @@ class StageNames(RuleNames):
         for owner in program.elements.known.values():
             if name.text in dict(owner.symbols):
                 use = f"`match RULE.{owner.name} {{ {name.text} => … }}`"
-                help = f"it is a symbol of `{owner.name}`: {use}"
+                number = dict(owner.symbols)[name.text]
+                help = f"it is a symbol of `{owner.name}`: {use}; a field is compared with {number}"
                 program.report(errors.unknown("node or rule", name, (), help))
                 return
         help = called(name.text, program.checked.graph.nodes)

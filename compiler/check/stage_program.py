@@ -46,6 +46,7 @@ class Program:
     metered: set[str] = field(default_factory=set)  # kinds of which a meter is asked
     applied: set[str] = field(default_factory=set)
     steps: int = 0  # statements of inlined actions
+    broken: frozenset[str] = frozenset()  # declarations in which something is wrong
     unsure: bool = False  # something was left out: do not hold what is missing against the user
     said: set[tuple[str, Span]] = field(default_factory=set)
 

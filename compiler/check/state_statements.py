@@ -146,7 +146,8 @@ def _fitting(
         return None
     where = next(s.span for s in program.states[slot.state].gives if s.name == slot.slot)
     what = f"`{slot.state}.{slot.slot}`"
-    return value.expr if fits(value, slot.width, slot.kind, what, where, program.found) else None
+    good = fits(value, slot.width, slot.kind, what, where, program.found, slot.slot)
+    return value.expr if good else None
 
 
 def updates(stages: Sequence[model.Stage]) -> Iterator[Lost]:
@@ -199,7 +200,7 @@ def _no_state(path: tree.Path, operator: str, value: tree.Expr | None) -> Diagno
         "H0368",
         f"`{name}` is no slot of a state",
         (path.span, f"`{sign}=` changes a slot of a state in place"),
-        help=f"write `{name} = {name} {sign}{'%' if sign in '+-' else ''} {text}`"
+        help=f"write `{name} = {name} {sign}{'|' if sign in '+-' else ''} {text}`"
         if text
         else "rules and names keep what they hold: packets change fields, and slots of a `state`",
     )

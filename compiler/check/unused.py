@@ -30,7 +30,7 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
     if found.errors:
         return
     (pipeline, *_) = program.pipelines
-    nodes, asked, named = set[str](), set[str](), set[str]()
+    nodes, asked, named, elements = set[str](), set[str](), set[str](), set[str]()
     for each in pipeline.declarations:
         match each:
             case tree.Parser():
@@ -39,6 +39,7 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
                 asked |= names_in(each.body)
             case tree.Rule():
                 named |= names_in(each) - {each.name.text}
+                elements |= _of_rule(each)
             case tree.InformationElement():
                 named |= {name.text for name in each.types}
     for header in program.headers:
@@ -46,7 +47,7 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
             found.add(_never_used(header.name, "the header", "lead to it in the parse graph"))
     for each in pipeline.declarations:
         match each:
-            case tree.InformationElement() if each.name.text not in named | asked:
+            case tree.InformationElement() if each.name.text not in elements:
                 help = "let a rule kind match or give it"
                 found.add(_never_used(each.name, "the information element", help))
             case tree.Rule() if each.name.text not in named | asked:
@@ -61,6 +62,24 @@ def unused_declarations(program: tree.Program, found: Diagnostics) -> None:
             case tree.Event() if each.name.text not in named | asked:
                 help = f"emit it in a stage or by a rule kind: `emit {each.name.text} {{ … }}`"
                 found.add(_never_used(each.name, "the event", help))
+
+
+def _of_rule(rule: tree.Rule) -> set[str]:
+    """The elements that rules of a kind have."""
+    names: list[tree.Name] = []
+    for clause in rule.clauses:
+        match clause:
+            case tree.Match():
+                names.append(clause.element)
+            case tree.GivesList():
+                names += clause.names
+            case tree.Meters():
+                names += clause.elements
+            case tree.Spread(weight=tree.Name() as weight):
+                names.append(weight)
+            case tree.Priority():
+                names.append(clause.element)
+    return {name.text for name in names}
 
 
 def _in_graph(parser: tree.Parser) -> set[str]:

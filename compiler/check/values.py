@@ -8,6 +8,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.literals import shown_address
 from ...lang.text.source import Span
 from .. import model
+from ..lower.reads import walk
 from ..model.arithmetic import Interval
 from . import errors
 
@@ -37,6 +38,8 @@ class Value(Frozen):
     what: str = "this"
     declared: Span | None = None
     at_all: Interval | None = None
+    seen: int | None = None
+    """The greatest that it is of a frame that is seen whole, where it follows from its length."""
 
     @property
     def range(self) -> Interval:
@@ -46,6 +49,11 @@ class Value(Frozen):
     @property
     def literal(self) -> bool:
         return isinstance(self.expr, model.Const)
+
+
+def is_port(expr: model.Expr) -> bool:
+    """Whether it is a port's number."""
+    return isinstance(expr, model.Arrival) or (isinstance(expr, model.Recalled) and expr.port)
 
 
 def shown(value: int, kind: model.Kind) -> str:
@@ -60,6 +68,14 @@ def of_width(
     return Value(expr, width, kind, 0, (1 << width) - 1, span, what, declared)
 
 
+def seen_of(left: Value, right: Value) -> tuple[Interval, Interval] | None:
+    """The bounds of two values for frames that are seen whole, if one of them follows from that."""
+    if left.seen is None and right.seen is None:
+        return None
+    bounds = [(v.low, v.high if v.seen is None else v.seen) for v in (left, right)]
+    return bounds[0], bounds[1]
+
+
 def literal(expr: tree.Number | tree.Address) -> Value:
     if isinstance(expr, tree.Number):
         kind: model.Kind = "uint"
@@ -71,20 +87,44 @@ def literal(expr: tree.Number | tree.Address) -> Value:
 
 
 def fits(
-    value: Value, width: int, kind: model.Kind, what: str, where: Span | None, found: Diagnostics
+    value: Value,
+    width: int,
+    kind: model.Kind,
+    what: str,
+    where: Span | None,
+    found: Diagnostics,
+    kept: str = "",
 ) -> bool:
-    """Whether `value` can be put into a field or element of that type; says why not."""
+    """Whether `value` can be put into a field or element of that type; says why not. `kept`: the
+    slot or the array of registers that it is put into."""
     if value.kind != kind:
         found.add(errors.wrong_kind(value.span, KINDS[value.kind], KINDS[kind], where))
         return False
     if value.high >> width:
         found.add(
             errors.does_not_fit(
-                value.span, value.what, what, width, where, _shortened(value, width)
+                value.span,
+                value.what,
+                what,
+                width,
+                where,
+                _shortened(value, width),
+                _in_place(value, kept) if kept else "",
             )
         )
         return False
     return True
+
+
+def _in_place(value: Value, kept: str) -> str:
+    """The change in one step, where a value follows from what is kept there by now."""
+    for part in walk((value.expr,)):
+        match part:
+            case model.Recalled(state=state, slot=slot) if slot == kept:
+                return f"{state}.{slot} += …"
+            case model.Register(registers=name) if name == kept:
+                return f"{name}[…] += …"
+    return ""
 
 
 def _shortened(value: Value, width: int) -> str:

@@ -50,7 +50,7 @@ SIGNS = {
     "is NUMBER": "a number is compared: `a = 1`",
     "is ADDRESS": "an address is compared: `a = 10.0.0.1`",
     "count NUMBER": "write `count NAME`",
-    "- -": COUNT,
+    "- -": "write `S.n -= 1` for a slot of a state, `a.b = a.b -| 1` for a field",
     "drop (": _ALONE,
     "pass (": _ALONE,
     "count (": "write `count NAME`",

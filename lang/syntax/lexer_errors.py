@@ -100,6 +100,14 @@ def _ages(where: Span) -> bool:
 
 
 def bad_address(where: Span) -> Diagnostic:
+    behind = where.source.text[where.end : where.end + 2]
+    parts = where.text.split(".")
+    if behind in (".*", ".x") and len(parts) < 4:
+        network = ".".join([*parts, *["0"] * (4 - len(parts))])
+        hint = f"all addresses of a network are a prefix: `user.src in {network}/{8 * len(parts)}`"
+        return Diagnostic(
+            "H0105", "this is not an address", (Label(where, "cannot be read"),), hint
+        )
     hint = "write IPv4 as `10.0.0.1`, IPv6 as `2001:db8::1`, MAC as `02:00:00:00:00:01`"
     return Diagnostic("H0105", "this is not an address", (Label(where, "cannot be read"),), hint)
 

@@ -147,6 +147,8 @@ def of_statements(place: Place) -> str:
         return "a block stands in braces: `else { drop }`, `else if a { drop }`"
     if before in ("=", ",", "(") and token in ("&", "*"):
         return "there are no pointers: a field is read and written by its name, `user.ttl`"
+    if place.expected == {"from"} and "exchange" not in words_of_line(place):
+        return "a member is chosen from a group that a rule leads to: `choose M from K.POOL`"
     if place.expected in ({"from"}, {"to"}):
         return "write `exchange S.n from A to B`"
     if token == "if" and place.rule == "arm":
@@ -215,6 +217,16 @@ def of_statements(place: Place) -> str:
         case "statement" if place.expected <= {".", "via"}:
             return FORWARD
     return ""
+
+
+def words_of_line(place: Place) -> list[str]:
+    """The words in front on the same line."""
+    words: list[str] = []
+    for token in reversed(place.tokens[: place.index]):
+        words.append(token.text)
+        if token.first:
+            break
+    return words
 
 
 def alone(function: str) -> str:
