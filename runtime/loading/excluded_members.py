@@ -4,9 +4,10 @@ that a spread is steered away from."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.rules.spread import prepare, spread_slots
@@ -94,14 +95,27 @@ def _spreads(book: RuleBook) -> Iterator[tuple[str, Rule]]:
 
 
 def excluded_members(loaded: Loaded) -> LeftOut:
-    """The members that the records in the maps exclude. A spread that asks for bounds or has a
-    preference is steered away from its own; those of others lead to dead overlays."""
+    """The members that the records in the maps exclude."""
+    tables = loaded.writer.tables
+    return members_left_out(
+        loaded.manifest, _spreads(loaded.book), lambda kind, id_: tables[kind].place_of(id_),
+        lambda rule: _slots(tables[rule.kind], rule),
+    )  # fmt: skip
+
+
+def members_left_out(
+    manifest: Manifest, spreads: Iterable[tuple[str, Rule]], place_of: Callable[[str, int], int],
+    slots_of: Callable[[Rule], set[int]],
+) -> LeftOut:  # fmt: skip
+    """The members that the records of spreads exclude, each spread with the kind of its members. A
+    spread that asks for bounds or has a preference is steered away from its own; those of others
+    lead to dead overlays. `place_of`: where a member lies; `slots_of`: where those of a spread's
+    record lie."""
     dead, steered = set[Reference](), dict[int, frozenset[int]]()
-    policy_of = policy_reader(loaded.manifest)
-    for kind, rule in _spreads(loaded.book):
-        members = loaded.writer.tables[kind]
-        here = _slots(loaded.writer.tables[rule.kind], rule)
-        gone = [m for m in rule.members if members.place_of(m.id) not in here]
+    policy_of = policy_reader(manifest)
+    for kind, rule in spreads:
+        here = slots_of(rule)
+        gone = [m for m in rule.members if place_of(kind, m.id) not in here]
         if gone:  # but one of little weight may have no slot anyway
             due = set(spread_slots(rule.members))
             left_out = frozenset(m.id for m in gone if m.id in due)
@@ -114,7 +128,11 @@ def excluded_members(loaded: Loaded) -> LeftOut:
 
 def _slots(table: Table, rule: Rule) -> set[int]:
     cell = table.cell_of(rule)
-    at = table.record_at(cell, table.live_slot(cell))
-    member = next(m for m in table.kind.record if m.kind == "slots")
-    data = table.records[at + member.offset : at + member.offset + member.size]
+    return slots_in(table.kind, table.records, table.record_at(cell, table.live_slot(cell)))
+
+
+def slots_in(kind: RuleKind, records: memoryview, at: int) -> set[int]:
+    """Where the members of a spread lie, by its record, which begins `at` a byte."""
+    member = next(m for m in kind.record if m.kind == "slots")
+    data = records[at + member.offset : at + member.offset + member.size]
     return set(struct.unpack(f"<{member.size // 4}I", data))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from errno import ENOENT
 from functools import partial
@@ -30,11 +30,14 @@ from ..ports.ports import PortConfig
 from ..rules.bulk import rows
 from ..rules.counters import Counters, before_of, counters_of, read_sums
 from ..rules.images import LIVE, ImageCodec, of_heads
+from ..rules.left_out import LeftOut
 from ..rules.moment import Counted, Moment, Rules, slots_at
 from ..rules.stored import EPOCHS, SLOT
+from ..rules.tables import record_numbers
 from ..states.entry import StateCount
 from ..states.storage import count_entries
 from ..states.table import StateTable, table_of
+from .excluded_members import members_left_out, slots_in
 from .pinned_maps import PinGone, PinnedMaps
 from .releases import about_id, pick, read_about, release_of
 
@@ -181,6 +184,32 @@ class Reader:
         """The rules of a kind as they are now, while nobody writes."""
         epoch = self.map("control").mmap().cast("Q")[0]
         return self._rules(kind, slots_at(self._cells(kind), epoch))
+
+    def left_out(self, spreads: Iterable[tuple[str, Rule]]) -> LeftOut:
+        """The members that spreads leave out, each of these with the kind of its members, as it is
+        now."""
+        tables = {kind.name: self.table(kind) for kind in self.manifest.rules}
+        rows = {
+            (name, int(sequence)): row
+            for name, rules in tables.items() if rules.kind.spread is not None
+            for row, sequence in enumerate(rules.sequences)
+        }  # fmt: skip
+
+        def place_of(kind: str, id_: int) -> int:
+            rules = tables[kind]
+            found = rules.rows_of(id_)
+            return int(rules.cells[found[0]]) % rules.kind.places if found else -1
+
+        def slots_of(rule: Rule) -> set[int]:
+            rules, row = tables[rule.kind], rows.get((rule.kind, rule.sequence))
+            if row is None:
+                return set()
+            records = f"{rules.kind.prefix}_records"
+            number = record_numbers(rules.kind, rules.cells[[row]], rules.slots[[row]])[0]
+            stride = self.map(records).spec.stride
+            return slots_in(rules.kind, self._memory(records), int(number) * stride)
+
+        return members_left_out(self.manifest, spreads, place_of, slots_of)
 
     def tallies(self, kind: RuleKind, cells: Array) -> Array:
         """Packets and bytes of these cells, then packets by size if the kind counts those."""

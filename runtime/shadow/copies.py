@@ -14,6 +14,7 @@ from ..kernel.handles import Map
 from ..kernel.maps import BPF_F_LOCK
 from ..loading.bundle import Bundle
 from ..ports.ports import write_neighbours
+from ..rules.left_out import LeftOut
 from ..rules.moments import fix_time
 from ..rules.plans import Changes
 from ..states.storage import SEED
@@ -44,15 +45,17 @@ class Copy:
 
     # ---- following the pipeline in force ----------------------------------------------------
 
-    def follow(self, host: Host, rules: Iterable[Rule]) -> bool:
-        """From now on these rules, on this host. Whether these are others. Raises `Refused`."""
+    def follow(self, host: Host, rules: Iterable[Rule], left_out: LeftOut) -> bool:
+        """From now on these rules, on this host, of which spreads leave members out. Whether these
+        are others. Raises `Refused`."""
         desired = {rule.sequence: rule for rule in rules}
-        moved = host != self._host
+        moved = host != self._host or left_out != self._run.writer.left_out
         if moved:
+            self._run.writer.left_out = left_out
             ports = [replace(port, role=self._roles[port.role]) for port in host.ports]
             self._run.set_host(ports, host.local, self._default, host.next_hops)
             write_neighbours(self._run.maps, ports, host.neighbours)
-            self._change(self._rules.values(), ())  # next hops may be others
+            self._change(self._rules.values(), ())  # their records may be others
             self._rules, self._host = {}, host
         gone = [rule for n, rule in self._rules.items() if desired.get(n) != rule]
         new = [rule for n, rule in desired.items() if self._rules.get(n) != rule]

@@ -15,6 +15,7 @@ from ..loading.bundle import Bundle
 from ..loading.reader import Reader
 from ..loading.releases import pick, release_of
 from ..ports.ports import NextHopCache, Port, find_ports, local_addresses
+from ..rules.left_out import LeftOut
 from ..tracing.swap import traced_build
 
 
@@ -86,6 +87,15 @@ class InForce:
         """As they are now. Raises `Refused`."""
         self.book = self._rules()
         return self.book
+
+    def left_out(self) -> LeftOut:
+        """What spreads leave out of the rules that were read, as it is now."""
+        spreads = (
+            (kind.spread.kind, rule)
+            for kind in self.manifest.rules if kind.spread is not None
+            for rule in self.book.rules(kind.name)
+        )  # fmt: skip
+        return self.reader.left_out(spreads)
 
     def _rules(self) -> Book:
         kinds: dict[str, list[Rule]] = {}

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest
-from ...lang.contract.rules.rules import Rule
+from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.trace.decode import Recorded
 from ...lang.contract.trace.schema import REST, SNAP
 from ...lang.text.diagnostics import Refused
@@ -27,6 +27,7 @@ from ..loading.releases import on_card, pick
 from ..loading.schema_change import SchemaChange
 from ..loading.upgrade_errors import untranslatable
 from ..loading.upgrade_plan import change_to, need_room
+from ..rules.left_out import LeftOut
 from ..states.storage import SEED
 from ..tracing.swap import Tracing, tracing
 from ..tracing.watch import TraceOptions, asked_of
@@ -120,8 +121,11 @@ class Shadow:
             self._pipeline.read_rules()
         self._revision, self._host = revision, host
         rules = list(self._pipeline.book.all())
-        changed = self._in_force.follow(self._host, rules)
-        self._shadow.follow(self._host, self._translated(rules))
+        left_out = self._pipeline.left_out()
+        changed = self._in_force.follow(self._host, rules, left_out)
+        dead = (Reference(self.names.kinds.get(to.kind, to.kind), to.id) for to in left_out.dead)
+        renamed = LeftOut(frozenset(dead), left_out.steered)
+        self._shadow.follow(self._host, self._translated(rules), renamed)
         if changed:
             self._followed = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         if states:

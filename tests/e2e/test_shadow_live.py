@@ -119,6 +119,32 @@ def test_nothing_changes(edge: Edge) -> None:
         assert reader.revision == 1
 
 
+def test_states_are_those_in_force(edge: Edge) -> None:
+    """The source was heard before the run began. A build of which the state has another key begins
+    without it, and then knows it, too."""
+    edge.control("upgrade", str(edge.bundles["known"]), frames=[edge.world.frame()])
+    with edge.traffic(), Reader(NAME) as reader:
+        until(lambda: reader.count_entries(reader.manifest.states[0]) == 1, "an entry")
+        entry = edge.shadow("known")
+        assert (entry["differing"], entry["unlike"]) == (0, 0) and entry["compared"] > 100
+        assert {each["in_force"] for each in entry["verdicts"]} == {"redirect by OUT"}
+    found = edge.shadow("another state")
+    assert found["unlike"] == 0 and found["compared"] > 100
+    (group,) = found["differences"]
+    assert (group["differences"], group["packets"]) == (["redirect -> drop"], 1)
+
+
+def test_rules_in_the_new_builds_words(edge: Edge, tmp_path: Path) -> None:
+    """Written again by a mapping: the same rules, under other names."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text("kinds: {ROUTE: PATH}\ndefaults: {PATH.note: 7}\n")
+    found = edge.shadow("renamed", "--mapping", str(mapping))
+    assert (found["differing"], found["unlike"]) == (0, 0) and found["compared"] > 100
+    (rule,) = found["rules"]
+    assert (rule["kind"], rule["id"]) == ("PATH", 1)
+    assert rule["in_force"] == rule["shadow"] == found["compared"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_it_is_ended(edge: Edge, number: int) -> None:
     with edge.traffic():

@@ -23,10 +23,27 @@ from relay import World, marked
 
 NAME = f"{PREFIX}shadowed"
 HELIOCTL = (sys.executable, "-m", "helioc.commands.helioctl", "--local", "--name", NAME)
+#: Who was not heard before is dropped.
+KNOWN = (
+    "remember HEARD(source = ipv4.src, port = port)\n    ipv4.tos = 1",
+    "if recall HEARD(source = ipv4.src) { ipv4.tos = 1 } else {\n"
+    "      remember HEARD(source = ipv4.src, port = port)\n      drop\n    }",
+)
+#: As the same states: what they hold means something else.
+OTHER_STATE = ("match source : ip4", "match source : ip4, of : u8"), (
+    "HEARD(source = ipv4.src", "HEARD(source = ipv4.src, of = 1"
+)  # fmt: skip
+#: The same rules, written again: a needed element more, and another name of the kind.
+RENAMED = ("ROUTE", "PATH"), ("gives  way,", "gives  note, way,"), (
+    "  rule", "  ie note = 9, u64\n\n  rule"
+)  # fmt: skip
 TEXTS = {
     "same": marked(1),
     "tos": marked(1, ("tos = 1", "tos = 2")),
     "drops": marked(1, ("stage second {", "stage second {\n    if ipv4.ttl = 64 { drop }")),
+    "known": marked(1, KNOWN),
+    "another state": marked(1, KNOWN, *OTHER_STATE),
+    "renamed": marked(1, *RENAMED),
 }
 
 
