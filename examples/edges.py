@@ -115,11 +115,11 @@ def running(
         edge.forget()
 
 
-def compile_pipeline(out: Path, pipeline: str = "linx") -> str:
+def compile_pipeline(out: Path, pipeline: str = "linx", *options: str) -> str:
     """Compile a pipeline that ships to a bundle; returns what `helioc` prints. Raises LabError with
     what it says."""
-    words = [HELIOC, "compile", str(PIPELINES / f"{pipeline}.hp"), "-o", str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=180)
+    words = [HELIOC, "compile", str(PIPELINES / f"{pipeline}.hp"), "-o", str(out), *options]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise LabError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout

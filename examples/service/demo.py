@@ -37,10 +37,12 @@ PICTURE = """
 
   web: 10.96.0.10:80 in the cluster, port 30080 of each node; port 8080 of the four pods"""
 CLIENT, NODES = "192.0.2.7", ("192.0.2.11", "192.0.2.12")
+CLIENT6, NODES6 = "2001:db8::7", ("2001:db8::11", "2001:db8::12")
 WEB, LOCAL = 30080, 30081
-CLUSTER = "10.96.0.10"
+CLUSTER, CLUSTER6 = "10.96.0.10", "[fd00:96::10]"
 SIZE = 3_000_000
-GATEWAY = "169.254.1.1"  # of a pod: an address that nobody has, behind which its node is
+GATEWAYS = "169.254.1.1", "fe80::1"  # of a pod: addresses that nobody has, behind which its node is
+NARROW = 1400
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,17 @@ def build(lab: Lab) -> World:
     nodes = (lab.namespace("node1"), lab.namespace("node2"))
     net.ip("link", "add", "br0", "type", "bridge")
     net.ip("link", "set", "br0", "up")
-    ends = ((client, CLIENT), (nodes[0], NODES[0]), (nodes[1], NODES[1]))
-    for number, (room, address) in enumerate(ends):
+    ends = zip((client, *nodes), (CLIENT, *NODES), (CLIENT6, *NODES6), strict=True)
+    for number, (room, address, address6) in enumerate(ends):
         lab.wire(net, f"port{number}", room, "eth0")
         net.ip("link", "set", f"port{number}", "master", "br0")
-        room.address("eth0", f"{address}/24")
+        room.address("eth0", f"{address}/24", f"{address6}/64")
     pods = {}
     for number, node in enumerate(nodes, 1):
         node.sysctl("net.ipv4.ip_forward", 1)
+        node.sysctl("net.ipv6.conf.all.forwarding", 1)
         node.route(f"10.244.{3 - number}.0/24", NODES[2 - number])
+        node.route(f"fd00:{3 - number}::/64", NODES6[2 - number])
         node.ip("link", "add", "service0", "arp", "off", "type", "veth", "peer", "name", "service1")
         node.offload("service1", gro="on")
         for end in ("service0", "service1"):
@@ -72,17 +76,22 @@ def build(lab: Lab) -> World:
         node.ip("route", "add", "10.96.0.0/16", "dev", "service0", "src", NODES[number - 1])
         for letter, last in ("a", 2), ("b", 3):
             pod = pods[f"pod{number}{letter}"] = lab.namespace(f"pod{number}{letter}")
-            device, address = f"pod{letter}", f"10.244.{number}.{last}"
+            device = f"pod{letter}"
+            addresses = {"/32": f"10.244.{number}.{last}", "/128": f"fd00:{number}::{last}"}
             lab.wire(node, device, pod, "eth0")
+            node.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 0)
             pod.offload("eth0", tx="on")  # as a pod has it: the kernel leaves checksums to the wire
-            pod.address("eth0", f"{address}/32")
-            pod.neighbour("eth0", GATEWAY, node.mac(device))
-            pod.ip("route", "add", GATEWAY, "dev", "eth0")
-            pod.route("default", GATEWAY)
-            node.ip("route", "add", address, "dev", device)
-            serve(pod, address)
+            for gateway, (width, address) in zip(GATEWAYS, addresses.items(), strict=True):
+                pod.address("eth0", address + width)
+                pod.neighbour("eth0", gateway, node.mac(device))
+                family = "-6" if ":" in gateway else "-4"
+                pod.ip(family, *f"route add default via {gateway} dev eth0 onlink".split())
+                node.ip("route", "add", address, "dev", device)
+                serve(pod, address)
     for node in nodes:  # the agents find neighbours known
-        for address in (CLIENT, *NODES, "10.244.1.2", "10.244.1.3", "10.244.2.2", "10.244.2.3"):
+        pods4 = (f"10.244.{n}.{last}" for n in (1, 2) for last in (2, 3))
+        pods6 = (f"fd00:{n}::{last}" for n in (1, 2) for last in (2, 3))
+        for address in (CLIENT, CLIENT6, *NODES, *NODES6, *pods4, *pods6):
             until(partial(reached, node, address), f"{address} answers {node.name}")
     return World(client, nodes, pods)
 
@@ -99,7 +108,7 @@ def serve(pod: Namespace, address: str) -> None:
 
 def curl(room: Namespace, url: str) -> tuple[str, str]:
     """Which pod answered, and whom it saw. Raises LabError if none did."""
-    pod, seen = room.run("curl", "-sS", "--max-time", "5", f"http://{url}/").split()
+    pod, seen = room.run("curl", "-g", "-sS", "--max-time", "5", f"http://{url}/").split()
     return pod, seen
 
 
@@ -126,6 +135,11 @@ class Kept:
         self.connection.request("GET", path)
         return self.connection.getresponse().read().decode()
 
+    def send(self, size: int) -> int:
+        """How many of so many bytes came to the pod."""
+        self.connection.request("POST", "/", bytes(size))
+        return int(self.connection.getresponse().read().split()[0])
+
     def pod(self) -> str:
         return self.ask().split()[0]
 
@@ -145,7 +159,7 @@ def balance(say: Account, world: World, edges: list[Edge]) -> None:
     say.fact(set(found) == {("pod1a", CLIENT)}, "node 1 has an endpoint: it sees the client")
     dropped = edges[1].event("miss", "POOL")
     try:
-        world.client.run("curl", "-sS", "--max-time", "0.5", f"http://{NODES[1]}:{LOCAL}/")
+        world.client.run("curl", "-g", "-sS", "--max-time", "0.5", f"http://{NODES[1]}:{LOCAL}/")
         silent = False
     except LabError:
         silent = True
@@ -182,6 +196,32 @@ def bulk(say: Account, world: World) -> None:
             sizes.add(len(kept.ask(f"/{SIZE}")))
             kept.connection.close()
         say.fact(sizes == {SIZE}, f"{who} gets {SIZE:,} bytes from each pod")
+
+
+def six(say: Account, world: World) -> None:
+    say.step("IPv6")
+    found = answered(world.client, f"[{NODES6[0]}]:{WEB}")
+    say.fact({pod for pod, _ in found} == set(world.pods), "the NodePort: all four pods")
+    here = {seen for pod, seen in found if pod.startswith("pod1")}
+    there = {seen for pod, seen in found if pod.startswith("pod2")}
+    say.fact((here, there) == ({CLIENT6}, {NODES6[0]}), "which see the client, or the node")
+    found = answered(world.pods["pod1a"], CLUSTER6)
+    say.fact({pod for pod, _ in found} == set(world.pods), "a pod by the ClusterIP: the same")
+
+
+def narrow(say: Account, world: World, edge: Edge) -> None:
+    say.step("A narrow link behind the other node")
+    route = f"route replace 10.244.2.3 dev podb mtu lock {NARROW}".split()
+    world.nodes[1].ip(*route)
+    pod = ""
+    while pod != "pod2b":
+        kept = Kept(world.client, NODES[0], WEB)
+        pod = kept.pod()
+    say.fact(kept.send(SIZE) == SIZE, f"the client sends {SIZE:,} bytes to pod2b")
+    known = world.client.ip("route", "get", NODES[0])
+    say.fact(f"mtu {NARROW}" in known, f"as it was told of {NARROW} bytes by node 2")
+    say.fact(edge.event("count", "icmp_error") > 0, "in an ICMP error that node 1 translated")
+    kept.connection.close()
 
 
 def drain(say: Account, world: World, edge: Edge) -> None:
@@ -221,7 +261,7 @@ def show(demo: Demo) -> None:
     say.step("Compile and load")
     world = build(demo.lab)
     bundle = demo.folder / "bundle"
-    compile_pipeline(bundle, "nodeport")
+    compile_pipeline(bundle, "nodeport", "--no-trace")
     edges, agents = [], []
     for number, node in enumerate(world.nodes, 1):
         folder = demo.folder / f"agent{number}"
@@ -237,6 +277,8 @@ def show(demo: Demo) -> None:
     balance(say, world, edges)
     within(say, world)
     bulk(say, world)
+    six(say, world)
+    narrow(say, world, edges[0])
     drain(say, world, edges[0])
     killed(say, world, agents[0], edges[0], demo.folder / "agent1")
 

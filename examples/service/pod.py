@@ -2,11 +2,13 @@
 
     pod.py NAME ADDRESS PORT
 
-`GET /N` has N bytes in place of that. Connections stay open (HTTP/1.1).
+`GET /N` has N bytes in place of that; to a POST it says how many bytes came, too. Connections stay
+open (HTTP/1.1).
 """
 
 from __future__ import annotations
 
+import socket
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -15,9 +17,16 @@ class Pod(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        size = int(self.path[1:] or 0)
-        said = f"{sys.argv[1]} {self.client_address[0]}\n".encode()
-        body = bytes(size) or said
+        self._answer(bytes(int(self.path[1:] or 0)) or self._said())
+
+    def do_POST(self) -> None:
+        size = int(self.headers["Content-Length"])
+        self._answer(b"%d %b" % (len(self.rfile.read(size)), self._said()))
+
+    def _said(self) -> bytes:
+        return f"{sys.argv[1]} {self.client_address[0]}\n".encode()
+
+    def _answer(self, body: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -27,8 +36,12 @@ class Pod(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    address_family = socket.AF_INET6 if ":" in sys.argv[2] else socket.AF_INET
+
+
 if __name__ == "__main__":
-    with ThreadingHTTPServer((sys.argv[2], int(sys.argv[3])), Pod) as server:
+    with Server((sys.argv[2], int(sys.argv[3])), Pod) as server:
         sys.stdout.write("listening\n")
         sys.stdout.flush()
         server.serve_forever()
