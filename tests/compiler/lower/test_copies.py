@@ -17,7 +17,8 @@ from lowered_runs import Lowered
 from tc_runs import TcBackend
 
 CASES = Path(__file__).parent / "cases" / "copies"
-FILES = sorted(CASES.glob("*.hp"))
+BRIDGE = Path(__file__).parents[3] / "examples" / "vxlan_bridge" / "vxlan_bridge.hp"
+FILES = [*sorted(CASES.glob("*.hp")), BRIDGE]
 
 
 @pytest.mark.parametrize("join", ["staged", "fused"])
