@@ -39,6 +39,8 @@ class Options(NamedTuple):
 
 def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: bool) -> None:
     """Raises `Refused`."""
+    from ..runtime.kernel.program_stats import measure_object
+
     decisive = options.join, options.traced, sorted(options.without), options.target
     with kept_builds(file, decisive) if options.cached else nullcontext() as kept:
         if again := _again(kept):
@@ -51,7 +53,8 @@ def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: boo
     written = write_bundle(made.bundle, directory)
     if skeleton:
         written.append(write_skeleton(made.bundle, directory))
-    click.echo(program_table(made.bundle, measured, span))
+    at_tc = measure_object(made.bundle.tc) if made.bundle.tc else None
+    click.echo(program_table(made.bundle, measured, at_tc, span))
     click.echo(made.lines, nl=False)
     if tables := memory_table(made.bundle.manifest, measured.maps):
         click.echo(f"\n{tables}")

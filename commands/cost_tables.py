@@ -17,20 +17,26 @@ if TYPE_CHECKING:
     from ..runtime.kernel.program_stats import ObjectStats
 
 
-def program_table(bundle: Bundle, measured: ObjectStats, span: Span | None) -> str:
-    """A line a program: instructions, what the verifier walked, its stack, its maps. Raises
-    `Refused` if the kernel does not take them."""
+def program_table(
+    bundle: Bundle, measured: ObjectStats, at_tc: ObjectStats | None, span: Span | None
+) -> str:
+    """A line a program: instructions, what the verifier walked, its stack, its maps; of roles at
+    tc those of the second object, `at_tc`. Raises `Refused` if the kernel does not take them."""
     from ..runtime.kernel.program_stats import ProgramStats
 
-    head = ("stage", "role", "instructions", "verified", "stack", "maps")
-    rows: list[tuple[str, ...]] = [head]
-    for program in bundle.manifest.programs:
-        f = measured.programs.get(program.name, ProgramStats())
+    manifest, both = bundle.manifest, at_tc is not None
+    rows = [("stage", "role", *["at"] * both, "instructions", "verified", "stack", "maps")]
+    for program in manifest.programs:
+        at = manifest.attach_point(manifest.roles.index(program.role))
+        of = measured if at_tc is None or at == "xdp" else at_tc
+        f = of.programs.get(program.name, ProgramStats())
         cells = (f.instructions, f.verified, f.stack, f.maps)
-        rows.append((program.stage, program.role, *("-" if c is None else f"{c:,}" for c in cells)))
-    lines = _columns(rows)
-    if measured.refused:
-        raise Refused([_verifier_refuses(span, measured.refused)])
+        shown = ("-" if c is None else f"{c:,}" for c in cells)
+        rows.append((program.stage, program.role, *[at] * both, *shown))
+    lines = _columns(rows, 2 + both)
+    for stats in (measured, at_tc) if at_tc else (measured,):
+        if stats.refused:
+            raise Refused([_verifier_refuses(span, stats.refused)])
     if measured.why_not:
         lines.append(f"(not loaded: {measured.why_not})")
     return "\n".join(lines)
@@ -86,12 +92,12 @@ def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
     return "\n".join(_columns([*rows, ("at most", "", *most)]))
 
 
-def _columns(rows: list[tuple[str, ...]]) -> list[str]:
-    """The first two flush left, the others flush right."""
+def _columns(rows: list[tuple[str, ...]], left: int = 2) -> list[str]:
+    """The first `left` flush left, the others flush right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.ljust(w) if i < 2 else cell.rjust(w)
+            cell.ljust(w) if i < left else cell.rjust(w)
             for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

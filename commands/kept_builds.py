@@ -76,7 +76,10 @@ class KeptBuilds:
             of = schema.from_json(parts["schema"].decode())
             traced = schema.TracedBuild(by_digest[of.digest], of)
         tc = by_digest[manifest.tc] if manifest.tc else b""
-        bundle = Bundle(manifest, parts["c"].decode(), by_digest[manifest.digest], traced, tc=tc)
+        of_tc = parts.get("tc_c", b"").decode()
+        bundle = Bundle(
+            manifest, parts["c"].decode(), by_digest[manifest.digest], traced, tc=tc, tc_c=of_tc
+        )
         return Kept(bundle, parts["said"].decode(), parts["lines"].decode())
 
     def keep(self, text: str, made: Kept) -> None:
@@ -91,6 +94,8 @@ class KeptBuilds:
             "said": made.said.encode(),
             "lines": made.lines.encode(),
         }
+        if bundle.tc:
+            parts["tc_c"] = bundle.tc_c.encode()
         if bundle.traced is not None:
             parts["schema"] = bundle.traced.schema.to_json().encode()
         self._cache.put(self._key, parts, self._imported)

@@ -36,8 +36,8 @@ _IN_FRAME = ("-DHELIO_TAGS_IN_FRAME",)
 class Bundle:
     """What a compilation gives: `c` is for people, `object` was built from it with `#line`s. Of a
     card's programs `reports` says how they fare there. `warnings`: why it is not traced, where only
-    the traced build is more than the kernel takes. `tc`: the object of roles at tc; empty where
-    there are none."""
+    the traced build is more than the kernel takes. `tc`: the object of roles at tc, and `tc_c`
+    its C; empty where there are none."""
 
     manifest: m.Manifest
     c: str
@@ -46,6 +46,7 @@ class Bundle:
     reports: tuple[Report, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     tc: bytes = b""
+    tc_c: str = ""
 
 
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
@@ -108,9 +109,10 @@ class Build:
         unit, plain = _result(self._built[0])
         self.unit = unit
         c = emit(unit, False, plain)  # clang is still at the traced one
-        manifest, tc = manifest_of(self._pipeline, unit, _digest(plain)), b""
+        manifest, tc, tc_c = manifest_of(self._pipeline, unit, _digest(plain)), b"", ""
         if self._tc is not None:
             other, tc = _result(self._tc)
+            tc_c = emit(other, False, tc)
             same = replace(manifest_of(self._pipeline, other), at=manifest.at, hook="xdp")
             assert replace(same, digest=manifest.digest) == manifest, "one manifest for both"
             manifest = replace(manifest, tc=_digest(tc))
@@ -122,7 +124,7 @@ class Build:
                 FORMAT, unit.name, _digest(data), manifest.digest, trace.nodes, trace.points
             )
             tracing = TracedBuild(data, of)
-        return Bundle(manifest, c, plain, tracing, warnings=self._warnings, tc=tc)
+        return Bundle(manifest, c, plain, tracing, warnings=self._warnings, tc=tc, tc_c=tc_c)
 
 
 def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
@@ -232,14 +234,16 @@ def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
         f"{name}.bpf.o": bundle.object,
         "manifest.json": bundle.manifest.to_json().encode(),
     }
-    if bundle.manifest.hook == "tc":
+    if bundle.manifest.hook == "tc" or bundle.tc:
         files["tc.bpf.h"] = (TEMPLATES / "tc.bpf.h").read_bytes()
-    for_tc, tracing = f"{name}.tc.bpf.o", (f"{name}.trace.bpf.o", "trace.json")
-    files |= {for_tc: bundle.tc} if bundle.tc else {}
+    for_tc = f"{name}.tc.bpf.o", f"{name}.tc.bpf.c"
+    tracing = f"{name}.trace.bpf.o", "trace.json"
+    if bundle.tc:
+        files |= dict(zip(for_tc, (bundle.tc, bundle.tc_c.encode()), strict=True))
     if bundle.traced is not None:
         contents = bundle.traced.object, bundle.traced.schema.to_json().encode()
         files |= dict(zip(tracing, contents, strict=True))
     write_files({directory / file: content for file, content in files.items()})
-    for stale in (directory / file for file in (for_tc, *tracing) if file not in files):
+    for stale in (directory / file for file in (*for_tc, *tracing) if file not in files):
         stale.unlink(missing_ok=True)
     return [directory / file for file in files]

@@ -90,6 +90,30 @@ static __always_inline int tc_begin(CONTEXT *ctx)
 	return find_partial(ctx) && pull(ctx, MOST_HEADERS);
 }
 
+/* Whether something stands in front of a packet that has no link header: some kernels have GRE's devices take the
+ * outer headers for one. */
+static __always_inline int is_behind_more(CONTEXT *ctx)
+{
+#ifdef HELIO_TAGS_IN_FRAME
+	return 0; /* a test run gives it a link header */
+#else
+	u64 first[2] = {}, ip[2] = {};
+	u32 more[2] = {};
+
+	if (bpf_skb_load_bytes_relative(ctx, 0, ip, 16, BPF_HDR_START_NET) ||
+	    bpf_skb_load_bytes_relative(ctx, 16, &more[0], 4, BPF_HDR_START_NET) ||
+	    bpf_skb_load_bytes(ctx, 0, first, 16) || bpf_skb_load_bytes(ctx, 16, &more[1], 4))
+		return 0;
+	return first[0] != ip[0] || first[1] != ip[1] || more[0] != more[1];
+#endif
+}
+
+/* Have it come again, without that. */
+static __always_inline int come_again(CONTEXT *ctx)
+{
+	return bpf_redirect(ctx->ifindex, BPF_F_INGRESS);
+}
+
 /* Likewise of a packet without a link header, which gets one for as long as programs look at it: with the type of
  * IPv4 or IPv6, or none of what is neither. Where it leaves by such a device, bpf_redirect takes that off; where it
  * passes, the kernel goes on behind it (skb->mac_len). Of test runs the caller does that. */

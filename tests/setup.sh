@@ -35,6 +35,7 @@ needed_to_test=(
   modprobe=kmod
   xz=xz-utils
   zstd=zstd
+  wg=wireguard-tools
   etcd=etcd-server
   etcdctl=etcd-client
   mmdebstrap=mmdebstrap

@@ -1,5 +1,5 @@
-"""Ports at tc where there is no tcx, under the oldest kernel: filters at clsact, in a virtual
-machine."""
+"""Ports at tc in a virtual machine: where there is no tcx, under the oldest kernel, by filters at
+clsact; and by interfaces without link headers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ SERIES = "5.10"
 MODULES = ("veth", "sch_ingress", "cls_bpf")
 
 
+def _path() -> str:
+    helpers = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
+    return f"PYTHONPATH={os.pathsep.join([*helpers, os.environ.get('PYTHONPATH', '')])}"
+
+
 def test_filters_at_clsact(tmp_path: Path) -> None:
     if why := why_not(SERIES):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
@@ -24,8 +29,22 @@ def test_filters_at_clsact(tmp_path: Path) -> None:
         hop.write(hop.text(*here, *hop.PASSES), tmp_path / "before"),
         hop.write(hop.text(*here, *hop.PASSES, larger), tmp_path / "after"),
     ]
-    helpers = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
-    path = os.pathsep.join([*helpers, os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "tests/vm/inside/clsact.py", *map(str, bundles)]
-    done = booted(SERIES, "env", f"PYTHONPATH={path}", *words, modules=MODULES)
+    done = booted(SERIES, "env", _path(), *words, modules=MODULES)
     assert f"at clsact under {release_of(SERIES)}" in done.stdout, f"{done.stdout}\n{done.stderr}"
+
+
+BARE = ("ip_gre", "ipip", "xfrm_user", "xfrm_interface", "esp4", "gcm", "wireguard")
+
+
+@pytest.mark.parametrize("series", [SERIES, "6.18"])
+def test_interfaces_without_link_headers(tmp_path: Path, series: str) -> None:
+    """By clsact, and by tcx."""
+    if why := why_not(series):
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
+    bundle = hop.write(hop.text("tc.ingress", "tc.ingress link ip"), tmp_path / "hop")
+    words = [sys.executable, "tests/vm/inside/bare.py", str(bundle)]
+    done = booted(series, "env", _path(), *words, modules=(*MODULES, *BARE))
+    assert f"no link headers under {release_of(series)}" in done.stdout, (
+        f"{done.stdout}\n{done.stderr}"
+    )

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
+from click.testing import CliRunner
+from helioc.commands.helioc import cli
 from helioc.compiler.bundle import compile_for_tc, compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
 from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.kernel.program_stats import measure_object
 from helioc.runtime.loading.bundle import read_bundle
 from hop import HOP, text
 
@@ -48,11 +51,13 @@ def test_a_bundle_has_an_object_for_tc(tmp_path: Path) -> None:
     assert from_json(both.manifest.to_json()) == both.manifest
     write_bundle(both, tmp_path / "hop")
     assert read_bundle(tmp_path / "hop").tc == both.tc
+    assert "#define HELIO_TC" in (tmp_path / "hop" / "hop.tc.bpf.c").read_text()
+    assert "HELIO_TC" not in (tmp_path / "hop" / "hop.bpf.c").read_text()
     (tmp_path / "hop" / "hop.tc.bpf.o").write_bytes(b"another")
     with pytest.raises(Refused, match="H0703"):
         read_bundle(tmp_path / "hop")
     write_bundle(plain, tmp_path / "hop")
-    assert not (tmp_path / "hop" / "hop.tc.bpf.o").exists()
+    assert not [path.name for path in (tmp_path / "hop").iterdir() if ".tc." in path.name]
     assert read_bundle(tmp_path / "hop").tc == b""
 
 
@@ -84,6 +89,22 @@ def test_a_bundle_for_tc_alone(tmp_path: Path) -> None:
 
 def vars_of(manifest: Manifest) -> dict[str, object]:
     return {name: getattr(manifest, name) for name in manifest.__dataclass_fields__}
+
+
+def test_what_programs_cost_where_their_role_is(tmp_path: Path, kernel: None) -> None:
+    """Those of the second object at tc; and again of what was built before."""
+    file = _file(tmp_path, text("xdp", "tc.ingress"))
+    both = compile_pipeline(check_file(file))
+    sizes = [measure_object(each).programs for each in (both.object, both.tc)]
+    expected = [
+        (p.stage, p.role, at, f"{size[p.name].instructions:,}")
+        for p in both.manifest.programs
+        for at, size in [("xdp", sizes[0]) if p.role == "inside" else ("tc.ingress", sizes[1])]
+    ]
+    for words in ((), ("--no-cache",)):
+        out = CliRunner().invoke(cli, ["compile", str(file), "-o", str(tmp_path / "b"), *words])
+        rows = [tuple(line.split()[:4]) for line in out.output.splitlines()]
+        assert rows[: len(expected) + 1] == [("stage", "role", "at", "instructions"), *expected]
 
 
 def test_nothing_is_sent_back_at_egress(tmp_path: Path) -> None:
