@@ -13,7 +13,7 @@ from .pipeline_file import FILE, checked
 
 if TYPE_CHECKING:
     from ..compiler.decoding.replay import Replayed
-    from ..compiler.lower.unit import Join
+    from ..compiler.lower.unit import Join, Target
 
 CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 
@@ -160,7 +160,14 @@ def replay(
     "--time", "seconds", type=Finite(0, min_open=True), help="Stop after so many seconds."
 )
 @click.option("--fuse", is_flag=True, help="Run what `compile --fuse` makes.")
-def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool) -> None:
+@click.option(
+    "--target",
+    type=click.Choice(["host", "tc"]),
+    help="Programs for XDP, or for tc; default: tc where all roles are there.",
+)
+def fuzz(
+    file: Path, packets: int, seed: int, seconds: float | None, fuse: bool, target: Target | None
+) -> None:
     """Hold interpreter and kernel against each other, on packets and rules that nobody wrote.
 
     Both are held against the intermediate representation as well, so that a failure says which half
@@ -168,7 +175,7 @@ def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool)
     from .packet_runs import fuzz_pipeline
 
     join: Join = "fused" if fuse else "staged"
-    well, report = fuzz_pipeline(checked(file, lowered=True), packets, seed, seconds, join)
+    well, report = fuzz_pipeline(checked(file, lowered=True), packets, seed, seconds, join, target)
     click.echo(report)
     if not well:
         raise click.exceptions.Exit(1)

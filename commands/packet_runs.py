@@ -20,7 +20,7 @@ from ..lang.text.source import Span
 if TYPE_CHECKING:
     from ..compiler.captures.packets import Captured
     from ..compiler.decoding.decoded import Decoded
-    from ..compiler.lower.unit import Join
+    from ..compiler.lower.unit import Join, Target
     from ..compiler.packettests.cases import Case
     from ..compiler.packettests.runs import Backend
 
@@ -144,10 +144,16 @@ def _no_kernel(what: str, why: str, span: Span) -> Diagnostic:
 
 
 def fuzz_pipeline(
-    pipeline: Pipeline, packets: int, seed: int, seconds: float | None, join: Join
+    pipeline: Pipeline,
+    packets: int,
+    seed: int,
+    seconds: float | None,
+    join: Join,
+    target: Target | None = None,
 ) -> tuple[bool, str]:
-    """Run packets that nobody wrote on interpreter, intermediate representation and kernel. Whether
-    they agree, and what is to be said. Raises `Refused`."""
+    """Run packets that nobody wrote on interpreter, intermediate representation and kernel, where
+    programs are of that `target` (None: as roles say). Whether they agree, and what is to be said.
+    Raises `Refused`."""
     require_kernel("run packets", pipeline.span)
     try:
         import hypothesis  # noqa: F401
@@ -162,7 +168,7 @@ def fuzz_pipeline(
     from ..runtime.testrun.tc_run import private_run
 
     fuzzed = Fuzzed(pipeline, join)
-    target, flags = for_test_runs(pipeline)
+    target, flags = for_test_runs(pipeline, target)
     with building(pipeline, join, target=target, flags=flags) as build:
         bundle, fuzzed.unit = build.bundle(), build.unit
     with private_run(Loadable(bundle.manifest, bundle.object)) as run:

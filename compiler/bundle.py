@@ -166,10 +166,15 @@ def building(
             raise
 
 
-def for_test_runs(pipeline: Pipeline) -> tuple[Target, tuple[str, ...]]:
-    """What a pipeline is compiled for to be run on packets of tests, and flags of clang: for XDP,
-    or where it makes copies, which XDP cannot, for tc."""
-    return ("tc", _IN_FRAME) if copies(pipeline) else ("host", ())
+def for_test_runs(
+    pipeline: Pipeline, target: Target | None = None
+) -> tuple[Target, tuple[str, ...]]:
+    """What a pipeline is compiled for to be run on packets of tests, and flags of clang. Where it
+    is not said: for tc if all roles are there, or it makes copies, which XDP cannot; else for
+    XDP."""
+    at_tc = bool(pipeline.at) and "xdp" not in pipeline.at
+    target = target or ("tc" if at_tc or copies(pipeline) else "host")
+    return target, _IN_FRAME if target == "tc" else ()
 
 
 def compile_for_test_runs(pipeline: Pipeline, join: Join = "staged") -> Bundle:

@@ -1,7 +1,8 @@
 """python tests/seeded/hunt.py [SEEDS]: look for a fault in the compiler that this imports.
 
-Exits with 1 and one line where there is one: packet tests of LINX, of meters and of counts, random
-rules and packets for LINX, then generated pipelines, interpreter against kernel.
+Exits with 1 and one line where there is one: packet tests of LINX, of meters and of counts, and of
+programs at tc, random rules and packets for LINX, then generated pipelines, interpreter against
+kernel.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from pathlib import Path
 
 from campaign import try_seed, try_text
 from compare import Tally
-from packet_cases import packet_cases_hold
+from packet_cases import packet_cases_hold, packet_cases_hold_at_tc
 
 ROOT = Path(__file__).resolve().parents[2]
-LINX = ROOT / "pipelines" / "linx.hp"
+LINX, VXLAN = ROOT / "pipelines" / "linx.hp", ROOT / "pipelines" / "vxlan_gateway.hp"
 CASES = ROOT / "tests/compiler/lower/cases"
 OWN = ("meters/colours", "meters/aware", "rules/quota", "rules/given_again", "states/counted",
-       "states/rules", "states/ranked", "registers/sketch", "events/of_rules")  # fmt: skip
+       "states/rules", "states/ranked", "registers/sketch", "events/of_rules",
+       "tunnels/bare_ports")  # fmt: skip
 
 
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:
@@ -29,6 +31,8 @@ def hunts(seeds: int) -> Iterator[Callable[[], object]]:
     yield partial(packet_cases_hold, LINX, "staged")
     for name in OWN:
         yield partial(packet_cases_hold, CASES / f"{name}.hp", "staged")
+    for path in (CASES / "tunnels/bare_ports.hp", LINX, VXLAN):
+        yield partial(packet_cases_hold_at_tc, path)
     yield partial(try_text, LINX.read_text(), "linx", Tally(), 300)
     for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
         yield partial(try_text, path.read_text(), "a", Tally())

@@ -47,7 +47,7 @@ def found(fault: Fault | None, folder: Path, seeds: int = 24) -> str:
     command = [sys.executable, str(ROOT / "tests/seeded/hunt.py"), str(seeds)]
     try:
         done = subprocess.run(
-            command, env=environment, cwd=folder, capture_output=True, text=True, timeout=280
+            command, env=environment, cwd=folder, capture_output=True, text=True, timeout=400
         )
     finally:
         if fault is not None and before is not None:

@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.bundle import Bundle, compile_for_tc, compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
+from helioc.compiler.model import Pipeline
 from helioc.lang.text.diagnostics import Refused
 from packed_cases import pack
 from virtual import ROOT, lines_of
@@ -76,8 +77,14 @@ def name_of(pipeline: str, build: Build) -> str:
     return f"{pipeline}-{build.clang}-{build.cpu}"
 
 
+#: Pipelines that ship and are built for tc as well, under other names: those without `queue`.
+AT_TC = tuple(f"{name}@tc" for name in ("linx", "srv6_edge", "stamp", "upf", "vxlan_gateway"))
+
+
 def source_of(name: str) -> Path:
-    """The file of what ships (`linx`), or of a construct of the language (`states.in_place`)."""
+    """The file of what ships (`linx`; `linx@tc`: built for tc), or of a construct of the language
+    (`states.in_place`)."""
+    name = name.removesuffix("@tc")
     return (
         CASES.joinpath(*name.split(".")).with_suffix(".hp")
         if "." in name
@@ -105,12 +112,18 @@ def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> I
         os.environ.update(HELIOC_CLANG=f"clang-{build.clang}", HELIOC_CPU=build.cpu)
         try:
             for name, pipeline in checked.items():
-                write_bundle(compile_pipeline(pipeline), out / name_of(name, build))
+                write_bundle(_compiled(name, pipeline), out / name_of(name, build))
         except Refused as refused:
             found = refused.diagnostics[0]
             yield Verdict(name, build, refused=f"{found.code}: {found.title}")
         finally:
             del os.environ["HELIOC_CLANG"], os.environ["HELIOC_CPU"]
+
+
+def _compiled(name: str, pipeline: Pipeline) -> Bundle:
+    if name.endswith("@tc"):
+        return compile_for_tc(pipeline, tags_in_frame=True)  # so that its packet tests can be run
+    return compile_pipeline(pipeline)
 
 
 def missing_clangs(builds: Iterable[Build]) -> list[str]:

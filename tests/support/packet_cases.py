@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from checked import checked
-from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.bundle import compile_for_tc, compile_pipeline
 from helioc.compiler.driver import lower_pipeline
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import read_tests
@@ -33,6 +33,20 @@ def packet_cases_hold(path: Path, join: Join, tests: Path | None = None) -> int:
     with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
         memory_is_as_computed(kernel.maps)
         for result in run_tests(pipeline, cases, (*others, kernel)):
+            assert result.ok, "\n".join((result.case.name, *result.problems))
+    return len(cases)
+
+
+def packet_cases_hold_at_tc(path: Path, join: Join = "staged", lowered: bool = False) -> int:
+    """The same of programs at tc; on the intermediate representation only if `lowered`."""
+    pipeline = checked(path)
+    bundle = compile_for_tc(pipeline, join, tags_in_frame=True)
+    others: list[Interpreted | Lowered] = [Interpreted(pipeline)]
+    if lowered:
+        others.append(Lowered(pipeline, lower_pipeline(pipeline, join, target="tc")))
+    cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
+    with KernelBackend(Bundle(bundle.manifest, bundle.object)) as tc:
+        for result in run_tests(pipeline, cases, (*others, tc)):
             assert result.ok, "\n".join((result.case.name, *result.problems))
     return len(cases)
 

@@ -1,8 +1,8 @@
 """`make matrix`: kernel x compiler x pipeline. Each pipeline that ships is compiled by each clang
-of Debian 12 and for each instruction set, and loaded under each kernel. Its packet tests are run
-there of what is shipped, and of every build on this machine; also of the small pipelines that show
-each construct of the language, as one row. Prints tables; with --write, docs/kernels.md is made of
-them.
+of Debian 12 and for each instruction set, also for tc (`linx@tc`), and loaded under each kernel.
+Its packet tests are run there of what is shipped, and of every build on this machine; also of the
+small pipelines that show each construct of the language, as one row. Prints tables; with --write,
+docs/kernels.md is made of them.
 
 What a kernel said of an object is kept (HELIO_MATRIX, ~/.cache/helio/matrix) as soon as it says it:
 whoever is interrupted begins where it was, and what is compiled to the same bytes is not asked of
@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from acceptance import (
+    AT_TC,
     PIPELINES,
     SHIPPED,
     Build,
@@ -123,7 +124,7 @@ def asked(series: str, out: Path, bundles: Sequence[str], tested: Sequence[str])
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    everything = [path.stem for path in sorted(PIPELINES.glob("*.hp"))]
+    everything = [*(path.stem for path in sorted(PIPELINES.glob("*.hp"))), *AT_TC]
     for name, default in ("kernels", KERNELS), ("clangs", CLANGS), ("pipelines", everything):
         parser.add_argument(f"--{name}", default=",".join(default))
     parser.add_argument("--constructs", default=",".join(constructs()))

@@ -34,7 +34,19 @@ def test_filters_at_clsact(tmp_path: Path) -> None:
     assert f"at clsact under {release_of(SERIES)}" in done.stdout, f"{done.stdout}\n{done.stderr}"
 
 
-BARE = ("ip_gre", "ipip", "xfrm_user", "xfrm_interface", "esp4", "gcm", "wireguard")
+BARE = (
+    "ip_gre",
+    "ipip",
+    "xfrm_user",
+    "xfrm_interface",
+    "esp4",
+    "aes_generic",
+    "ctr",
+    "ghash-generic",
+    "gcm",
+    "seqiv",
+    "wireguard",
+)
 
 
 @pytest.mark.parametrize("series", [SERIES, "6.18"])

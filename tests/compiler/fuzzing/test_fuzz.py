@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
 from helioc.commands.packet_runs import fuzz_pipeline
-from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.bundle import compile_pipeline, for_test_runs
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.fuzzing.packets import Drawn
@@ -400,6 +400,19 @@ def test_what_was_met_is_told() -> None:
     assert " %  pass" in said
     assert fuzz_pipeline(small(), 100, 5, None, "fused") == (True, said)
     assert fuzz_pipeline(small(), 10**9, 5, 1e-9, "fused")[1].startswith("nothing was tried")
+
+
+@pytest.mark.usefixtures("kernel")
+def test_programs_at_tc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the target that is asked for, or by roles; and what is wrong there is found."""
+    assert fuzz_pipeline(small(), 100, 5, None, "staged", "tc")[0]
+    assert [for_test_runs(replace(small(), at=at))[0] for at in (
+        (), ("xdp",), ("tc.ingress",), ("tc.egress", "xdp"), ("tc.ingress", "tc.egress"),
+    )] == ["host", "host", "tc", "host", "tc"]  # fmt: skip
+    FAULTS[0](monkeypatch)
+    faulty = replace(small())
+    well, said = fuzz_pipeline(faulty, 4000, 0, None, "staged", "tc")
+    assert not well and "as a packet test" in said
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,11 @@ from helioc.compiler.lower.unit import Join
 from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Pipeline
 from helioc.compiler.packettests.cases import read_tests
-from helioc.compiler.packettests.runs import Interpreted, run_case
 from helioc.lang.contract.manifest.manifest import from_json
 from helioc.lang.syntax.parser import parse, read
 from helioc.lang.text.diagnostics import Refused
 from linx_world import GRE, PIPELINES, linx_gre
-from lowered_runs import Lowered
+from packet_cases import packet_cases_hold_at_tc
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from tc_runs import REDIRECT, SHOT, TcBackend, gso_run
@@ -41,36 +40,23 @@ EACH = sorted(
 )
 
 
-def _hold(file: Path, join: Join = "staged", lowered: bool = False) -> None:
-    pipeline = _checked(file)
-    compiled = compile_for_tc(pipeline, join, tags_in_frame=True)
-    others: list[Interpreted | Lowered] = [Interpreted(pipeline)]
-    if lowered:
-        others.append(Lowered(pipeline, lower_pipeline(pipeline, join, target="tc")))
-    cases = read_tests(pipeline, compiled.manifest, read(file.with_suffix(".test.yaml")))
-    with TcBackend(compiled) as tc:
-        for case in cases:
-            result = run_case(pipeline, case, (*others, tc))
-            assert result.ok, "\n".join((case.name, *result.problems))
-
-
 def _checked(file: Path) -> Pipeline:
     return check(parse(read(file)))
 
 
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_packet_cases_hold(kernel: None, join: Join) -> None:
-    _hold(GRE, join, lowered=True)
+    assert packet_cases_hold_at_tc(GRE, join, lowered=True)
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_packet_cases_of_what_ships_hold(kernel: None, file: Path) -> None:
-    _hold(file)
+    assert packet_cases_hold_at_tc(file)
 
 
 @pytest.mark.parametrize("file", EACH, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_packet_cases_of_each_statement_hold(kernel: None, file: Path) -> None:
-    _hold(file)
+    assert packet_cases_hold_at_tc(file)
 
 
 def test_traced_builds_load(kernel: None) -> None:

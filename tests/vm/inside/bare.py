@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from helioc.lang.contract.request.request_parser import parse_request
@@ -113,7 +114,7 @@ for kind, make in KINDS.items():
             PortConfig(2, "OUT", 1, DEVICE, 0, "tc.ingress"),
         )
         config = Config(ports, None, "native", (request,))
-        edge.inside_thread(lambda config=config: Loaded.load(bundle, config, NAME)).close()
+        edge.inside_thread(partial(Loaded.load, bundle, config, NAME)).close()
         try:
             exchange(near, far)
         finally:
