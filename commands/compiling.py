@@ -39,8 +39,6 @@ class Options(NamedTuple):
 
 def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: bool) -> None:
     """Raises `Refused`."""
-    from ..runtime.kernel.program_stats import measure_object
-
     decisive = options.join, options.traced, sorted(options.without), options.target
     with kept_builds(file, decisive) if options.cached else nullcontext() as kept:
         if again := _again(kept):
@@ -53,7 +51,7 @@ def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: boo
     written = write_bundle(made.bundle, directory)
     if skeleton:
         written.append(write_skeleton(made.bundle, directory))
-    at_tc = measure_object(made.bundle.tc) if made.bundle.tc else None
+    at_tc = _measure(made.bundle.tc) if made.bundle.tc else None
     click.echo(program_table(made.bundle, measured, at_tc, span))
     click.echo(made.lines, nl=False)
     if tables := memory_table(made.bundle.manifest, measured.maps):
@@ -61,13 +59,18 @@ def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: boo
     click.echo(f"wrote {', '.join(str(path) for path in written)}")
 
 
-def _again(kept: KeptBuilds | None) -> tuple[Kept, ObjectStats, Span | None] | None:
-    """What was built before, if this kernel takes it."""
+def _measure(data: bytes) -> ObjectStats:
+    """What the programs of an object cost."""
     from ..runtime.kernel.program_stats import measure_object
 
+    return measure_object(data)
+
+
+def _again(kept: KeptBuilds | None) -> tuple[Kept, ObjectStats, Span | None] | None:
+    """What was built before, if this kernel takes it."""
     if kept is None or (made := kept.found()) is None:
         return None
-    measured = measure_object(made.bundle.object)
+    measured = _measure(made.bundle.object)
     return None if measured.refused else (made, measured, None)
 
 
@@ -75,14 +78,12 @@ def _anew(
     file: Path, out: Path | None, options: Options, kept: KeptBuilds | None
 ) -> tuple[Kept, ObjectStats, Span | None]:
     """Raises `Refused`."""
-    from ..runtime.kernel.program_stats import measure_object
-
     found = Diagnostics()
     pipeline = read_pipeline(file, found, kept.load if kept else load_file)
     complain(found.found, "helioc")
     with building(pipeline, options.join, options.traced, options.without, options.target) as build:
         make_directory(out or Path(f"{pipeline.name}.bundle"))
-        measured = measure_object(build.object())
+        measured = _measure(build.object())
         bundle = build.bundle()
     complain(bundle.warnings, "helioc")
     said = [*found.found, *bundle.warnings]
