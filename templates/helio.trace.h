@@ -45,7 +45,7 @@ struct trace {
 	u32 action; /* enum xdp_action */
 	u32 used; /* words; those for which there is no room count, too */
 	u32 on; /* is this packet traced? */
-	u32 whole; /* is there more of the frame behind the words? */
+	u32 kept; /* so many bytes of the frame, where it is wanted whole; what `frame` has no room for is in `rest` */
 	u16 node[TRACE_NODES]; /* the byte where it starts, plus one; 0 for absent */
 	u8 frame[TRACE_SNAP];
 	u64 word[TRACE_WORDS + 4];
@@ -114,7 +114,7 @@ static __always_inline struct trace *trace_begin(CONTEXT *ctx)
 	t->time = bpf_ktime_get_ns();
 	t->length = frame_length(ctx);
 	t->port = arrival_port(ctx);
-	t->used = t->whole = 0;
+	t->used = t->kept = 0;
 	t->on = trace_wanted(t->time, t->port);
 	__builtin_memset(t->node, 0, sizeof(t->node));
 	return t;
@@ -198,16 +198,24 @@ __noinline int trace_passes(CONTEXT *ctx)
 	return 0;
 }
 
-/* Keeps what `frame` has no room for. */
+/* Keeps what `frame` has no room for, of a frame that goes on behind it. */
 __noinline int trace_rest(CONTEXT *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct trace *t = trace_of();
+#ifdef HELIO_TC
+	u32 last = ctx->len - TRACE_SNAP - 1;
+
+	barrier_var(last);
+	if (!t || last >= TRACE_REST)
+		return 0;
+	if (!bpf_skb_load_bytes(ctx, TRACE_SNAP, t->rest, last + 1))
+		t->kept = TRACE_SNAP + last + 1;
+#else
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u32 at = 0;
 
 	if (!t)
 		return 0;
-	t->whole = 1;
 #pragma clang loop unroll(disable)
 	for (; at < TRACE_REST; at += 8) {
 		void *p = packet_at(data, TRACE_SNAP + at);
@@ -224,6 +232,8 @@ __noinline int trace_rest(CONTEXT *ctx)
 			break;
 		store8(t->rest, at, load8(p, 0));
 	}
+	t->kept = TRACE_SNAP + at;
+#endif
 	return 0;
 }
 
@@ -261,6 +271,7 @@ __noinline int trace_parsed(CONTEXT *ctx)
 	if (!c || !c->whole)
 		return 0;
 	__sync_fetch_and_add(&c->taken, 1);
+	t->kept = at;
 	if (at == TRACE_SNAP)
 		trace_rest(ctx);
 	return 0;
@@ -291,7 +302,7 @@ __noinline int trace_end(u32 action)
 	barrier_var(words);
 	if (words > TRACE_WORDS)
 		words = TRACE_WORDS;
-	size = t->whole ? sizeof(*t) : __builtin_offsetof(struct trace, word) + words * 8;
+	size = t->kept > TRACE_SNAP ? sizeof(*t) : __builtin_offsetof(struct trace, word) + words * 8;
 	if (bpf_ringbuf_output(&trace_ring, t, size, 0))
 		trace_lose();
 	return 0;

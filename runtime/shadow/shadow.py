@@ -16,7 +16,6 @@ from typing import Any
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.contract.rules.rules import Reference, Rule
 from ...lang.contract.trace.decode import Recorded
-from ...lang.contract.trace.schema import REST, SNAP
 from ...lang.text.diagnostics import Refused
 from ...lang.text.source import Source
 from ..base import errors
@@ -150,9 +149,8 @@ class Shadow:
     def _take(self, recorded: Recorded) -> None:
         """A frame that was sampled. Raises BpfError."""
         trace = recorded.trace
-        if not SHORTEST <= trace.length <= min(LONGEST, SNAP + REST):
-            size = "shorter" if trace.length < SHORTEST else "longer"
-            self.report.left_out[f"{size} than the kernel test-runs"] += 1
+        if why := _unfit(trace.length, len(recorded.frame)):
+            self.report.left_out[why] += 1
             return
         self._number += 1
         runs = self._runs(recorded)
@@ -172,6 +170,15 @@ class Shadow:
         frame, port, live = recorded.frame, recorded.trace.port, self._pipeline.live
         copies = self._in_force, self._shadow
         return [copy.run(frame, port, recorded.time, live) for copy in copies]
+
+
+def _unfit(length: int, kept: int) -> str:
+    """Why the kernel test-runs no frame of this length, of which so many bytes were kept."""
+    if length < SHORTEST:
+        return "shorter than the kernel test-runs"
+    if length > LONGEST:
+        return "longer than the kernel test-runs"
+    return "in several pieces" if kept < length else ""
 
 
 @contextmanager

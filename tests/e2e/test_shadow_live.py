@@ -119,6 +119,26 @@ def test_nothing_changes(edge: Edge) -> None:
         assert reader.revision == 1
 
 
+def test_at_tc(world: World, wire: Wire, tmp_path: Path) -> None:
+    """The same by an skb, of which the kernel holds a part elsewhere."""
+    bundles = write_builds(tmp_path, ("same", "tos"), at_tc=True)
+    edge = Edge(world, wire, bundles)
+    ports = tuple(replace(port, at="tc.ingress") for port in CONFIG.ports)
+    bundle, config = read_bundle(bundles["same"]), replace(CONFIG, ports=ports)
+    world.edge.inside_thread(lambda: Loaded.load(bundle, config, NAME)).close()
+    try:
+        frames = [world.frame().ljust(size, b"\xa5") for size in (64, 256, 257, 300, 1514)]
+        for build, expected in (("same", []), ("tos", [["frame ipv4.tos"]])):
+            found = edge.shadow(build, frames=frames)
+            assert found["compared"] > 100
+            assert (found["unlike"], found["left_out"]) == (0, {})
+            assert [group["differences"] for group in found["differences"]] == expected
+        sample = edge.shadow("tos", "--filter", "udp.dst = 9", frames=frames[-1:])["differences"][0]
+        assert bytes.fromhex(sample["sample"]["frame"]) == frames[-1]
+    finally:
+        unload(NAME)
+
+
 def test_states_are_those_in_force(edge: Edge) -> None:
     """The source was heard before the run began. A build of which the state has another key begins
     without it, and then knows it, too."""

@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from helioc.compiler.bundle import compile_pipeline, write_bundle
+from helioc.compiler.bundle import compile_for_tc, compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.runtime.kernel.handles import Link, Program
 from helioc.runtime.loading.attach import link_of
@@ -47,15 +47,18 @@ TEXTS = {
 }
 
 
-def write_builds(folder: Path) -> dict[str, Path]:
-    """Each of TEXTS as a bundle, by its name."""
+def write_builds(folder: Path, names: Sequence[str] = (), at_tc: bool = False) -> dict[str, Path]:
+    """Each of TEXTS (default: all) as a bundle, by its name."""
     made = {}
+    compiled = compile_for_tc if at_tc else compile_pipeline
     for name, text in TEXTS.items():
+        if names and name not in names:
+            continue
         made[name] = folder / name / "relay"
         made[name].parent.mkdir()
         file = made[name].with_suffix(".hp")
         file.write_text(text)
-        write_bundle(compile_pipeline(check_file(file), traced=True), made[name])
+        write_bundle(compiled(check_file(file), traced=True), made[name])
     return made
 
 

@@ -21,7 +21,7 @@ NameOf = Callable[[str, int, int], str]
 @dataclass(frozen=True)
 class Recorded:
     """A trace, when its packet arrived (ns of CLOCK_MONOTONIC), and the first bytes of the frame,
-    or all where these were asked for and are no more than SNAP and REST."""
+    or those that were kept, where all were asked for."""
 
     trace: Trace
     time: int
@@ -40,15 +40,15 @@ class Decoder:
     def decode(self, record: bytes) -> Recorded:
         """Raises ValueError where the bytes are no record of this program."""
         try:
-            time, length, port, action, used, whole = HEAD.unpack_from(record)
+            time, length, port, action, used, kept = HEAD.unpack_from(record)
             starts = self._nodes.unpack_from(record, HEAD.size)
         except struct.error:
             raise ValueError("the record is too short") from None
         at = HEAD.size + self._nodes.size
         frame = record[at : at + min(length, SNAP)]
-        if whole:
+        if kept:
             behind = at + SNAP + 8 * (WORDS + 4)
-            frame += record[behind : behind + min(length - SNAP, REST)]
+            frame = (frame + record[behind : behind + REST])[:kept]
         written = record[at + SNAP : at + SNAP + 8 * min(used, WORDS)]
         words = struct.unpack(f"<{len(written) // 8}Q", written)
         there = [

@@ -6,7 +6,8 @@ For each packet that is traced the program leaves one record in the ring buffer 
     node            u16 for each node of the schema: the byte where it starts, plus one; 0: absent
     frame           the first SNAP bytes of the frame as it arrived
     word            u64 each: the steps, one behind the other
-    rest            where the frame was asked for whole: REST bytes more, behind all words
+    rest            where the frame was asked for whole, and is longer: REST bytes more, behind
+                    room for all words and four more
 
 All in host order. A step's first word has a point's index in its lower half; those that the point
 promises follow. Two points are the same in every schema: EVENT has the index of a counter in its
@@ -33,8 +34,8 @@ REST = 3328
 #: What a filter may consist of in the data path: tests of fields, and conjunctions of them.
 TESTS, TERMS = 16, 16
 #: time (ns of CLOCK_MONOTONIC), length on arrival, port of arrival, enum xdp_action, words used (of
-#: which the first `WORDS` were written); then four bytes that mean nothing outside, and 1 where
-#: there is more of the frame.
+#: which the first `WORDS` were written); then four bytes that mean nothing outside, and
+#: how many bytes of the frame were kept, where it was asked for whole.
 HEAD = struct.Struct("<QIIII4xI")
 
 
