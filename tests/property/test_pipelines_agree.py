@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
-from checked import checked
+from checked import checked, each_join
 from helioc.commands.packet_runs import fuzz_pipeline
 from helioc.compiler.lower.unit import Join
 
@@ -21,8 +21,9 @@ PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("join", ["staged", "fused"])
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    ("pipeline", "join"), each_join(PIPELINES), ids=lambda p: getattr(p, "stem", p)
+)
 def test_fuzzed(pipeline: Path, join: Join) -> None:
     seed = {"staged": 4, "fused": 3}[join]
     packets = TIMES * SELDOM.get(pipeline.stem, 300)

@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import pytest
-from checked import checked
+from checked import checked, each_join, joins
 from helioc.compiler.backend import verifier_cost
 from helioc.compiler.backend.building import built
 from helioc.compiler.backend.clang import compile_c
@@ -49,8 +49,7 @@ def test_it_loads(join: Join) -> None:
         assert all((p.verified or 0) < 100_000 for p in measured.programs.values())
 
 
-@pytest.mark.parametrize("join", ["staged", "fused"])
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
+@pytest.mark.parametrize(("path", "join"), each_join(SHIPPED), ids=lambda p: getattr(p, "stem", p))
 def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
     for traced in (False, True):
         pipeline = checked(path)
@@ -61,7 +60,7 @@ def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
 @pytest.mark.parametrize("path", [*SHIPPED, SIZED], ids=lambda p: p.stem)
 def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
     pipeline = checked(path)
-    unit = lowered(pipeline, "fused")
+    unit = lowered(pipeline, joins(path)[-1])
     spilled = partial(run, pipeline, unit, spilled=True)  # where the stack would be too much
     unit, data = built(pipeline, run(pipeline, unit), spilled)
     measured = measure_object(data)

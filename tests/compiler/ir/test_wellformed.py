@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from checked import joins
 from helioc.compiler import driver
 from helioc.compiler.check.program import check
 from helioc.compiler.driver import PASSES, Pass, Placing, check_file, lowered, placed, run
@@ -424,7 +425,7 @@ def sound(pipeline: Pipeline, join: Join, traced: bool = False, target: Target =
 @pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.hp")), ids=lambda p: p.stem)
 def test_passes_keep_to_them(path: Path, watched: list[str]) -> None:
     pipeline = check_file(path)
-    for join in JOINS:
+    for join in joins(path):
         sound(pipeline, join)
     sound(pipeline, "staged", traced=True)
     if not refusals(pipeline):

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,7 +61,8 @@ ENDS = {
 def manifest(name: str) -> Manifest:
     at = Path(__file__).with_name("whole.hp") if name == "whole" else PIPELINES / f"{name}.hp"
     pipeline = check_file(at)
-    return manifest_of(pipeline, lower_pipeline(pipeline))
+    made = manifest_of(pipeline, lower_pipeline(pipeline))
+    return replace(made, tc="0" * 64) if made.at else made  # the digest of a bundle's second object
 
 
 def rules(text: str, pipeline: str = "slice") -> list[str]:
