@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ...lang.contract.manifest.manifest import Manifest
@@ -24,12 +24,13 @@ class Allowed:
     rules: frozenset[Rule] = frozenset()
     kinds: frozenset[str] = frozenset()
 
-    def allows(self, differences: Collection[str], rules: Collection[Rule]) -> bool:
-        """Of a packet: one of its differences is named, or a rule that it found."""
+    def allows(self, differences: Sequence[str], rules: Collection[Rule], way: bool) -> bool:
+        """Of a packet: a rule that it found is named, or all its differences; or the first, where
+        that is its `way` (verdict or port), which others follow from."""
         return bool(
-            self.whole.intersection(differences)
-            or self.rules.intersection(rules)
+            self.rules.intersection(rules)
             or any(kind in self.kinds for kind, _ in rules)
+            or self.whole.issuperset(differences[:1] if way else differences)
         )
 
 

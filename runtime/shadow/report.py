@@ -88,7 +88,8 @@ class Report:
         if not found:
             return
         before = [(self.names.kinds.get(kind, kind), id_) for kind, id_ in rules_of(was)]
-        allowed = self.allowed.allows(found, {*before, *rules_of(was), *rules_of(now)})
+        way = (was.verdict, was.egress) != (now.verdict, now.egress)
+        allowed = self.allowed.allows(found, {*before, *rules_of(was), *rules_of(now)}, way)
         group = self.groups.get((found, allowed))
         if group is None:
             if len(self.groups) == MOST_GROUPS:
