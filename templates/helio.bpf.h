@@ -58,6 +58,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 #endif
 #define CONTINUE (-1) /* a stage that fell out of its end */
 #define MAX_OFFSET 0x7fff /* the verifier's bound on a variable packet offset */
+#define MAX_PUT 0x1fff /* bytes of headers that are put, at most */
 
 #define ARRAY_MAP(name, type_, entries, flags)                                                      \
 	struct {                                                                                    \
@@ -302,6 +303,16 @@ static __always_inline void *packet_at(void *data, u32 at)
 		return data + at;
 	barrier_var(at);
 	return data + (at & MAX_OFFSET);
+}
+
+/* The same among headers that are put, of which a frame has room for less. Some of these behind each
+ * other stay below what the verifier follows, 65,535 bytes in all. */
+static __always_inline void *put_at(void *begin, u32 at)
+{
+	if (__builtin_constant_p(at))
+		return begin + at;
+	barrier_var(at);
+	return begin + (at & MAX_PUT);
 }
 
 #define ABSENT 0xffff /* where a header would start that the packet lacks */

@@ -291,6 +291,8 @@ static __always_inline int move_head(CONTEXT *ctx, int by)
  * segments. */
 static __always_inline int move_end(CONTEXT *ctx, int by)
 {
+	if (by > MAX_PUT)
+		return 1;
 	return by ? bpf_skb_change_tail(ctx, ctx->len + by, 0) : !pull(ctx, ctx->len);
 }
 

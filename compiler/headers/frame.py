@@ -22,9 +22,8 @@ def packet_at(base: Expr, at: Expr) -> Expr:
 
 
 def place_behind(begin: Expr, at: Expr) -> Expr:
-    """The same so many bytes behind a pointer. Of a number that was in memory clang may know a
-    bound, and drops what shows it to the verifier."""
-    return begin + at if isinstance(at, Number) else packet_at(begin, at)
+    """The same among headers that are put, so many bytes behind a pointer."""
+    return begin + at if isinstance(at, Number) else Call("put_at", (begin, at), BYTES)
 
 
 def signed(size: Expr) -> Expr:

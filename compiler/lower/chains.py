@@ -15,7 +15,7 @@ from ..ir.builder import Builder
 from ..ir.expr import Call, Expr, HelperCall, Name, State
 from ..ir.expr_builders import both, either, low_bits
 from ..ir.names import c_name, chain_label, node_label
-from ..ir.nodes import Blank, Goto, Label, StatementStart
+from ..ir.nodes import Blank, Goto, Label, Opaque, StatementStart
 from ..ir.types import BYTES, U32
 from ..model import And, Chain, Edge, Test
 from ..model.parse_graph import announcing
@@ -79,6 +79,7 @@ def lower_chain(site: LoweringContext, chain: Chain, bounded: bool, parts: froze
             _stop(site, chain, parts)
         w.set(AT, low_bits(CAME, _OFFSET_BITS))
         w.set(P, DATA + AT)
+        w.put(Opaque(P, "one pointer for the check and for every use"))
         said = announced(chain)
         leaving = graph.leaving(chain.members[0], site.role)
         _leave(site, chain, [e for e in leaving if e.target not in chain.members], parts)

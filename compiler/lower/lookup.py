@@ -304,11 +304,11 @@ def choose(site: LoweringContext, statement: Choose, otherwise: Fill) -> None:
     tag = tag_of(site.tables[statement.binding_rule].rule.alternatives, statement.group)
     name = member.manifest.prefix
     chosen = w.local(U32, "chosen", 0)
-    w.set(site.rule_record(statement.rule), 0)
-    w.set(site.state(f"{name}_slot"), 0)
     given = named(tag, "TAG", statement.binding_rule, statement.group)
     with w.when(Member(origin, "target_tag", U8).is_(given)):
         _choose_member(site.branch(), statement, Member(origin, "target"), chosen)
+    w.set(site.rule_record(statement.rule), 0)  # a key may be of the one before
+    w.set(site.state(f"{name}_slot"), 0)
     with w.when(chosen):
         slot = w.local(U32, "slot", TableCall(name, "slot_of", (chosen, site.state("epoch")), U32))
         found_at(site, statement.rule, slot)

@@ -2496,6 +2496,7 @@ chain_extension:
 	}
 	at = came & 0x7fff;
 	p = data + at;
+	barrier_var(p); /* one pointer for the check and for every use */
 	if (st->scratch->chain_extension_ == 6)
 		goto node_tcp;
 	if (st->scratch->chain_extension_ == 17)
@@ -3588,7 +3589,6 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		if (unlikely(!not_null(st->pdr_rule)))
 			return internal();
 		u32 chosen_1 = 0;
-		st->far_rule = 0;
 		if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
 			u64 key_2[1] = {};
 			key_2[0] = bpf_htonl(st->pdr_rule->target);
@@ -3616,6 +3616,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 			if (lbr_6)
 				chosen_1 = lbr_6->slots[jhash_words(word_10, 4) >> 24];
 		}
+		st->far_rule = 0;
 		if (chosen_1) {
 			u32 slot_11 = far_slot_of(chosen_1, st->scratch->epoch);
 			st->far_rule = slot_11 ? bpf_map_lookup_elem(&far_records, &slot_11) : 0;
@@ -3712,7 +3713,6 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	if (unlikely(!not_null(st->pdr6_rule)))
 		return internal();
 	u32 chosen_30 = 0;
-	st->far_rule = 0;
 	if (st->pdr6_rule->target_tag == TAG_PDR6_LBR) {
 		u64 key_31[1] = {};
 		key_31[0] = bpf_htonl(st->pdr6_rule->target);
@@ -3763,6 +3763,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 		if (lbr_35)
 			chosen_30 = lbr_35->slots[jhash_words(word_36, 10) >> 24];
 	}
+	st->far_rule = 0;
 	if (chosen_30) {
 		u32 slot_37 = far_slot_of(chosen_30, st->scratch->epoch);
 		st->far_rule = slot_37 ? bpf_map_lookup_elem(&far_records, &slot_37) : 0;
@@ -4819,7 +4820,6 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		if (unlikely(!not_null(st->pdr_rule)))
 			return internal();
 		u32 chosen_1 = 0;
-		st->far_rule = 0;
 		if (st->pdr_rule->target_tag == TAG_PDR_LBR) {
 			u64 key_2[1] = {};
 			key_2[0] = bpf_htonl(st->pdr_rule->target);
@@ -4847,6 +4847,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 			if (lbr_6)
 				chosen_1 = lbr_6->slots[jhash_words(word_10, 4) >> 24];
 		}
+		st->far_rule = 0;
 		if (chosen_1) {
 			u32 slot_11 = far_slot_of(chosen_1, st->scratch->epoch);
 			st->far_rule = slot_11 ? bpf_map_lookup_elem(&far_records, &slot_11) : 0;
@@ -4945,7 +4946,6 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	if (unlikely(!not_null(st->pdr6_rule)))
 		return internal();
 	u32 chosen_30 = 0;
-	st->far_rule = 0;
 	if (st->pdr6_rule->target_tag == TAG_PDR6_LBR) {
 		u64 key_31[1] = {};
 		key_31[0] = bpf_htonl(st->pdr6_rule->target);
@@ -4996,6 +4996,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 		if (lbr_35)
 			chosen_30 = lbr_35->slots[jhash_words(word_36, 10) >> 24];
 	}
+	st->far_rule = 0;
 	if (chosen_30) {
 		u32 slot_37 = far_slot_of(chosen_30, st->scratch->epoch);
 		st->far_rule = slot_37 ? bpf_map_lookup_elem(&far_records, &slot_37) : 0;

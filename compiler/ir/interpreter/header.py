@@ -15,7 +15,7 @@ from .layout import PORT_SIZE
 from .memory import NotInterpreted, Pointer, Region, Value, ones, signed, swapped
 
 ABSENT, OF_IPV6, UDP_CHECKSUM = (CONSTANTS[name] for name in ("ABSENT", "OF_IPV6", "UDP_CHECKSUM"))
-MAX_OFFSET = 0x7FFF
+MAX_OFFSET, MAX_PUT = 0x7FFF, 0x1FFF
 UDP = 17
 ETHERNET = 14
 
@@ -62,6 +62,11 @@ def call(host: Host, function: str, arguments: list[Any]) -> Value:
 @known
 def packet_at(_: Host, data: Pointer, at: int) -> Value:
     return data + (at & MAX_OFFSET)
+
+
+@known
+def put_at(_: Host, begin: Pointer, at: int) -> Value:
+    return begin + (at & MAX_PUT)
 
 
 @known
