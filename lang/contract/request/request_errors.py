@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...text.diagnostics import FEW, Diagnostic, Label, did_you_mean
 from ...text.source import Source, Span
+from .foreign_requests import instead
 from .request_tokens import BAD, STRAY, VERBS, Tokens
 
 #: Brackets within brackets; a rule in a rule in a rule is three.
@@ -15,6 +16,7 @@ DEPTH = 16
 LONGEST = 8192
 
 
+_EXAMPLE = "say for example: create FAR [(action, DROP)]"
 _FORM_OF_IE = (
     "an element is (name, value), for example (tos, 184); its length may be said: (tos, u8, 184)"
 )
@@ -66,11 +68,13 @@ def index(found: Tokens, diagnostic: Diagnostic) -> int:
 def unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
     if BAD not in found.kinds and STRAY not in found.kinds:
         return
-    shown = 0
+    shown, told, last = 0, set[str](), -1
     for i, kind in enumerate(found.kinds):
         if kind not in (BAD, STRAY) or shown >= FEW:
             continue
-        shown += 1
+        behind, last = found.starts[i] == last, found.ends[i]
+        if behind:
+            continue  # of one that was reported
         if kind == BAD:
             title, help_ = (
                 f"`{found.texts[i]}` is neither a number nor an address",
@@ -86,6 +90,11 @@ def unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
             help_ = _OTHERS.get(
                 found.texts[i], 'a name with other characters stands in quotes: "Zürich"'
             )
+        help_ = instead(source, found.starts[i], found.ends[i]) or help_
+        if kind == STRAY and help_ in told:
+            continue  # of one habit, a sign at each end, one is enough
+        told.add(help_)
+        shown += 1
         yield Diagnostic("H0401", title, (Label(span(source, found, i)),), help_)
 
 
@@ -101,14 +110,16 @@ def empty(source: Source) -> Diagnostic:
         "H0404",
         "the request is empty",
         (Label(source.span(0, min(1, len(source.text))), "nothing is asked for here"),),
-        "say for example: create FAR [(action, DROP)]",
+        _EXAMPLE,
     )
 
 
 def no_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
     word = found.texts[index]
     help_ = _MEANT.get(word.lower()) or did_you_mean(word, VERBS)
-    help_ = help_ or "say for example: create FAR [(action, DROP)]"
+    if not help_ and found.kinds[index + 1 : index + 2] and found.kinds[index + 1] in "[n(:":
+        help_ = f"say what is done first: create {word} …"
+    help_ = help_ or _EXAMPLE
     label = Label(span(source, found, index), "expected create, update, delete or replace")
     return Diagnostic("H0405", f"`{word}` is nothing a request can do", (label,), help_)
 
@@ -162,6 +173,11 @@ _HELP = {
 }
 
 
+def start_of(found: Tokens, end: int) -> int:
+    """Where the change that ends there begins: at its verb."""
+    return max(i for i in range(end) if found.kinds[i] in VERBS.values())
+
+
 def syntax(
     source: Source, found: Tokens, end: int, index: int, rule: str, expected: str
 ) -> Diagnostic:
@@ -183,5 +199,7 @@ def syntax(
         return Diagnostic(
             "H0405", title, (Label(place, what),), did_you_mean(found.texts[index], VERBS)
         )
-    help_ = _HELP.get(rule, _FORM_OF_RULE)
+    help_ = instead(source, place.start, place.end) or _HELP.get(rule, _FORM_OF_RULE)
+    if at_end and end - start_of(found, end) == 1:
+        help_ = _EXAMPLE
     return Diagnostic("H0402", title, (Label(place, what),), help_)

@@ -7,7 +7,7 @@ from functools import partial
 
 from ...text.diagnostics import Diagnostic, Label, Severity, listed
 from ..request.places import printed
-from ..request.request import IE, Item, Place, Request
+from ..request.request import IE, Item, Place, Request, RuleItem
 from .ie_values import Codec, Fault
 from .kind_fields import Field
 from .nest_rules import Arranger
@@ -16,6 +16,9 @@ from .rulekinds import Kind, Parts
 from .rules import Reference
 
 _PARTS = {"type": (0, 1), "length": (2, 3), "value": (4, 5), "other": (6, 7), "values": (4, 7)}
+
+
+_LACKS = ("H0430", "H0431")
 
 
 def diagnostics(
@@ -27,8 +30,12 @@ def diagnostics(
     source, places = request.source, dict[int, Place]()
     if source is None:
         source, places = printed(request, [item for _, item in found], partial(_spelled, kinds))
+    unknown = {id(item) for fault, item in found if fault.code == "H0410"}
     made = []
     for fault, item in found:
+        items = item.items if fault.code in _LACKS and isinstance(item, RuleItem) else ()
+        if unknown & set(map(id, items)):
+            continue  # what it lacks may be what is not known
         at = item.at or places.get(id(item), ())
         label = Label(source.span(*_ends(item, fault.part, at)), fault.text) if at else None
         labels = (label,) if label is not None else ()

@@ -125,7 +125,9 @@ class Codec:
         expected = " or ".join(f"`{name}`" for name in self.lengths)
         title = f"`{self.name}` has length {expected}, not `{length}`"
         help_ = f"write ({self.name}, {self.lengths[0]}, …)"
-        if length.lower() not in LENGTHS:
+        if length.isdecimal() and length not in ("8", "16", "32", "64", "48", "128"):
+            help_ = f"an element has one value, ({self.name}, {length}): make a rule of each"
+        elif length.lower() not in LENGTHS:
             help_ += "; lengths are u8, u16, u32, u64, u48 and u128"
         raise Fault("H0414", title, "length", f"expected {expected}", help_)
 

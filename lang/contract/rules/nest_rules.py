@@ -56,9 +56,24 @@ def find_kind(kinds: Mapping[str, Kind], item: RuleItem) -> Kind:
     if kind is not None:
         return kind
     names = [k.name for k in kinds.values()]
-    help_ = did_you_mean(item.kind, names) or f"the pipeline has {', '.join(names)}"
+    help_ = _of_elements(kinds, item.kind) or did_you_mean(item.kind, names)
+    help_ = help_ or f"the pipeline has {', '.join(names)}"
     title = f"`{item.kind}` is no kind of rule"
     raise Misplaced(Fault("H0410", title, "kind", "not declared", help_), item)
+
+
+def _of_elements(kinds: Mapping[str, Kind], word: str) -> str:
+    """How a word is written that is an element, or names a value of one."""
+    if fold(word) in ("all", "everything"):
+        return "all rules of a kind go by `replace KIND`"
+    for kind in kinds.values():
+        for codec in kind.codecs.values():
+            if fold(codec.name) == fold(word):
+                return f"it is an element, and has a value: ({codec.name}, …)"
+            for symbol in codec.element.symbols:
+                if fold(symbol) == fold(word):
+                    return f"it is a value of `{codec.name}`: ({codec.name}, {symbol})"
+    return ""
 
 
 class Arranger:

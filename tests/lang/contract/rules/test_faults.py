@@ -1,5 +1,5 @@
 """Each error of a request: its explanation's example gets it, the right one does not; and
-what is shown of requests that are wrong (cases/text.txt)."""
+what is shown of requests that are wrong (cases/text.txt, newcomers.txt)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from explained import explained
 from golden import Case, Golden, cases
 from helioc.commands.helioc import cli
-from helioc.lang.contract.request import request_parser
+from helioc.lang.contract.request import foreign_requests, request_parser
 from helioc.lang.contract.request.request import IE, Item, Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.csv_columns import read_csv
@@ -31,7 +31,8 @@ from scapy.utils import wrpcap
 EXPLANATIONS = explained("request")
 EXAMPLES = [code for code, explanation in EXPLANATIONS.items() if explanation.wrong]
 
-SHOWN = cases(Path(__file__).parent / "cases" / "text.txt")
+HERE = Path(__file__).parent / "cases"
+SHOWN, NEWCOMERS = cases(HERE / "text.txt"), cases(HERE / "newcomers.txt")
 
 
 def refused(book: RuleBook, text: str) -> list[Diagnostic]:
@@ -52,9 +53,14 @@ def test_examples(book: RuleBook, code: str) -> None:
     assert book.save() == before
 
 
-@pytest.mark.parametrize("case", SHOWN, ids=lambda c: c.name)
+@pytest.mark.parametrize("case", [*SHOWN, *NEWCOMERS], ids=lambda c: c.name)
 def test_what_is_shown(book: RuleBook, case: Case, golden: Golden) -> None:
     golden(case, shown=render_all(refused(book, case.text.removesuffix("\n"))))
+
+
+def test_lines_of_other_tools_are_shown(book: RuleBook) -> None:
+    found = {d.help for case in NEWCOMERS for d in refused(book, case.text.removesuffix("\n"))}
+    assert {*foreign_requests.LINES.values()} <= found
 
 
 def test_a_byte_that_is_no_text(book: RuleBook) -> None:
