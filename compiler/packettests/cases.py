@@ -131,6 +131,7 @@ class _Reader:
         self._notation = Notation(pipeline.graph, text)
         self._names: dict[str, Span] = {}
         self._requests: dict[int, Request | None] = {}
+        self._refused = dict[int, RuleBook]()  # books of which some rules are refused
 
     def cases(self) -> tuple[Case, ...]:
         root = self._yaml.compose()
@@ -233,13 +234,16 @@ class _Reader:
         """Ask the book for what is written there; None if it is refused, which is reported."""
         try:
             request = self._request(entry.value)
-            if request is not None:
-                book.commit(book.plan(request))
+            if request is None or id(book) in self._refused:
+                self._refused[id(book)] = book  # what follows may ask for what was refused
+                return None
+            book.commit(book.plan(request))
             return request
         except Refused as refused:
             by, _ = _extent(self._yaml.source, entry.value)
             for diagnostic in refused.diagnostics:
                 self._yaml.found.add(_moved(diagnostic, self._yaml.source, by))
+            self._refused[id(book)] = book
             return None
 
     def _request(self, node: yaml.Node) -> Request | None:

@@ -89,16 +89,20 @@ class Notation:
     def packet(self, node: yaml.Node, sent: bytes = b"") -> Written | None:
         """The packet; None (with diagnostics) if it cannot be read. `sent`: what `in[…]` quotes."""
         before = len(self._yaml.found.found)
-        if isinstance(node, yaml.MappingNode):
+        listed = isinstance(node, yaml.SequenceNode)
+        keys = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+        if not listed and "hex" not in keys:
+            expected = "a list of headers, or `{hex: …}`"
+            self._yaml.found.add(wrong_shape(self._yaml.span(node), expected, _EXAMPLE))
+            return None
+        if not listed:
             entries = self._yaml.mapping(node, "a packet", ("hex",))
             if "hex" not in entries:
-                expected = "a list of headers, or `{hex: …}`"
-                self._yaml.found.add(wrong_shape(self._yaml.span(node), expected, _EXAMPLE))
                 return None
             data = self._hex(entries["hex"].value)
             return None if data is None else Written(data)
         pieces, items = _Pieces(), self._yaml.flat(node)
-        if isinstance(node, yaml.SequenceNode) and not items:
+        if not items:
             self._yaml.found.add(wrong_shape(self._yaml.span(node), "a list of headers", _EXAMPLE))
         for item in items:
             self._item(item, pieces, sent)

@@ -13,6 +13,7 @@ from ...text.source import Span
 from ...text.yaml_reader import YamlReader, is_null
 
 _LONGEST = 1000
+_LONGEST_WORD = 24
 NOTHING: Mapping[str, str] = {}
 
 
@@ -25,6 +26,8 @@ class Yaml(YamlReader):
     def _no_yaml(self, where: Span, problem: str) -> Diagnostic:
         address = self.source.text.startswith("::", where.start)
         hint = 'an address that begins so stands in quotes: "::1"' if address else ""
+        if self.source.text.startswith("\t", where.start):
+            hint = "YAML is indented by blanks, not by tabs"
         return _no_yaml(where, problem, hint)
 
     def _misshapen(self, where: Span, problem: str) -> Diagnostic:
@@ -43,7 +46,7 @@ class Yaml(YamlReader):
         if node is None or is_null(node):
             return []
         if not isinstance(node, yaml.SequenceNode):
-            self.found.add(wrong_shape(self.span(node), "a sequence"))
+            self.found.add(wrong_shape(self.span(node), "a sequence", _as_sequence(node)))
             return []
         return list(node.value)
 
@@ -66,7 +69,8 @@ class Yaml(YamlReader):
         if node is None:
             return None
         if not isinstance(node, yaml.ScalarNode):
-            self.found.add(wrong_shape(self.span(node), "a single value"))
+            hint = "a text of several lines stands behind `|`, without dashes"
+            self.found.add(wrong_shape(self.span(node), "a single value", hint))
             return None
         return str(node.value)
 
@@ -122,6 +126,13 @@ class Yaml(YamlReader):
         return text
 
 
+def _as_sequence(node: yaml.Node) -> str:
+    """How a list of what is written there looks."""
+    if isinstance(node, yaml.ScalarNode) and len(node.value) <= _LONGEST_WORD:
+        return f"write `[{node.value}]`"
+    return "write a list: each item behind a dash, or `[…, …]`"
+
+
 # ---- errors ---------------------------------------------------------------------------------
 
 
@@ -159,7 +170,8 @@ def unknown_name(
     where: Span, name: str, what: str, known: Iterable[str], hint: str = ""
 ) -> Diagnostic:
     known = list(known)
-    hint = hint or did_you_mean(name, known) or f"known: {', '.join(known) or 'none'}"
+    hint = hint or did_you_mean(name, known)
+    hint = hint or (f"known: {', '.join(known)}" if known else f"there is no {what} at all here")
     return Diagnostic("H0506", f"there is no {what} `{name}`", (Label(where, "unknown"),), hint)
 
 

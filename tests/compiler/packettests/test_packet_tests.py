@@ -57,6 +57,40 @@ def problems(case: str) -> tuple[str, ...]:
     return result.problems
 
 
+def test_of_rules_that_are_refused_nothing_follows() -> None:
+    """What cases ask of them, in their own rules or before a packet, is not reported."""
+    update = "'update FAR 1 [(action, DROP)]'"
+    own = CASE.replace("    port: LAN\n", f"    rules: {update}\n    port: LAN\n")
+    before = CASE.replace("    port: LAN\n", f"    before: [{{rules: {update}}}]\n    port: LAN\n")
+    cases = "".join(c.replace("one", f"case {n}") for n, c in enumerate([own, before] * 4))
+    (found,) = refused(HEAD.replace("(dst_ip, u32", "(dst, u32") + cases)
+    assert (found.code, found.help) == ("H0411", "did you mean `dst_ip`?")
+    assert [d.code for d in refused(HEAD + cases.replace("FAR 1", "FAR 2"))] == ["H0450"] * 8
+
+
+PACKET = CASE[CASE.index("[{eth") : CASE.index("\n    expect")]
+WRONG_SHAPES = [
+    (PACKET, "{ethernet: {}, user: {}}", "H0504"),
+    (PACKET, "Ether()/IP()", "H0504"),
+    (PACKET, "", "H0504"),
+    ("port: WAN1}", "port: WAN1, counted: PDR 1}", "H0504"),
+    ("port: WAN1}", "port: WAN1, out: {ethernet: {}}}", "H0504"),
+    ("port: WAN1}", "port: WAN1, emits: [X: {}]}", "H0506"),
+    ("    port: LAN", "\tport: LAN", "H0501"),
+    ("    port: LAN\n", "    before: {wait: 10s}\n    port: LAN\n", "H0504"),
+    ("    port: LAN\n", "    rules: [delete PDR 1]\n    port: LAN\n", "H0504"),
+]
+
+
+@pytest.mark.parametrize("written, instead, code", WRONG_SHAPES)
+def test_what_has_another_shape_is_one_error_with_a_fix(
+    written: str, instead: str, code: str
+) -> None:
+    assert written in CASE
+    (found,) = refused(HEAD + CASE.replace(written, instead))
+    assert found.code == code and found.help
+
+
 def test_a_case_that_holds() -> None:
     assert problems(CASE) == ()
 
@@ -240,7 +274,7 @@ HELP = (
     ("{verdict: redirect, port: WAN1}", "redirect", "write a key and a colon: `{verdict: …}`"),
     ("redirect", "forward", "write `redirect`"),
     ("10.1.0.9", "::1", 'an address that begins so stands in quotes: "::1"'),
-    ("port: WAN1}", "emits: [{SCAN: {}}]}", "known: none"),
+    ("port: WAN1}", "emits: [{SCAN: {}}]}", "there is no event at all here"),
 )
 
 
