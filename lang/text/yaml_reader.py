@@ -110,6 +110,13 @@ class YamlReader(ABC):
                 entries[key.value] = Entry(key, value)
         return entries
 
+    def whole(self, node: yaml.Node, entries: dict[str, Entry]) -> bool:
+        """Whether nothing was wrong with the keys of a mapping: what is missing may be one that
+        was."""
+        return is_null(node) or (
+            isinstance(node, yaml.MappingNode) and len(node.value) == len(entries)
+        )
+
 
 def _as_mapping(node: yaml.Node, known: list[str] | None) -> str:
     """How it is written: `{tcp: {}}` for `tcp`, or with the first key that there is."""
@@ -118,6 +125,13 @@ def _as_mapping(node: yaml.Node, known: list[str] | None) -> str:
     if isinstance(node, yaml.ScalarNode) and node.value in known:
         return f"write `{{{node.value}: {{}}}}`"
     return f"write a key and a colon: `{{{known[0]}: …}}`"
+
+
+def as_text(node: yaml.Node) -> str:
+    """How a list or a mapping is written where a text is expected."""
+    if node.flow_style:
+        return "write one of them, without brackets"
+    return "a text of several lines stands behind `|`, without dashes"
 
 
 def is_null(node: yaml.Node) -> bool:

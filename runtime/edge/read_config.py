@@ -94,7 +94,8 @@ class _Reader:
         more = [s.key for s in SECTIONS if s.has is not None and s.has(self.manifest)]
         known = [*_FIXED, *always, *named, *more]
         root = nodes.mapping(root_node, "the edge", known)
-        ports = self._ports(root.get("ports"), nodes.span(root_node))
+        whole = nodes.span(root_node) if nodes.whole(root_node, root) else None
+        ports = self._ports(root.get("ports"), whole)
         default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
             "default" in root) else None  # fmt: skip
         mode = nodes.word(root["mode"].value, "mode", ("native", "generic")) if (
@@ -115,12 +116,14 @@ class _Reader:
 
     # ---- ports ------------------------------------------------------------------------------
 
-    def _ports(self, entry: Entry | None, whole: Span) -> list[PortConfig]:
+    def _ports(self, entry: Entry | None, whole: Span | None) -> list[PortConfig]:
+        """`whole`: the file, unless a key of it is wrong, which may be this one."""
         nodes = self.nodes
         named = nodes.mapping(entry.value, "`ports`", None) if entry else {}
-        if not named:
-            where = nodes.span(entry.key) if entry else self.source.span(whole.start, whole.start)
-            self.found.add(errors.no_ports(where))
+        if not named and entry and nodes.whole(entry.value, named):
+            self.found.add(errors.no_ports(nodes.span(entry.key)))
+        elif not entry and whole:
+            self.found.add(errors.no_ports(self.source.span(whole.start, whole.start)))
         drafts = [(name, each, self._port(name, each)) for name, each in named.items()]
         most = self.manifest.max_ports - 1
         if len(drafts) > most:
@@ -156,7 +159,7 @@ class _Reader:
             self.found.add(errors.bad_name(where, name))
         given = nodes.mapping(entry.value, f"the port `{name}`", _PORT)
         for key, example in (("role", self.manifest.roles[0]), ("interface", "eth1")):
-            if key not in given:
+            if key not in given and nodes.whole(entry.value, given):
                 self.found.add(errors.missing_key(where, key, f"the port `{name}`", example))
         if "role" in given:
             role = nodes.word(given["role"].value, "role", self.manifest.roles)
@@ -215,7 +218,7 @@ class _Reader:
         nodes = self.nodes
         given = nodes.mapping(entry.value, "`control`", ("interface", "address"))
         for key, example in (("interface", "eth0"), ("address", "192.0.2.10")):
-            if key not in given:
+            if key not in given and nodes.whole(entry.value, given):
                 where = nodes.span(entry.key)
                 self.found.add(errors.missing_key(where, key, "`control`", example))
         if len(given) < 2:

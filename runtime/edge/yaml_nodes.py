@@ -11,9 +11,16 @@ import yaml
 from ...lang.contract.request.request import Form
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused, did_you_mean, ticked
 from ...lang.text.source import Source, Span
-from ...lang.text.yaml_reader import YamlReader, is_null
+from ...lang.text.yaml_reader import YamlReader, as_text, is_null
 
 _TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(ms|s|min)?")
+#: Keys, as other tools call them.
+_MEANT = {
+    "dev": "interface", "device": "interface", "iface": "interface", "ifname": "interface",
+    "interfaces": "ports", "nics": "ports", "tunnels": "overlays", "policy": "default",
+    "default_action": "default", "xdp_mode": "mode", "pipeline": "bundle", "program": "bundle",
+    "local": "local_ip", "remote": "remote_ip", "tag": "vlan", "vlan_id": "vlan",
+}  # fmt: skip
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 
 
@@ -53,7 +60,8 @@ class Nodes(YamlReader):
 
     def text(self, node: Any) -> str | None:
         if not isinstance(node, yaml.ScalarNode) or is_null(node):
-            self.found.add(_wrong_shape(self.span(node), "a single value"))
+            hint = "" if is_null(node) else as_text(node)
+            self.found.add(_wrong_shape(self.span(node), "a single value", hint))
             return None
         return str(node.value)
 
@@ -123,7 +131,8 @@ def _twice(first: Span, second: Span, key: str) -> Diagnostic:
 
 def _unknown_key(where: Span, key: str, of: str, known: Iterable[str]) -> Diagnostic:
     known = list(known)
-    help_ = did_you_mean(key, known) or f"the keys are {ticked(known)}"
+    meant = f"write `{_MEANT[key]}`" if _MEANT.get(key) in known else did_you_mean(key, known)
+    help_ = meant or f"the keys are {ticked(known)}"
     return Diagnostic("H0604", f"{of} has no key `{key}`", (Label(where, "unknown"),), help_)
 
 

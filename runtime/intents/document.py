@@ -73,7 +73,7 @@ class _Reader:
         root, whole = nodes.mapping(node, "an intent", _KEYS), nodes.span(node)
         examples = "video-17", "[ethernet, ipv4: {dst: 192.0.2.1}]", "{queue: 3}"
         for key, example in zip(_KEYS[:3], examples, strict=True):
-            if key not in root:
+            if key not in root and nodes.whole(node, root):
                 self.found.add(missing_key(whole, key, "an intent", example))
         flows = self._flows(root["resources"].value) if "resources" in root else ()
         action_entry = root.get("action")

@@ -10,7 +10,7 @@ from ...text import literals
 from ...text.diagnostics import Diagnostic, Label, did_you_mean
 from ...text.field_names import FIELDS, HEADERS
 from ...text.source import Span
-from ...text.yaml_reader import YamlReader, is_null
+from ...text.yaml_reader import YamlReader, as_text, is_null
 
 _LONGEST = 1000
 _LONGEST_WORD = 24
@@ -69,8 +69,7 @@ class Yaml(YamlReader):
         if node is None:
             return None
         if not isinstance(node, yaml.ScalarNode):
-            hint = "a text of several lines stands behind `|`, without dashes"
-            self.found.add(wrong_shape(self.span(node), "a single value", hint))
+            self.found.add(wrong_shape(self.span(node), "a single value", as_text(node)))
             return None
         return str(node.value)
 
