@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlparse
 from lsprotocol import types as t
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import json_rpc
 from pygls.workspace import TextDocument
 
 from ..compiler.editor.answers import Document, hover
@@ -107,8 +109,14 @@ def _item(what: Symbol | str) -> t.CompletionItem:
     )
 
 
+def _no_refusal(record: logging.LogRecord) -> bool:
+    """Whether it is no request that was refused: the editor shows why, and nothing went wrong."""
+    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcInvalidParams))
+
+
 def server() -> Helio:
     """A server that has not begun to listen."""
+    logging.getLogger(json_rpc.__name__).addFilter(_no_refusal)
     made = Helio(version("helioc"))
 
     @made.feature(t.TEXT_DOCUMENT_DID_OPEN)

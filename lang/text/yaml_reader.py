@@ -129,7 +129,7 @@ def _as_mapping(node: yaml.Node, known: list[str] | None) -> str:
 
 def as_text(node: yaml.Node) -> str:
     """How a list or a mapping is written where a text is expected."""
-    if node.flow_style:
+    if isinstance(node, yaml.CollectionNode) and node.flow_style:
         return "write one of them, without brackets"
     return "a text of several lines stands behind `|`, without dashes"
 

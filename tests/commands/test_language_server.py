@@ -55,7 +55,10 @@ def talked(talk: Talk) -> None:
         finally:
             await editor.shutdown_async(None)
             editor.exit(None)
+            assert editor._server is not None and editor._server.stderr is not None
+            logged = await editor._server.stderr.read()
             await editor.stop()  # type: ignore[no-untyped-call]
+        assert logged == b""
 
     asyncio.run(asyncio.wait_for(session(), 60))
 
