@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..ir.expr import Expr, NotNull, State, Unary
+from ..ir.expr import Expr, NotNull, State, StateCall, TableCall, Unary
 from ..ir.nodes import AssumeNot, Block, Body, Goto, If, Label, Next, Statement, Stop
-from ..ir.types import BYTES
+from ..ir.types import BYTES, Pointer
 from ..ir.unit import Program, Unit
 from ..ir.walk import own_expressions, statements
 from .kernel_limits import MOST_FOLLOWED, looked_up
@@ -19,6 +19,8 @@ from .kernel_limits import MOST_FOLLOWED, looked_up
 #: each way to it by which other pointers are null, or on each of the parser's. Most took one.
 _OF_A_STEP = 20
 _OF_A_WAY = 10
+#: Steps that a meter is.
+_METER = 40
 
 
 def too_much(unit: Unit) -> bool:
@@ -30,16 +32,19 @@ def too_much(unit: Unit) -> bool:
 
 def estimated(unit: Unit, program: Program) -> int:
     """Instructions that the verifier follows in a program."""
-    steps = _OF_A_STEP * sum(followed(f.body) for f in program.functions)
+    headers = program.ways is None
+    steps = _OF_A_STEP * sum(followed(f.body, headers) for f in program.functions)
     if program.ways is not None:
-        count = sum(sum(step.weight for step in _steps(f.body, 0)) for f in program.functions)
-        steps = _OF_A_WAY * program.ways * count
+        count = sum(sum(s.weight for s in _steps(f.body, 0, headers)) for f in program.functions)
+        steps = max(steps, _OF_A_WAY * program.ways * count)
     return looked_up(unit, program) + steps
 
 
-def followed(body: Body) -> int:
-    """Steps of a stage, each as often as there are ways to it by which other pointers are null."""
-    return _followed(body) + sum((most - 1) * _followed(again) for again, most in _loops(body))
+def followed(body: Body, headers: bool = True) -> int:
+    """Steps of a stage, each as often as there are ways to it by which other pointers are null: to
+    records of rules, and, where they are no different ways already, to `headers`."""
+    again = ((most - 1) * _followed(part, headers) for part, most in _loops(body))
+    return _followed(body, headers) + sum(again)
 
 
 def _loops(body: Body) -> Iterator[tuple[Body, int]]:
@@ -51,11 +56,11 @@ def _loops(body: Body) -> Iterator[tuple[Body, int]]:
                 yield body[labels[jump.label] : i + 1], jump.most
 
 
-def _followed(body: Body) -> int:
+def _followed(body: Body, headers: bool) -> int:
     total = 0
     kept: dict[str, int] = {}  # pointers, by the depth of the block that made them
     sure: dict[str, int] = {}  # those that are not null there, likewise
-    steps = list(_steps(body, 0))
+    steps = list(_steps(body, 0, headers))
     last = {name: number for number, step in enumerate(steps) for name in step.used}
     for number, step in enumerate(steps):
         for known in (kept, sure):
@@ -82,31 +87,41 @@ class _Step:
     sure_from: int = 0
 
 
-def _steps(body: Body, depth: int) -> Iterator[_Step]:
+def _steps(body: Body, depth: int, headers: bool) -> Iterator[_Step]:
     for s in body:
-        used = tuple(map(_pointer, own_expressions(s)))
+        used = (_pointer(x, headers) for x in own_expressions(s))
         names = tuple(filter(None, used))
         match s:
             case If(test, then, otherwise):
-                sure = _pointer(test.pointer) if isinstance(test, NotNull) else ""
+                sure = _pointer(test.pointer, headers) if isinstance(test, NotNull) else ""
                 yield _Step(depth, 1, names, sure, depth + 1)
-                yield from _steps(then, depth + 1)
-                yield _Step(depth)
+                yield from _steps(then, depth + 1, headers)
+                yield _Step(depth, 1, (), _missed(s, headers), depth)
                 if otherwise:
-                    yield from _steps(otherwise, depth + 1)
+                    yield from _steps(otherwise, depth + 1, headers)
                     yield _Step(depth, 2)
             case Block(inner):
                 yield _Step(depth)
-                yield from _steps(inner, depth + 1)
+                yield from _steps(inner, depth + 1, headers)
                 yield _Step(depth)
             case AssumeNot(Unary("!", NotNull(pointer))):
-                yield _Step(depth, 2, names, _pointer(pointer), depth)
+                yield _Step(depth, 2, names, _pointer(pointer, headers), depth)
             case _:
                 yield _Step(depth, _weight(s), names)
 
 
+def _missed(s: If, headers: bool) -> str:
+    """The pointer that is not null behind it, as packets without it end there."""
+    if isinstance(s.test, Unary) and isinstance(s.test.operand, NotNull) and s.test.operator == "!":
+        ends = bool(s.then) and isinstance(s.then[-1], Stop | Next | Goto)
+        return _pointer(s.test.operand.pointer, headers) if ends else ""
+    return ""
+
+
 def _weight(s: Statement) -> int:
     """How many steps a statement is."""
+    if any(isinstance(x, TableCall | StateCall) and x.what == "meter" for x in own_expressions(s)):
+        return _METER
     match s:
         case Next():
             return 3
@@ -115,7 +130,8 @@ def _weight(s: Statement) -> int:
     return 1
 
 
-def _pointer(x: Expr) -> str:
-    """The name of the pointer to a header that an expression is; "" of another."""
-    found = isinstance(x, State) and x.type == BYTES and not x.scratch
-    return x.member if found and isinstance(x, State) else ""
+def _pointer(x: Expr, headers: bool) -> str:
+    """The name of the pointer to a rule's record, or to a header, that an expression is; "" of
+    another."""
+    kept = isinstance(x, State) and isinstance(x.type, Pointer) and not x.scratch
+    return x.member if kept and isinstance(x, State) and (headers or x.type != BYTES) else ""

@@ -13,12 +13,15 @@ from helioc.compiler.backend.clang import compile_c
 from helioc.compiler.backend.emit import emit
 from helioc.compiler.backend.verifier_cost import estimated, followed, too_much
 from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.check.program import check
 from helioc.compiler.driver import check_file, lower_pipeline, lowered, run
 from helioc.compiler.headers.context import pointer_to
 from helioc.compiler.ir.builder import Builder
 from helioc.compiler.ir.expr import Name, NotNull, not_
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.source import Source
 from helioc.runtime.kernel.program_stats import measure_object
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +50,44 @@ def test_it_loads(join: Join) -> None:
         measured = measure_object(data)
         assert not measured.refused and not measured.why_not
         assert all((p.verified or 0) < 100_000 for p in measured.programs.values())
+
+
+METERED = """import std.ethernet, std.ip
+
+pipeline metered {{
+  ports lan
+  parser {{ ethernet -> ipv4 when type = 0x0800 }}
+  ie src = 1, ip4  ie cir = 2, u64  ie cbs = 3, u32  ie pir = 4, u64  ie pbs = 5, u32
+  {kinds}
+  stage main {{
+    if not ipv4 {{ drop }}
+    {finds}
+    {meters}
+    pass
+  }}
+  run parser -> main
+}}
+"""
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_rules_that_may_have_been_found_and_are_metered_behind_all_load(join: Join) -> None:
+    """The records of nine, each there or not, were 512 ways through nine meters."""
+    parts = {
+        "kinds": "rule R{0} [64] {{ match src exact ipv4.src meters cir, cbs, pir, pbs }}",
+        "finds": "find R{0} else {{}}",
+        "meters": "if R{0} {{ if meter R{0} is red {{ drop }} if meter R{0} is yellow "
+        "{{ count y{0} }} }}",
+    }
+    each = {name: "\n".join(map(text.format, range(9))) for name, text in parts.items()}
+    pipeline = check(parse(Source("metered.hp", METERED.format(**each))))
+    usual = run(pipeline, lowered(pipeline, join))
+    assert too_much(usual)
+    as_usual = measure_object(compile_c(emit(usual, lines=True), "metered", pipeline.span))
+    assert "Argument list too long" in as_usual.refused  # E2BIG
+    measured = measure_object(compile_pipeline(pipeline, join).object)
+    assert not measured.refused and not measured.why_not
 
 
 @pytest.mark.parametrize(("path", "join"), each_join(SHIPPED), ids=lambda p: getattr(p, "stem", p))
