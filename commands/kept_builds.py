@@ -74,7 +74,9 @@ class KeptBuilds:
         traced = None
         if "schema" in parts:
             of = schema.from_json(parts["schema"].decode())
-            traced = schema.TracedBuild(by_digest[of.digest], of)
+            traced = schema.TracedBuild(
+                by_digest[of.digest], of, by_digest[of.tc] if of.tc else b""
+            )
         tc = by_digest[manifest.tc] if manifest.tc else b""
         of_tc = parts.get("tc_c", b"").decode()
         bundle = Bundle(

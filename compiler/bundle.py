@@ -15,7 +15,7 @@ from ..lang.text.atomic_write import write_files
 from ..lang.text.diagnostics import Diagnostic, Refused
 from .backend.kernel_limits import untraced
 from .driver import edited, in_programs, lower_pipeline, lowered, placed, run
-from .ir.unit import Unit
+from .ir.unit import Traced, Unit
 from .lower.reads import copies
 from .lower.unit import Join, Target
 from .manifest import manifest_of
@@ -75,12 +75,15 @@ class Build:
         self._warnings = tuple(differences(pipeline)) if at_tc else ()
         self._built: list[Future[tuple[Unit, bytes]]] = []
         self._tc: Future[tuple[Unit, bytes]] | None = None
+        self._tc_traced: Future[tuple[Unit, bytes]] | None = None
 
     def start(self, pool: Executor, join: Join, traced: bool) -> None:
         """Begin, with what takes clang longest. Raises `Refused`."""
         if traced:
             try:
                 self._built = [self._started(pool, join, self._target, traced=True)]
+                if self._pipeline.at and self._target == "host":
+                    self._tc_traced = self._started(pool, join, "tc", traced=True)
             except Refused as error:
                 self._warnings += tuple(map(untraced, error.diagnostics))
         self._built.insert(0, self._started(pool, join, self._target))
@@ -120,11 +123,21 @@ class Build:
         for traced, data in map(_result, self._built[1:]):
             trace = traced.traced
             assert trace is not None
+            second = self._traced_at_tc(trace)
             of = Schema(
-                FORMAT, unit.name, _digest(data), manifest.digest, trace.nodes, trace.points
-            )
-            tracing = TracedBuild(data, of)
+                FORMAT, unit.name, _digest(data), manifest.digest, trace.nodes, trace.points,
+                _digest(second) if second else "", len(second),
+            )  # fmt: skip
+            tracing = TracedBuild(data, of, second)
         return Bundle(manifest, c, plain, tracing, warnings=self._warnings, tc=tc, tc_c=tc_c)
+
+    def _traced_at_tc(self, as_at_xdp: Traced) -> bytes:
+        """The traced object for ports at tc, if it writes down what that for XDP does; else
+        nothing."""
+        if self._tc_traced is None:
+            return b""
+        unit, data = _result(self._tc_traced)
+        return data if unit.traced == as_at_xdp else b""
 
 
 def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
@@ -242,13 +255,16 @@ def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
     if bundle.manifest.hook == "tc" or bundle.tc:
         files["tc.bpf.h"] = (TEMPLATES / "tc.bpf.h").read_bytes()
     for_tc = f"{name}.tc.bpf.o", f"{name}.tc.bpf.c"
-    tracing = f"{name}.trace.bpf.o", "trace.json"
+    tracing, traced_at_tc = (f"{name}.trace.bpf.o", "trace.json"), f"{name}.trace.tc.bpf.o"
     if bundle.tc:
         files |= dict(zip(for_tc, (bundle.tc, bundle.tc_c.encode()), strict=True))
     if bundle.traced is not None:
         contents = bundle.traced.object, bundle.traced.schema.to_json().encode()
         files |= dict(zip(tracing, contents, strict=True))
+    if bundle.traced is not None and bundle.traced.tc:
+        files[traced_at_tc] = bundle.traced.tc
     write_files({directory / file: content for file, content in files.items()})
-    for stale in (directory / file for file in (*for_tc, *tracing) if file not in files):
+    perhaps = (*for_tc, *tracing, traced_at_tc)
+    for stale in (directory / file for file in perhaps if file not in files):
         stale.unlink(missing_ok=True)
     return [directory / file for file in files]

@@ -61,6 +61,8 @@ def make_bundle(
         found = traced.schema.plain, traced.schema.digest
         if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
             raise errors.refused(_wrong_digest(directory / traced_file(name)))
+        if traced.schema.tc and traced.schema.tc != hashlib.sha256(traced.tc).hexdigest():
+            raise errors.refused(_wrong_digest(directory / traced_file(name, _TC)))
     return Bundle(manifest, data, traced, tc)
 
 
@@ -89,9 +91,9 @@ def tc_file(name: str) -> str:
     return name + _TC
 
 
-def traced_file(name: str) -> str:
+def traced_file(name: str, ends: str = ".bpf.o") -> str:
     """The traced object of the pipeline with this name."""
-    return f"{name}.trace.bpf.o"
+    return f"{name}.trace{ends}"
 
 
 def _traced(directory: Path) -> TracedBuild | None:
@@ -104,7 +106,9 @@ def _traced(directory: Path) -> TracedBuild | None:
         raise errors.refused(_bad_manifest(path, str(error))) from None
     if not schema.pipeline.isidentifier():
         raise errors.refused(_bad_manifest(path, "it names no pipeline"))
-    return TracedBuild(_content(directory / traced_file(schema.pipeline), directory), schema)
+    data = _content(directory / traced_file(schema.pipeline), directory)
+    second = directory / traced_file(schema.pipeline, _TC)
+    return TracedBuild(data, schema, _content(second, directory) if schema.tc else b"")
 
 
 def _text(path: Path, directory: Path) -> str:

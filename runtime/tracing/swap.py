@@ -69,12 +69,13 @@ def tracing(name: str) -> Iterator[Tracing]:
                 raise general.refused(general.elsewhere(name))
             manifest, release = from_json(about["manifest"]), release_of(name, about["release"])
             ports = [PortConfig(**port) for port in about["ports"]]
-            plain = {port.name for port in ports if not _is_traced(release, manifest, port)}
-            if len(plain) == len(ports):
-                raise general.refused(_all_at_tc(name))
             owned.enter_context(_alone(name))
             _restore(name, release)
             traced = traced_build(name, release)
+            second = {p.name for p in ports if entry_pin(release, manifest, p).parent != release}
+            plain = set[str]() if traced.tc else second
+            if len(plain) == len(ports):
+                raise general.refused(_all_at_tc(name))
             maps = _install(owned, manifest, release, traced)
             _lead_back(name, release)  # a link may lead to a traced build whose pins are gone
             tracer = owned.enter_context(Tracer(traced.schema, manifest, maps))
@@ -126,7 +127,19 @@ def _install(
         share_maps(loaded, {p.name: opened.enter_context(Map.open_pinned(p)) for p in pins})
     load_object(manifest, loaded)
     pin_programs(manifest, loaded, here)
+    if traced.tc:
+        _install_tc(manifest, loaded.maps(), traced.tc, ensure_bpffs(here / "tc"))
     return loaded.maps()
+
+
+def _install_tc(manifest: Manifest, maps: Mapping[str, Map], data: bytes, folder: Path) -> None:
+    """The second object, on the same maps, but for the record of the packet that it is at."""
+    shared = {name: table for name, table in maps.items() if name != "trace_records"}
+    with Object.open(data, name=manifest.pipeline) as loaded:
+        prepare_object(manifest, loaded)
+        share_maps(loaded, shared)
+        load_object(manifest, loaded)
+        pin_programs(manifest, loaded, folder)
 
 
 # ---- links ----------------------------------------------------------------------------------
@@ -145,9 +158,12 @@ def _lead(name: str, release: Path) -> None:
     """Each port's link from the plain build to the traced one. Raises `Refused` where it leads
     elsewhere, and BpfError."""
     for port, plain, link in _links(name, release):
+        pin = _traced_pin(release, plain)
+        if not pin.exists():
+            continue
         with (
             Program.open_pinned(plain) as expected,
-            Program.open_pinned(release / "trace" / plain.name) as traced,
+            Program.open_pinned(pin) as traced,
         ):
             if link.info().program_id == traced.id:
                 continue
@@ -164,7 +180,7 @@ def _lead_back(name: str, release: Path) -> None:
     """Each port's link from the traced build to the plain one; it stays where it leads elsewhere.
     Any load of the traced build counts, by its tag: an older one's pins may be gone."""
     for _, plain, link in _links(name, release):
-        pin = release / "trace" / plain.name
+        pin = _traced_pin(release, plain)
         if not pin.exists():
             continue
         with Program.open_pinned(pin) as traced, Program.open_pinned(plain) as untraced:
@@ -192,15 +208,14 @@ def _links(name: str, release: Path) -> Iterator[tuple[str, Path, Attachment]]:
     manifest = from_json(about["manifest"])
     for port in (PortConfig(**port) for port in about["ports"]):
         plain, pin = entry_pin(release, manifest, port), link_of(name, port.number)
-        traced = _is_traced(release, manifest, port)
-        if traced and pin.exists() and plain.exists():
+        if pin.exists() and plain.exists():
             with open_attachment(pin) as link:
                 yield port.name, plain, link
 
 
-def _is_traced(release: Path, manifest: Manifest, port: PortConfig) -> bool:
-    """There is no traced build of a second object."""
-    return entry_pin(release, manifest, port).parent == release
+def _traced_pin(release: Path, plain: Path) -> Path:
+    """Of the entry program that takes the place of one."""
+    return release / "trace" / plain.relative_to(release)
 
 
 # ---- one trace at a time --------------------------------------------------------------------
@@ -239,8 +254,7 @@ def _no_traced_build(name: str) -> Diagnostic:
 def _all_at_tc(name: str) -> Diagnostic:
     return Diagnostic(
         "H0567", f"all ports of `{name}` are at tc, where its packets are not traced", (),
-        "a bundle with roles at xdp and at tc has a traced build for xdp: `at: xdp` in the edge's "
-        "YAML, for as long as a trace is needed",
+        "its bundle has a traced build for xdp alone: compile it again, and `helioctl upgrade`",
     )  # fmt: skip
 
 

@@ -118,8 +118,7 @@ def sample_of(text: str) -> int:
 def _port_at_tc(port: str) -> Diagnostic:
     return Diagnostic(
         "H0567", f"the port `{port}` is at tc, where its packets are not traced", (),
-        "a bundle with roles at xdp and at tc has a traced build for xdp: `at: xdp` in the edge's "
-        "YAML, for as long as a trace is needed",
+        "the bundle has a traced build for xdp alone: compile it again, and `helioctl upgrade`",
     )  # fmt: skip
 
 

@@ -104,7 +104,8 @@ FIRST = (Point("event", "event"), Point("leave", "egress"))  # EVENT, EGRESS
 
 class Schema(Frozen):
     """`digest` is that of the traced object, `plain` of the one whose place it takes (SHA-256,
-    hex)."""
+    hex). `tc` and `tc_size`: digest and bytes of the one for ports at tc, where the bundle has a
+    second object; the JSON says them where there is one."""
 
     format: int
     pipeline: str
@@ -112,21 +113,28 @@ class Schema(Frozen):
     plain: str
     nodes: tuple[Node, ...]
     points: tuple[Point, ...]
+    tc: str = ""
+    tc_size: int = 0
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+        said = asdict(self)
+        if not self.tc:
+            del said["tc"], said["tc_size"]
+        return json.dumps(said, indent=1)
 
 
 class TracedBuild(Frozen):
-    """An object with the same programs as the plain one, which record what happens to packets."""
+    """An object with the same programs as the plain one, which record what happens to packets;
+    `tc`: one for ports at tc."""
 
     object: bytes
     schema: Schema
+    tc: bytes = b""
 
     def pack(self) -> bytes:
-        """Both, for `unpack`."""
+        """All of it, for `unpack`."""
         text = self.schema.to_json().encode()
-        return zlib.compress(len(text).to_bytes(4, "little") + text + self.object)
+        return zlib.compress(len(text).to_bytes(4, "little") + text + self.object + self.tc)
 
 
 class SchemaError(Exception):
@@ -148,7 +156,9 @@ def unpack(packed: bytes) -> TracedBuild:
         text = data[4:end].decode()
     except (zlib.error, UnicodeDecodeError):
         raise SchemaError("it is damaged") from None
-    return TracedBuild(data[end:], from_json(text))
+    schema = from_json(text)
+    second = max(end, len(data) - schema.tc_size)
+    return TracedBuild(data[end:second], schema, data[second:])
 
 
 def from_json(text: str) -> Schema:

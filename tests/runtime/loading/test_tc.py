@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 from helioc.lang.contract.manifest.manifest import AttachPoint
+from helioc.lang.contract.trace.schema import TracedBuild
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.clsact import Clsact
@@ -26,7 +27,6 @@ from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT, release_of, remove_pinned
 from helioc.runtime.loading.upgrade import repair, upgrade
 from helioc.runtime.loading.upgrade_plan import plan_upgrade
-from helioc.runtime.tracing.swap import tracing
 from helioc.runtime.tracing.watch import TraceOptions, watch
 from hop import PASSES, alone, built, config, foreign, programs_at, text
 from lab import Lab, until
@@ -260,25 +260,49 @@ def test_datagrams_that_this_host_sends_at_once(world: World, name: str, tx: str
     assert got == [bytes([i]) * 1000 for i in range(30)]
 
 
-def test_there_is_no_trace_at_tc(world: World, name: str) -> None:
-    def trace() -> None:
-        with tracing(name):
-            pass
+def untraced_at_tc(inside: AttachPoint, outside: AttachPoint) -> Bundle:
+    """As a compiler of before made bundles: with a traced build for XDP alone."""
+    bundle = built(text(inside, outside), traced=True)
+    assert bundle.traced is not None
+    schema = replace(bundle.traced.schema, tc="", tc_size=0)
+    return replace(bundle, traced=TracedBuild(bundle.traced.object, schema))
 
-    with running(world, name):
-        assert refused(lambda: world.edge.inside_thread(trace)).code == "H0567"
 
-
-def test_a_trace_of_a_port_at_tc_is_refused(world: World, name: str) -> None:
+def test_a_trace_of_a_port_that_has_no_traced_build_is_refused(world: World, name: str) -> None:
     """Nothing would come, while the other port's packets are traced."""
 
     def trace(port: str) -> None:
         with watch(name, TraceOptions(port=port)):
             pass
 
-    with running(world, name, built(text("xdp", _IN), traced=True), config("xdp", _IN)):
+    with running(world, name, untraced_at_tc("xdp", _IN), config("xdp", _IN)):
         world.edge.inside_thread(lambda: trace("IN"))
         assert refused(lambda: world.edge.inside_thread(lambda: trace("OUT"))).code == "H0567"
+    with running(world, name, untraced_at_tc(_IN, _IN)):
+        assert refused(lambda: world.edge.inside_thread(lambda: trace(""))).code == "H0567"
+
+
+@pytest.mark.parametrize(("inside", "outside"), [("xdp", _IN), (_IN, _IN)])
+def test_packets_are_traced_at_either(
+    world: World, name: str, inside: AttachPoint, outside: AttachPoint
+) -> None:
+    """Of a bundle with both kinds; and behind that the plain builds are there again."""
+    frames = {"IN": world.frame(), "OUT": world.frame(back=True)}
+    ends = {"IN": world.near, "OUT": world.far}
+    bundle = built(text(inside, outside), traced=True)
+    with running(world, name, bundle, config(inside, outside)) as edge:
+        before = edge.leads_to()
+
+        def traced(port: str) -> str:
+            with watch(name, TraceOptions(port=port, count=1)) as output:
+                with closing(ends[port].room.wire("eth0")) as wire:
+                    wire.send(frames[port])
+                return next(output.texts())
+
+        for port, other in (("IN", "OUT"), ("OUT", "IN")):
+            said = world.edge.inside_thread(lambda port=port: traced(port))  # type: ignore[misc]
+            assert "ROUTE" in said and f"redirect by {other}" in said, said
+            assert edge.leads_to() == before and edge.defects() == []
 
 
 @pytest.mark.parametrize("inside", ["xdp", "tc.ingress"])
