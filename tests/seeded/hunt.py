@@ -31,7 +31,7 @@ def hunts(seeds: int) -> Iterator[Callable[[], object]]:
     yield partial(packet_cases_hold, LINX, "staged")
     for name in OWN:
         yield partial(packet_cases_hold, CASES / f"{name}.hp", "staged")
-    for path in (CASES / "tunnels/bare_ports.hp", VXLAN):
+    for path in (CASES / "tunnels/bare_ports.hp", CASES / "copies/taps.hp", VXLAN):
         yield partial(packet_cases_hold_at_tc, path)
     yield partial(try_text, LINX.read_text(), "linx", Tally(), 300)
     for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
