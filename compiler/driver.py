@@ -65,7 +65,7 @@ def _divided(pipeline: Pipeline) -> Pipeline:
 def _too_long(pipeline: Pipeline) -> list[str]:
     """Stages that are; the passes leave less, but only what is near a limit needs them."""
     unit = edited(_unit(pipeline, "staged", "host"))
-    return too_long(pipeline, unit) and too_long(pipeline, run(pipeline, unit))
+    return too_long(pipeline, unit) and too_long(pipeline, _passed(pipeline, unit))
 
 
 def fitting(pipeline: Pipeline) -> Unit:
@@ -186,12 +186,27 @@ def _placed(_: Unit) -> dict[frozenset[str], Unit]:
 
 def _place(pipeline: Pipeline, unit: Unit, without: frozenset[str]) -> Unit:
     pipeline = in_programs(pipeline, unit.join, unit.target)
-    made = run(pipeline, unit, without=without)
+    made = _passed(pipeline, unit, without)
     if found := over_budget(pipeline, made):
         raise Refused(found)
     if too_much(made) and any(program.ways is not None for program in made.programs):
         made = run(pipeline, unit, in_memory=True, without=without)
     return run(pipeline, unit, spilled=True, without=without) if too_much(made) else made
+
+
+def _passed(pipeline: Pipeline, unit: Unit, without: frozenset[str] = frozenset()) -> Unit:
+    """After the passes, with as much in registers as may be: what is placed, and asked whether a
+    stage is too long."""
+    passed = _passed_by(unit)
+    if without not in passed:
+        passed[without] = run(pipeline, unit, without=without)
+    return passed[without]
+
+
+@kept
+def _passed_by(_: Unit) -> dict[frozenset[str], Unit]:
+    """What the passes made by now, by what was left out."""
+    return {}
 
 
 def run(
