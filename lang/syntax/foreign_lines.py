@@ -40,6 +40,7 @@ _IMPORT = "write `import std.ip`, with a dot; several stand with commas: `import
 _CHAIN = "a chain stands within `parser {…}`, beside the edges that lead to it"
 _EDGE = "an edge leads from one header to one other: `ethernet -> ipv4 when type = 0x0800`"
 _BRACES = "the block stands in braces: `if a { drop }`"
+_SIGNS = "two values are compared by a sign: `=`, `!=`, `<`, `<=`, `>`, `>=`"
 _OPTION = r"\b(?:Some|None|Ok|Err)\b\s*(?:\(|=>)"
 
 #: By what is being read (a rule of the grammar): how a line looks (`at`: the part that is meant).
@@ -48,7 +49,7 @@ LINES: dict[str, dict[str, str]] = {
         r"\bif\s+let\b": _ASKS,
         r"\bis\s+(?:not\s+)?in\b": _SET,
         r"=\s*not\b": f"{_CONDITION}; all bits of a value are turned by `~a`",
-        r"\blet\s+\w+\s*=(?!\s*(?:if|match)\b)[^={}]*?"
+        r"\blet\s+\w+\s*=(?!\s*(?:if|match|find|recall|remember)\b)[^={}]*?"
         r"(?P<at>(?<!\bbit)(?<![<>!=-])[<>]=?(?![<>])|!=|=|\b(?:is|in|and|or)\b)": _CONDITION,
         r"\b\w+\.(?:packets|bytes)\s*(?:\+\+|\+=)": _COUNTED,
         r"\bif\s.*?(?P<at>\+\+|--)\s*(?:[<>=!&|){]|$)": _CHANGED,
@@ -57,6 +58,9 @@ LINES: dict[str, dict[str, str]] = {
         r"(?P<at>\bsend\s+back\s+(?:to\s+)?\w+)\s*(?:\}|$)": _BACK,
         r"(?P<at>\b(?:pass|drop|default|reply\s+icmp)\s+(?:when\b|\w+\s*(?:\}|$)))": _ALONE,
         r"\b(?:if|while)\s*(?P<at>\{)": _FIRST,
+        r"\s(?P<at>eq|ne|lt|le|gt|ge|equals|not\s+equal|is\s*[<>=]+|~=)\s": _SIGNS,
+        r"\s(?P<at>like|matches)\s": _SET,
+        r"\b(?:and|or)\s+(?P<at>[<>=!]=?)": "a comparison says both its sides: `a > 3 and a < 5`",
         r"^\s*(?P<at>(?:async\s+)?(?:pub\s+)?(?:fn|def|func|function|sub|void)\s+\w+)\s*\(":
             _FUNCTION,
         r"^\s*(?P<at>(?:local|my|static|dim|final|val|declare)\s+\w+)\s*(?:=|$)": _LET,
@@ -79,7 +83,7 @@ LINES: dict[str, dict[str, str]] = {
         r"\b(?P<at>\w+\.(?:find|get|lookup|contains|has)\s*\()":
             "a rule is looked up by `find R else {…}`, an entry of a state by `recall S(…) "
             "else {…}`",
-        r"\b(?P<at>\w+\.(?:put|set|insert|add|remove|delete|inc|incr|increment)\s*\()":
+        r"\b(?P<at>\w+\.(?:put|set|remember|forget|insert|add|remove|delete|inc|incr|increment)\s*\()":
             "what is done to a state is a statement: `remember S(…)`, `S.n += 1`, `forget S(…)`",
         r"\b(?P<at>\w+\.(?:read|write)\s*\()":
             "a register is read as `R[i]`, added to by `R[i] += 1` and set by `R[i] = 1`",
@@ -117,6 +121,8 @@ LINES: dict[str, dict[str, str]] = {
     },
     "matchOn": {
         _OPTION: _ASKS,
+        r"\bmatch\s+(?P<at>find\s+\w+|recall\s+\w+)":
+            "it is looked up first: `find R else {…}`, then `match R.action { DROP => drop }`",
         r"(?P<at>\bmatch\s*\([^)]*,)":
             "a `match` is of one value: the second one stands in an `if` or a `match` of its "
             "own, within the arms",

@@ -27,6 +27,7 @@ _ONCE = "every packet runs through the stages once"
 _COPIES = "`mirror P` sends a copy out by P, `copy { push …  forward P via A }` one with headers"
 _NODES = "headers have the names of the parse graph alone: `user.ttl`"
 LOOKED_UP = "`find R` compares what R's `match` says; all else is asked by an `if`"
+_REWRITTEN = "a field is assigned to, `user.dst = 10.0.0.1`, and its checksums follow"
 _WAITS = "a packet never waits: `meter R is red` asks whether it comes too fast, `ages` forgets"
 _METERED = "a rule kind has a meter, `meters rate, burst`: then `if meter R is red { drop }`"
 _EMPTY = "what does nothing is an empty block: `{}`"
@@ -111,6 +112,15 @@ WORDS = {
     "usleep": _WAITS,
     "wait": _WAITS,
     "warn": _PRINTED,
+    "decap": _ENDS,
+    "dnat": _REWRITTEN,
+    "encap": _ENDS,
+    "masquerade": _REWRITTEN,
+    "mark": _KEPT,
+    "nat": _REWRITTEN,
+    "set": _REWRITTEN,
+    "snat": _REWRITTEN,
+    "strip": _ENDS,
     "XDP_ABORTED": "write `drop`",
     "XDP_DROP": "write `drop`",
     "XDP_PASS": "write `pass`",
