@@ -35,6 +35,7 @@ def report_json(report: Report) -> dict[str, Any]:
              "shadow": use.shadow}
             for (kind, id_), use in sorted(report.rules.items())
         ],
+        "more_rules": report.more_rules,
         "differences": [samples.group(group) for group in report.groups.values()],
         "more": report.more.total(),
         "unlike_sample": samples.sample(report.unlike_sample),

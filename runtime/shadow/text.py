@@ -64,7 +64,12 @@ def _rules(report: _Report) -> Iterator[str]:
             for r in rules[:_SHOWN]]  # fmt: skip
     head = ("rule", "name", "found in force", "in the shadow")
     more = len(rules) - _SHOWN
-    yield table(head, rows, frozenset({2, 3})) + f"\nand {more:,} more rules" * (more > 0)
+    lines = [table(head, rows, frozenset({2, 3}))]
+    lines += [f"and {more:,} more rules"] if more > 0 else []
+    if report["more_rules"]:
+        times = f"{report['more_rules']:,} times"
+        lines.append(f"further rules, which are not told apart, were found {times}")
+    yield "\n".join(lines)
 
 
 def _group(group: dict[str, Any], colour: bool) -> str:

@@ -8,6 +8,8 @@ from helioc.runtime.shadow.allowed import read_allowed
 from helioc.runtime.shadow.copies import Met
 from helioc.runtime.shadow.differences import Names, differences
 from helioc.runtime.shadow.report import MOST_GROUPS, Report, Sample
+from helioc.runtime.shadow.report_json import report_json
+from helioc.runtime.shadow.text import report_text
 
 NAMES = Names({1: "LAN", 2: "WAN1", 3: "WAN2"}, {"PDR": "FLOW"})
 FRAME = bytes(range(60))
@@ -78,3 +80,6 @@ def test_memory_is_bounded() -> None:
     assert report.compared == report.differing == report.not_allowed == 6000
     assert len(report.groups) == MOST_GROUPS and report.more[False] == 6000 - MOST_GROUPS
     assert len(report.rules) == 4096 and report.more_rules == 6000 - 4095
+    said = report_text(report_json(report))
+    assert "further rules, which are not told apart, were found 1,905 times" in said
+    assert "and 4,076 more rules" in said and "5,936 packets differ in further ways" in said
