@@ -131,7 +131,8 @@ def _of_numbers(
     if not (left.literal and right.literal):
         made = _made(expr.operator, left, right, ones, width)
     what = f"`{expr.span.text}`"
-    whole = seen_of(left, right)
+    mixes = expr.operator[-1] in "%|"  # what wraps, or stops at a limit
+    whole = None if mixes else seen_of(left, right)
     seen = None if whole is None else _outcome(expr.operator, *whole, ones)[1]
     return Value(made, width, "uint", low, high, expr.span, what, at_all=at_all, seen=seen)
 

@@ -11,8 +11,6 @@ from random_exits import Exits
 from random_pushes import Pushes
 from random_values import Values
 
-_OF_OTHERS = ("let ", "clamp ")  # statements that do not stand in a copy
-
 
 class CopyMaker:
     """`on`: whether the pipeline makes copies."""
@@ -34,8 +32,7 @@ class CopyMaker:
         inner = place.branch()
         lines = self._pushes.push(inner) if self.chance.maybe(0.6) else []
         way = self._exits.forward(inner) if self.chance.maybe(0.7) else []
-        way = [line for line in way or self._exits.bridge(inner) if not line.startswith(_OF_OTHERS)]
-        known = {operand.text for operand in self._values.operands(inner)}
-        if not way or any(" via " in line and line.split()[-1] not in known for line in way):
+        way = [line for line in way or self._exits.bridge(inner) if not line.startswith("clamp ")]
+        if not way or any(line.startswith("let ") for line in way):  # none stands in a copy
             return []
         return ["copy {", *nested([*lines, *way]), "}"]

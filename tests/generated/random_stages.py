@@ -155,7 +155,10 @@ class StageMaker:
                 return []
             of = chance.one(numbers)
             forms = ("{}", "~{}", "{} ^ 1", "{} +% 7", "{} *% 3", "{} -% 9")  # any of that width
-            value, width, kind = chance.one(forms).format(of.text), of.width, "uint"
+            form = chance.one(forms)
+            if of.text == "frame.length" and form in ("{}", "{} ^ 1"):
+                form = "~{}"  # a length has no more than 15 bits to be compared with (H0349)
+            value, width, kind = form.format(of.text), of.width, "uint"
         else:
             value, width = chance.one(known), {"ip4": 32, "ip6": 128, "mac": 48}[kind]
             value = self.values.masked(kind, value) if chance.maybe(0.5) else value

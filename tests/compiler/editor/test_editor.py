@@ -91,6 +91,10 @@ def at(document: Document, before: str, word: str) -> Symbol:
     return use.symbol
 
 
+#: Of `tc.ingress` and `tc.egress`, which are no names.
+AT_TC = ("ingress", "egress")
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_names_of_what_ships_are_known(path: Path) -> None:
     """Behind a dot, and wherever a declared name stands alone."""
