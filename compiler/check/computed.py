@@ -15,6 +15,8 @@ from .values import KINDS, WIDEST, Value, of_width, seen_of
 _WRAPS: dict[str, model.Operator] = {"+%": "+", "-%": "-", "*%": "*"}
 _STOPS: dict[str, model.Operator] = {"+|": "+", "-|": "-"}
 _BITWISE = ("&", "|", "^")
+#: By which a number of bytes becomes another.
+_LENGTHS = ("+", "-", "*", "+|", "-|")
 _MOST = (1 << WIDEST) - 1
 
 
@@ -131,8 +133,8 @@ def _of_numbers(
     if not (left.literal and right.literal):
         made = _made(expr.operator, left, right, ones, width)
     what = f"`{expr.span.text}`"
-    mixes = expr.operator[-1] in "%|"  # what wraps, or stops at a limit
-    whole = None if mixes else seen_of(left, right)
+    # Of others than sums and products nobody expects as much as a frame has.
+    whole = seen_of(left, right) if expr.operator in _LENGTHS else None
     seen = None if whole is None else _outcome(expr.operator, *whole, ones)[1]
     return Value(made, width, "uint", low, high, expr.span, what, at_all=at_all, seen=seen)
 

@@ -33,11 +33,12 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     via = value.expr if value is not None else None
     known = isinstance(via, NEXT_HOPS)
     if value is not None and not (known and value.kind in ("ip4", "ip6")):
-        program.report(
-            errors.wrong_kind(
-                statement.via.span, KINDS[value.kind], "an IP address", value.declared
-            )
+        kind = KINDS[value.kind] if value.kind not in ("ip4", "ip6") else "a computed address"
+        help_ = (
+            "name an element, a field, a slot or a `let` that is one: `forward P via R.next_hop`"
         )
+        where = statement.via.span
+        program.report(errors.wrong_kind(where, kind, "an IP address", help=help_))
         via = None
     _not_appended(program, statement.span, "`forward`", state)
     # One of all that have the same headers: there are far more that differ in what was found.

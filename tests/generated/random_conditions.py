@@ -18,7 +18,9 @@ Said = tuple[str, Worlds, Worlds]
 def _seen(made: Number) -> int:
     """The greatest number that it may be compared with: `check` refuses longer frames than programs
     see (H0349)."""
-    return min(made.high, LONGEST_FRAME) if made.text == "frame.length" else made.high
+    if "frame.length" not in made.text:
+        return made.high
+    return min(made.high, LONGEST_FRAME) if made.text == "frame.length" else made.low
 
 
 class Conditions:
