@@ -57,7 +57,7 @@ def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
 def test_only_what_changes_needs_more_than_looking() -> None:
     needed = {name: NEEDED.get(name, "admin") for name in METHODS}
     assert {name for name, role in needed.items() if role == "admin"} == {
-        "Load", "Upgrade", "Unload", "AcceptLoss", "Repair", "Backup", "Restore"
+        "Load", "Upgrade", "Unload", "AcceptLoss", "Repair", "Backup", "Restore", "Shadow"
     }  # fmt: skip
     assert {name for name, role in needed.items() if role == "rules"} == {
         "Apply", "Stream", "BulkApply", "Refresh", "ApplyIntent", "RemoveIntent", "DeleteEntry",
