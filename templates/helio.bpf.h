@@ -307,7 +307,7 @@ static __always_inline void *packet_at(void *data, u32 at)
 
 /* The same among headers that are put, of which a frame has room for less. Some of these behind each
  * other stay below what the verifier follows, 65,535 bytes in all. */
-static __always_inline void *put_at(void *begin, u32 at)
+static __always_inline void *pushed_at(void *begin, u32 at)
 {
 	if (__builtin_constant_p(at))
 		return begin + at;

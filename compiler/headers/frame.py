@@ -23,7 +23,7 @@ def packet_at(base: Expr, at: Expr) -> Expr:
 
 def place_behind(begin: Expr, at: Expr) -> Expr:
     """The same among headers that are put, so many bytes behind a pointer."""
-    return begin + at if isinstance(at, Number) else Call("put_at", (begin, at), BYTES)
+    return begin + at if isinstance(at, Number) else Call("pushed_at", (begin, at), BYTES)
 
 
 def signed(size: Expr) -> Expr:

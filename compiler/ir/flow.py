@@ -22,7 +22,7 @@ MOVES = {
     "send_copy", "end_copy", "end_mirror",
 }  # fmt: skip
 #: Those whose result points into it.
-POINTS = {"header_at", "packet_at", "put_at", "there_at", "limit_of"}
+POINTS = {"header_at", "packet_at", "pushed_at", "there_at", "limit_of"}
 
 _STATE = "st->"
 #: A variable, or a member of the state.

@@ -188,7 +188,7 @@ PURE = {
     "add_limited", "arrival_port", "clock_error", "epoch_now", "fold", "folded", "forgotten",
     "frame_length", "header_at", "is_bare", "jhash_words", "larger_of", "leading", "limit_of",
     "moved", "name_bytes", "ntp_time", "opaque", "packet_at", "packet_time", "ptp_time",
-    "put_at", "random_below", "smaller_of", "subtract_limited", "there_at", "times", "utc_time",
+    "pushed_at", "random_below", "smaller_of", "subtract_limited", "there_at", "times", "utc_time",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from ..model import Field, Graph
 from ..model.checksums import is_checksum
 
 #: Of the functions that change nothing, those that give pointers into the frame, or read it.
-_INTO_FRAME = {"header_at", "name_bytes", "packet_at", "put_at", "there_at"}
+_INTO_FRAME = {"header_at", "name_bytes", "packet_at", "pushed_at", "there_at"}
 _BY_ITSELF = PURE - _INTO_FRAME
 
 _TAKEN = (

@@ -65,7 +65,7 @@ def packet_at(_: Host, data: Pointer, at: int) -> Value:
 
 
 @known
-def put_at(_: Host, begin: Pointer, at: int) -> Value:
+def pushed_at(_: Host, begin: Pointer, at: int) -> Value:
     return begin + (at & MAX_PUT)
 
 

@@ -32,7 +32,7 @@ class Traces:
             return (rule.name or "") if rule else ""
 
         starts = (found.get(i, 0).to_bytes(2, "little") for i in range(self._places))
-        head = HEAD.pack(0, 0, 0, 0, len(words)) + b"".join(starts) + bytes(SNAP)
+        head = HEAD.pack(0, 0, 0, 0, len(words), 0) + b"".join(starts) + bytes(SNAP)
         written = b"".join((word & ones(64)).to_bytes(8, "little") for word in words[:WORDS])
         trace = Decoder(self._schema, self._manifest, name_of).decode(head + written).trace
         return trace.path, trace.steps
