@@ -136,11 +136,10 @@ def test_a_broadcast_comes_once_and_not_back(sites: Sites) -> None:
 
 def test_a_stream_goes_to_one_site_alone(sites: Sites) -> None:
     """What is for a station that is known is no copy, and the other site sees nothing of it."""
-    with sites.running() as run:
+    with sites.running():
         ping(sites.north, "10.7.0.2")
-        before = run.events()["copy", "sent"]
         east = sites.east.wire("vx0")
         assert sent_through(sites.north, sites.west, "10.7.0.2") == STREAM
         frames = [Ether(frame) for frame in caught(east)]
-        assert run.events()["copy", "sent"] - before < 10
-    assert not any(len(frame) > 1000 for frame in frames)
+    # What hosts multicast by themselves is copied meanwhile, more or less of it.
+    assert not any(len(frame) > 1000 or frame.dst == sites.west.mac("vx0") for frame in frames)
