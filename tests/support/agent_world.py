@@ -17,8 +17,10 @@ from pathlib import Path
 import pytest
 from edges import hear_answers
 from forks import run, way
+from helioc.runtime.agent.agent import Agent
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.client import Client
+from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Background, Lab, Namespace, Wire
@@ -209,3 +211,14 @@ def ask_health(path: Path, page: str) -> tuple[int, str]:
         asked.request("GET", page)
         answer = asked.getresponse()
         return answer.status, answer.read().decode()
+
+
+@contextmanager
+def opened(state: Path) -> Iterator[Agent]:
+    """One in this process, with a state directory."""
+    agent = Agent(Store(state))
+    agent.open_all()
+    try:
+        yield agent
+    finally:
+        agent.close()

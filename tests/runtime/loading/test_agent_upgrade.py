@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import relay
-from agent_world import World
+from agent_world import World, opened
 from helioc.lang.contract.rules.wire import encode
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.lang.text.source import Source
@@ -148,16 +147,6 @@ def test_a_stream_that_knows_the_build_before_asks_again(here: World) -> None:
 
 
 # ---- in this process ------------------------------------------------------------------------
-
-
-@contextmanager
-def opened(state: Path) -> Iterator[Agent]:
-    agent = Agent(Store(state))
-    agent.open_all()
-    try:
-        yield agent
-    finally:
-        agent.close()
 
 
 def asked(agent: Agent, text: str, key: str = "") -> Outcome:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import forks
 import pytest
 import relay
-from agent_world import World
+from agent_world import World, opened
 from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.journal.journal import Journal
@@ -152,16 +152,6 @@ def test_a_build_stays_where_none_is_given(here: World) -> None:
 
 
 # ---- in this process ------------------------------------------------------------------------
-
-
-@contextmanager
-def opened(state: Path) -> Iterator[Agent]:
-    agent = Agent(Store(state))
-    agent.open_all()
-    try:
-        yield agent
-    finally:
-        agent.close()
 
 
 def facts(agent: Agent, world: World) -> tuple[str, str, list[bool], int]:
