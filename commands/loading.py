@@ -47,7 +47,7 @@ def load(
     Frames to other hosts' MAC addresses are for the interface's filter to keep out.
 
     With --shadow, BUNDLE runs beside the pipeline in force on frames of its traffic, changes
-    nothing, and in the end (Ctrl-C, or --for) it is told what it would have done. --mapping,
+    nothing, and in the end (Ctrl-C, or --for) prints what it would have done. --mapping,
     --filter, --port, --sample, --rate and --json are of that (docs/shadow.md)."""
     target: Target = context.obj
     if shadow:

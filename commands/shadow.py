@@ -93,7 +93,7 @@ def shadow_run(
 
 
 def _stopping() -> Callable[[], bool]:
-    """Whether Ctrl-C or SIGTERM came: the report is told then, too."""
+    """Whether Ctrl-C or SIGTERM came: the report comes then, too."""
     came: list[int] = []
 
     def stop(number: int, _: object) -> None:

@@ -94,6 +94,6 @@ def _not_named(report: dict[str, Any]) -> Diagnostic:
     return Diagnostic(
         "H0748",
         f"{report['not_allowed']:,} of {report['compared']:,} packets met something else, which "
-        f"was not named: {ways or 'in too many ways to be told'}{more}",
+        f"was not named: {ways or 'in too many ways to list'}{more}",
         (), f"`--allow '{example}'` lets those pass that differ so; nothing was changed",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from .allowed import Allowed
 from .copies import Met
 from .differences import Names, Rule, differences, rules_of
 
-#: Groups of differences that are told apart, and rules that are counted; of the rest their number.
+#: Groups of differences that are listed, and rules that are counted; of the rest their number.
 MOST_GROUPS, MOST_RULES = 64, 4096
 
 

@@ -72,7 +72,7 @@ class Shadow:
     ) -> Report:  # fmt: skip
         """Until the time is over, the pipeline ends, or `stopped`; `tell` hears every `period`
         what was found so far. Raises `Refused`."""
-        begun = turned = told = time.monotonic()
+        begun = turned = reported = time.monotonic()
         until = begun + (self._options.seconds or float("inf"))
         tracer, due = self._session.tracer, 0.0
         try:
@@ -91,8 +91,8 @@ class Shadow:
                     self._take(recorded)
                     due -= 1
                 self._follow()
-                if now - told >= self._options.period:
-                    told = now
+                if now - reported >= self._options.period:
+                    reported = now
                     self._sum_up(begun)
                     tell(self.report)
         except BpfError as error:

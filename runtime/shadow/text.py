@@ -22,7 +22,9 @@ def report_text(report: _Report, colour: bool = False) -> str:
     groups = sorted(report["differences"], key=lambda group: -group["packets"])
     parts += [_group(group, colour) for group in groups]
     if report["more"]:
-        parts.append(f"{report['more']:,} packets differ in further ways: too many to be told")
+        parts.append(
+            f"{report['more']:,} packets differ in further ways, which are too many to list"
+        )
     if unlike := report["unlike_sample"]:
         what = "one of those that were not compared: what was done in force (-), and by a copy (+)"
         parts.append("\n".join([what, *_lines(unlike, colour)]))
@@ -68,7 +70,7 @@ def _rules(report: _Report) -> Iterator[str]:
     lines += [f"and {more:,} more rules"] if more > 0 else []
     if report["more_rules"]:
         times = f"{report['more_rules']:,} times"
-        lines.append(f"further rules, which are not told apart, were found {times}")
+        lines.append(f"further rules, which are not listed, were found {times}")
     yield "\n".join(lines)
 
 

@@ -75,6 +75,12 @@ class _Window(Region):
             raise Fault(f"outside the frame: {where}")
 
 
+def _around(content: bytes) -> _Window:
+    """A packet's bytes, with room in front of them and behind."""
+    memory = bytearray(HEADROOM) + content + bytes(TAILROOM)
+    return _Window("frame", memory, HEADROOM, HEADROOM + len(content))
+
+
 @dataclass
 class Frame:
     """A packet's bytes between room in front and room behind."""
@@ -82,8 +88,7 @@ class Frame:
     window: _Window = field(init=False)
 
     def __init__(self, content: bytes) -> None:
-        memory = bytearray(HEADROOM) + content + bytes(TAILROOM)
-        self.window = _Window("frame", memory, HEADROOM, HEADROOM + len(content))
+        self.window = _around(content)
 
     @property
     def data(self) -> Pointer:
@@ -108,7 +113,7 @@ class Frame:
     def becomes(self, content: bytes) -> None:
         """These bytes in place of all. Pointers are good no more."""
         self.window.good = False
-        self.__init__(content)  # type: ignore[misc]
+        self.window = _around(content)
 
     def moved(self, start: int = 0, end: int = 0) -> bool:
         """Whether its beginning and its end could be moved by so many bytes. Pointers are good no

@@ -73,7 +73,7 @@ class EdgePoller:
         """Raises `Refused` when the edge does not answer."""
         looker, due = Looker(), time.monotonic()
         while not self._stopping.is_set():
-            self._watch_changes(clients)  # first, so that what changes behind a look is told
+            self._watch_changes(clients)  # first, so that what changes behind a look is reported
             found = looker.look(clients)
             self.collector.put(self.name, found)
             self._draw(found, clients)

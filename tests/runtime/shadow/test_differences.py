@@ -81,5 +81,5 @@ def test_memory_is_bounded() -> None:
     assert len(report.groups) == MOST_GROUPS and report.more[False] == 6000 - MOST_GROUPS
     assert len(report.rules) == 4096 and report.more_rules == 6000 - 4095
     said = report_text(report_json(report))
-    assert "further rules, which are not told apart, were found 1,905 times" in said
+    assert "further rules, which are not listed, were found 1,905 times" in said
     assert "and 4,076 more rules" in said and "5,936 packets differ in further ways" in said
