@@ -186,6 +186,14 @@ def _when(r: m.Requirement, names: Mapping[str, Mapping[int, str]]) -> str:
     )
 
 
+def _about_members(s: m.Spread) -> str:
+    if s.hash is None:
+        return f"Lists {s.least} to {s.most} {s.kind}."
+    by = f" by {s.weight}" if s.weight else ""
+    hashed = ", ".join(map(expression, s.hash.arguments))
+    return f"Spreads flows over {s.least} to {s.most} {s.kind}{by}; a flow is {hashed}."
+
+
 def _about(rule: m.RuleKind) -> Iterator[str]:
     names = ", with names" if rule.named else ""
     names += ", found by hash where a target hashes itself" if rule.hashed else ""
@@ -195,10 +203,7 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
     if rule.alternatives:
         yield f"Gives one of {', '.join(rule.alternatives)}."
     if rule.spread:
-        s = rule.spread
-        by = f" by {s.weight}" if s.weight else ""
-        hashed = ", ".join(map(expression, s.hash.arguments))
-        yield f"Spreads flows over {s.least} to {s.most} {s.kind}{by}; a flow is {hashed}."
+        yield _about_members(rule.spread)
     if rule.priority:
         better = "higher" if rule.priority[0] == "priority" else "lower"
         yield f"The {better} {rule.priority[1].name} wins, then the more specific, then the older."

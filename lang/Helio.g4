@@ -78,6 +78,7 @@ clause
     : 'match' matchLine+
     | 'gives' name ((',' name)+ | ('|' name)+)?
     | 'spread' name '[' number '..' number ']' ('by' name)? 'over' call
+    | 'lists' name '[' number '..' number ']'
     | 'counts' names
     | 'meters' names ('in' name)?
     | ('priority' | 'precedence') name
@@ -136,6 +137,7 @@ statement
     | 'bridge' path
     | 'copy' block
     | 'mirror' path
+    | 'each' name name 'in' name block
     | 'queue' sum
     | 'count' name
     | 'emit' name '{' (assign (',' assign)*)? '}'
@@ -232,36 +234,36 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'each' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'lists' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'each' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'let' | 'limit' | 'link' | 'lists' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'const' | 'continue' | 'count' | 'each' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'lists' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'each' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'reserved' | 'state' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'lists' | 'max' | 'meters' | 'named'
     | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'count' | 'each' | 'event' | 'from' | 'header' | 'icmp' | 'idle' | 'in' | 'let' | 'limit' | 'link' | 'lists' | 'max' | 'meters' | 'named'
     | 'over' | 'parser' | 'per' | 'ports' | 'queue' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;

@@ -380,7 +380,7 @@ static __always_inline u32 kept_bytes(u32 length)
 }
 
 /* Keep what a copy may change of the packet. 0: it cannot be read. */
-static __noinline int begin_copy(CONTEXT *ctx)
+__noinline int begin_copy(CONTEXT *ctx)
 {
 	u32 zero = 0;
 	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
@@ -415,7 +415,7 @@ static __always_inline int move_copied_head(CONTEXT *ctx, int by)
 }
 
 /* The packet, of which nothing was moved, is what it was. 0: no memory. */
-static __noinline int end_mirror(CONTEXT *ctx)
+__noinline int end_mirror(CONTEXT *ctx)
 {
 	u32 zero = 0;
 	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
@@ -427,7 +427,7 @@ static __noinline int end_mirror(CONTEXT *ctx)
 }
 
 /* The packet is what it was. 0: no memory. */
-static __noinline int end_copy(CONTEXT *ctx)
+__noinline int end_copy(CONTEXT *ctx)
 {
 	u32 zero = 0;
 	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ...lang.text.source import Span
 from ..ir import nodes as n
-from ..ir.expr import Expr, Number, Swap, number
+from ..ir.expr import Expr, Number, Swap, not_, number
 from ..ir.types import Array, Pointer, Struct, Type, c_type
 from ..ir.walk import blocks, ends, may_end
 from .c_expr import text_of
@@ -108,6 +108,13 @@ def _statement(s: n.Statement, depth: int) -> Lines:
                 yield Line(depth + text.startswith("\t"), text.lstrip(), s.span)
         case n.Block(body):
             yield Line(depth, "{", s.span)
+            yield from _lines(body, depth + 1)
+            yield Line(depth, "}", s.span)
+        case n.Repeat(index, most, test, body):
+            name = index.name
+            yield Line(depth, f"for (u32 {name} = 0; {name} < {most}; {name}++) {{", s.span)
+            yield Line(depth + 1, f"if ({text_of(not_(test))})", s.span)
+            yield Line(depth + 2, "break;", s.span)
             yield from _lines(body, depth + 1)
             yield Line(depth, "}", s.span)
         case n.AssumeNot(test):

@@ -29,6 +29,8 @@ def said_once(body: n.Body, depth: int, said: Span | None = None) -> n.Body:
             case n.If(_, then, otherwise):
                 then = said_once(then, depth + 1, said)
                 s = replace(s, then=then, otherwise=said_once(otherwise, depth + 1, said))
+            case n.Repeat(_, _, _, inner):
+                s = replace(s, body=said_once(inner, depth + 1, said))
             case n.Block(inner, name) if not name:
                 deeper = depth + declares(inner)
                 s = replace(s, body=said_once(inner, deeper, said))

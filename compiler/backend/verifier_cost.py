@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..ir.expr import Expr, NotNull, State, StateCall, TableCall, Unary
-from ..ir.nodes import AssumeNot, Block, Body, Goto, If, Label, Next, Statement, Stop
+from ..ir.nodes import AssumeNot, Block, Body, Goto, If, Label, Next, Repeat, Statement, Stop
 from ..ir.types import BYTES, Pointer
 from ..ir.unit import Program, Unit
 from ..ir.walk import own_expressions, statements
@@ -100,6 +100,10 @@ def _steps(body: Body, depth: int, headers: bool) -> Iterator[_Step]:
                 if otherwise:
                     yield from _steps(otherwise, depth + 1, headers)
                     yield _Step(depth, 2)
+            case Repeat(_, most, _, inner):
+                for _ in range(most):
+                    yield _Step(depth, 2)
+                    yield from _steps(inner, depth + 1, headers)
             case Block(inner):
                 yield _Step(depth)
                 yield from _steps(inner, depth + 1, headers)

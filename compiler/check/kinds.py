@@ -26,6 +26,10 @@ MOST_RULES = 4 << 20
 _COUNTED = ("packets", "bytes", "sizes")
 
 
+#: Members of a list: a program makes a copy for each, and the verifier follows them one by one.
+MOST_IN_LIST = 64
+
+
 class Rules:
     """The pipeline's rule kinds, as far as they can be told without the stages."""
 
@@ -51,9 +55,10 @@ class Rules:
         given = Gives(self.kinds, self.elements, self.found)
         gives, alternatives = given.of(rule, lambda name: self.use(name, rule, used))
         metered, in_packets = rule_meters(rule, lambda n: self.use(n, rule, used), self.found)
-        spreads = [c for c in clauses if isinstance(c, tree.Spread)]
+        spreads = [c for c in clauses if isinstance(c, tree.Spread | tree.Lists)]
         for again in spreads[1:]:
-            self.found.add(errors.twice_in_pipeline("`spread`", again.span, spreads[0].span))
+            what = "`spread` or `lists`"
+            self.found.add(errors.twice_in_pipeline(what, again.span, spreads[0].span))
         if not 1 <= rule.capacity.value <= MOST_RULES:
             self.found.add(
                 errors.number_out_of_range(rule.capacity.span, "the capacity", 1, MOST_RULES, "4M")
@@ -100,20 +105,22 @@ class Rules:
         """Whether the kind says such a clause, be it right or wrong."""
         return any(isinstance(c, clause) for c in self.kinds[kind].clauses)
 
-    def spread(self, clause: tree.Spread) -> model.Spread | None:
+    def spread(self, clause: tree.Spread | tree.Lists) -> model.Spread | None:
+        """The members, and by what packets are spread over them; by nothing, of a list."""
         least, most = clause.least, clause.most
-        if not 1 <= most.value <= MOST_MEMBERS:
-            self.found.add(
-                errors.number_out_of_range(most.span, "the number of members", 1, MOST_MEMBERS)
-            )
+        limit = MOST_MEMBERS if isinstance(clause, tree.Spread) else MOST_IN_LIST
+        if not 1 <= most.value <= limit:
+            self.found.add(errors.number_out_of_range(most.span, "the number of members", 1, limit))
         elif not 1 <= least.value <= most.value:
             self.found.add(
                 errors.number_out_of_range(least.span, "the least number of members", 1, most.value)
             )
-        weight = self.elements.find(clause.weight) if clause.weight else None
-        if clause.weight and weight:
-            self.plain_number(clause.weight, weight)
-        hash_ = self.hash(clause.over)
+        weight, hash_ = None, None
+        if isinstance(clause, tree.Spread):
+            weight = self.elements.find(clause.weight) if clause.weight else None
+            if clause.weight and weight:
+                self.plain_number(clause.weight, weight)
+            hash_ = self.hash(clause.over)
         if clause.kind.text not in self.kinds:
             self.found.add(
                 errors.unknown(
@@ -121,7 +128,7 @@ class Rules:
                 )
             )
             return None
-        if hash_ is None:
+        if hash_ is None and isinstance(clause, tree.Spread):
             return None
         return model.Spread(
             clause.kind.text, least.value, most.value, weight.name if weight else None, hash_

@@ -195,6 +195,9 @@ def _origin(
     if bound is None or not leads_to(program, parts[0], bound, parts[1]):
         return None
     group = program.rules.known[parts[1].text]
+    if group.spread is not None and group.spread.hash is None:
+        program.report(_no_choice(written.span, group))
+        return None
     if group.spread is None:
         if not program.rules.has_clause(group.name, tree.Spread):
             program.report(
@@ -290,6 +293,17 @@ def _does_not_give(
         (where, f"`{giver}` leads to {listed(kinds) if kinds else 'no other rule'}"),
         help=f"add it to the rule: `gives … | {given}`" if given not in kinds else "",
     )
+
+
+def _no_choice(span: Span, group: model.RuleKind) -> Diagnostic:
+    assert group.spread is not None
+    member, name = group.spread.kind, group.name
+    return error(
+        "H0535", f"`{name}` lists rules, and none of them is chosen", (span, "asks for one"),
+        (group.span, f"lists each `{member}`"),
+        help=f"bind each of them: `each {member} m in {name} {{ … }}`; for one of them by a hash "
+        f"declare `spread {member}[1..16] over hash(…)`",
+    )  # fmt: skip
 
 
 def _empty_else(span: Span) -> Diagnostic:

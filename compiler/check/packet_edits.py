@@ -119,7 +119,7 @@ class _Role:
                 return self.join(s, edits, m.Block(()), s.otherwise)
             case m.Inline():
                 return self.block(s.body, edits)
-            case m.Copy():
+            case m.Copy() | m.Each():
                 self.block(s.body, edits)
                 return edits
             case m.Verdict() | m.Forward() | m.Bridge():

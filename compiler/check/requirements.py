@@ -47,8 +47,8 @@ def _spread(program: Program, kind: model.RuleKind) -> model.Spread | None:
                 return replace(expr, left=marked(expr.left), right=marked(expr.right))
         return expr
 
-    if kind.spread is None:
-        return None
+    if kind.spread is None or kind.spread.hash is None:
+        return kind.spread
     arguments = tuple(map(marked, kind.spread.hash.arguments))
     return replace(kind.spread, hash=replace(kind.spread.hash, arguments=arguments))
 

@@ -130,7 +130,7 @@ class RuleNames(Frozen):
 
     def matched(self, path: tree.Path, bound: Bound, match: model.Match) -> Value | None:
         if match.kind not in ("exact", "optional") or (
-            match.kind == "optional" and self.use == "match"
+            match.kind == "optional" and self.use in ("match", "port")
         ):
             self.program.report(_no_single_value(path.span, path.text, match.kind, match.span))
             return None

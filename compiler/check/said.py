@@ -78,9 +78,11 @@ def named_port(path: tree.Path, names: StageNames) -> model.PortOf | str | None:
         return None
     if not isinstance(value.expr, model.Attribute):
         return KINDS[value.kind]
-    element = names.program.elements.known[value.expr.element]
+    program = names.program
+    element = program.elements.known[value.expr.element]
     if "port" in element.references:
-        return model.PortOf(value.expr)
+        matched = program.rules.known[value.expr.rule].match
+        return model.PortOf(value.expr, any(m.element.name == element.name for m in matched))
     return (
         f"a reference to {listed(element.references)}"
         if element.references

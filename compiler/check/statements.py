@@ -162,6 +162,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return copies.copy(program, written, block(program, written.body, state, scope), state)
         case tree.Mirror():
             return copies.mirror(program, written, state, scope)
+        case tree.Each():
+            return copies.each(block, program, written, state, scope)
         case tree.Queue():
             return ways_out.queue(program, written, state, scope)
         case tree.Let():

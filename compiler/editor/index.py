@@ -320,6 +320,8 @@ class _Walk:
                     if clause.weight:
                         self.use(clause.weight, self.elements)
                     self.expression(clause.over, known)
+                case tree.Lists():
+                    self.use(clause.kind, known)
                 case tree.Priority():
                     self.use(clause.element, self.elements)
                 case tree.Raise():
@@ -361,6 +363,13 @@ class _Walk:
                 self.look_up(s, scope)
             case tree.Copy():
                 self.block(s.body, scope)
+            case tree.Each():
+                self.use(s.source, scope)
+                kind = self.use(s.kind, scope)
+                members = kind.members if kind else {}
+                shown = declaration(s)
+                made = Symbol("value", s.binding.text, s.binding.span, shown, "", members)
+                self.block(s.body, scope | {s.binding.text: self.declare(made, {})})
             case tree.Exchange():
                 self.expression(s.slot, scope)
                 self.expression(s.before, scope)

@@ -15,6 +15,7 @@ from ..model import (
     Bridge,
     Choose,
     Copy,
+    Each,
     Edge,
     Event,
     Exchange,
@@ -203,7 +204,7 @@ def _inside(statement: Statement) -> tuple[Block, ...]:
             return tuple(body for _, body in statement.arms)
         case MatchReference():
             return tuple(arm.body for arm in statement.arms)
-        case Inline() | Copy():
+        case Inline() | Copy() | Each():
             return (statement.body,)
     return ()
 

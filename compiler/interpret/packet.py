@@ -25,6 +25,7 @@ from ..model import (
     ClampMss,
     Copy,
     Counted,
+    Each,
     Emit,
     Event,
     Exchange,
@@ -216,6 +217,8 @@ class _Run(OnStates):
                 self._bridge(s)
             case Copy():
                 self._copy(s)
+            case Each():
+                self._each(s)
             case Let(local, value):
                 self.locals[local.name] = self.value(value)
             case Queue():
@@ -245,6 +248,13 @@ class _Run(OnStates):
             self.event("copy", lost.reason)
         finally:
             self.packet, self.copying = packet, False
+
+    def _each(self, s: Each) -> None:
+        for id_, _ in sorted(self.rule(s.source).members):
+            rule = self.by_id(s.rule, id_)
+            assert rule is not None, "a request names rules that are there"
+            self.bind(s.binding, rule)
+            self._block(s.body)
 
     def _emit(self, s: Emit) -> None:
         kind = self.pipeline.event(s.event)
@@ -310,7 +320,9 @@ class _Run(OnStates):
         spread = self.pipeline.rule(s.group).spread
         member = None
         if group is not None and spread is not None and group.members:
-            picked = slot(self.value(s.over or spread.hash))
+            over = s.over or spread.hash
+            assert over is not None, "H0535"
+            picked = slot(self.value(over))
             self.matched(s.group, group)
             self.step("slot", s.group, TracedValue("slot", picked))
             member = self.by_id(s.rule, spread_slots(group.members)[picked])

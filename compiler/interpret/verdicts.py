@@ -81,7 +81,7 @@ class Verdicts(Scope):
     def _port_number(self, port: PortOf) -> int:
         if isinstance(port.source, str):
             return self.ports[port.source]
-        if isinstance(port.source, Recalled):
+        if isinstance(port.source, Recalled) or port.matched:
             return self.value(port.source)
         reference = self.reference(port.source)
         if reference is None:

@@ -22,6 +22,7 @@ from .nodes import (
     LetArray,
     LetStruct,
     Only,
+    Repeat,
     Return,
     Set,
     Statement,
@@ -135,6 +136,13 @@ class Builder:
         self.put(Copy(tuple(body)))
 
     @contextmanager
+    def repeated(self, index: Name, most: int, test: Expr) -> Iterator[None]:
+        """Done for the numbers from 0 on, as long as the test holds."""
+        with self._inner() as body:
+            yield
+        self.put(Repeat(index, most, test, tuple(body)))
+
+    @contextmanager
     def when(self, test: Expr, unlikely: bool = False) -> Iterator[None]:
         with self._inner() as body:
             yield
@@ -202,7 +210,7 @@ class Builder:
                     unlikely,
                     s.span,
                 )
-            case Block(body) | Only(_, body) | Copy(body):
+            case Block(body) | Only(_, body) | Copy(body) | Repeat(_, _, _, body):
                 return replace(s, body=tuple(self._widened(each, heads) for each in body))
         return s
 

@@ -132,12 +132,22 @@ class Ways:
                 self._body(body, facts)
             case n.Only(_, body):
                 return facts.joined(self._body(body, facts))
+            case n.Repeat():
+                return self._again(s, facts)
             case n.Let(name, None):
                 return replace(facts, undefined=facts.undefined | {_key(name)})
             case n.Let(place, value) | n.LetStruct(place, value) if value is not None:
                 return self._becomes(place, value, facts)
             case n.Set(e.Name() | e.State() as place, value, operator):
                 return self._becomes(place, place if operator else value, facts)
+        return facts
+
+    def _again(self, s: n.Repeat, facts: Facts) -> Facts:
+        """Behind a body that is done any number of times."""
+        known: Facts | None = None
+        while known != facts:
+            known, facts = facts, facts.joined(self._body(s.body, facts))
+            self._reads(s, facts)
         return facts
 
     def _becomes(self, place: Place, value: Expr, facts: Facts) -> Facts:

@@ -104,6 +104,17 @@ class Block(Statement):
     span: Span | None = None
 
 
+class Repeat(Statement):
+    """The body for the numbers from 0 on that `index` takes, as long as the test holds, but `most`
+    times at most. Nothing that it declares is known in the next round."""
+
+    index: Name
+    most: int
+    test: Expr
+    body: Body
+    span: Span | None = None
+
+
 class AssumeNot(Statement):
     """The checker saw that the test never holds, which the verifier cannot see: if it does, the
     packet is dropped, and counted as an internal error."""

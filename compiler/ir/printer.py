@@ -62,6 +62,9 @@ def _body(body: n.Body, depth: int) -> _Lines:
                 said = f"block {name}({_listed(variables)})" if name else "block"
                 yield depth, said, s.span
                 yield from _body(inner, depth + 1)
+            case n.Repeat(index, most, test, inner):
+                yield depth, f"for {index.name} below {most} while {print_expr(test)}", s.span
+                yield from _body(inner, depth + 1)
             case n.Blank() | n.StatementStart():
                 pass
             case n.Only(memory, inner):

@@ -11,7 +11,7 @@ from ...lang.text import frozen
 from ...lang.text.frozen import Frozen
 from .edits import Copy
 from .expr import Expr, Part
-from .nodes import Block, Body, If, Only, Statement
+from .nodes import Block, Body, If, Only, Repeat, Statement
 from .walk import holding
 
 Change = Callable[[Expr], Expr]
@@ -65,7 +65,7 @@ def _statement(s: Statement, change: Change) -> Statement:
             ways = rewritten(then, change), rewritten(otherwise, change)
             if ways[0] is not then or ways[1] is not otherwise:
                 return replace(s, then=ways[0], otherwise=ways[1])
-        case Block(body) | Only(_, body) | Copy(body):
+        case Block(body) | Only(_, body) | Copy(body) | Repeat(_, _, _, body):
             made = rewritten(body, change)
             if made is not body:
                 return replace(s, body=made)

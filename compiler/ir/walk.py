@@ -21,6 +21,7 @@ from .nodes import (
     Jump,
     Label,
     Only,
+    Repeat,
     Return,
     Statement,
     TraceRule,
@@ -28,7 +29,7 @@ from .nodes import (
 )
 
 #: Statements that others are within: few of all.
-_NESTING = frozenset((If, Block, Only, Copy))
+_NESTING = frozenset((If, Block, Only, Copy, Repeat))
 
 
 def statements(body: Body) -> Iterator[Statement]:
@@ -47,7 +48,7 @@ def blocks(s: Statement) -> tuple[Body, ...]:
     match s:
         case If(_, then, otherwise):
             return then, otherwise
-        case Block(body) | Only(_, body) | Copy(body):
+        case Block(body) | Only(_, body) | Copy(body) | Repeat(_, _, _, body):
             return (body,)
     return ()
 

@@ -128,6 +128,14 @@ class _Scopes:
         self.known.pop()
 
     def _statement(self, s: n.Statement) -> None:
+        if isinstance(s, n.Repeat):  # the number of the round is known within it alone
+            self.known.append({s.index.name: s.index.type})
+            self._parts(s)
+            self.known.pop()
+        else:
+            self._parts(s)
+
+    def _parts(self, s: n.Statement) -> None:
         declared = s.name if isinstance(s, n.Let | n.LetArray | n.LetStruct) else None
         for x in own_expressions(s)[declared is not None :]:
             if isinstance(x, e.Name):

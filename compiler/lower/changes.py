@@ -18,6 +18,7 @@ from ..model import (
     Forward,
     Header,
     Item,
+    PortOf,
     Push,
     PushElement,
 )
@@ -86,13 +87,14 @@ def forward(site: LoweringContext, statement: Forward) -> None:
     family: Literal["ipv4", "ipv6"] = "ipv6" if via.kind == "ip6" else "ipv4"
     fronts = tuple(node for role, node in statement.fronts if role == site.role)
     port, address = port_number(site, statement.port), value(site, via).network()
-    resolved = _resolved(site, statement.port.source, via)
+    resolved = _resolved(site, statement.port, via)
     site.writer.put(edits.Forward(port, address, family, resolved, fronts))
 
 
-def _resolved(site: LoweringContext, port: object, via: object) -> Expr | None:
+def _resolved(site: LoweringContext, to: PortOf, via: object) -> Expr | None:
     """The next hop in the record of the rule that gives both; None where there is none."""
-    if not isinstance(via, Attribute) or not isinstance(port, Attribute):
+    port = to.source
+    if to.matched or not isinstance(via, Attribute) or not isinstance(port, Attribute):
         return None
     if via.binding != port.binding:
         return None

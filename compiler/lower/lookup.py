@@ -323,7 +323,9 @@ def _choose_member(site: LoweringContext, statement: Choose, id_: Expr, chosen: 
     slot, cell = _look_up(site, group, id_, statement.given)
     type_ = Pointer(f"struct {name}_record")
     record = w.local(type_, name, choice(slot, RecordOf(name, slot), ZERO))
-    hashed = value(site, statement.over or group.rule.spread.hash).expr
+    over = statement.over or group.rule.spread.hash
+    assert over is not None, "H0535"
+    hashed = value(site, over).expr
     with w.when(record):
         trace.rule(site, group.rule.name, group.rule.name, cell)
         trace.slot(site, group.rule.name, hashed >> 24)

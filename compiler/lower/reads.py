@@ -48,10 +48,12 @@ def reads(pipeline: Pipeline) -> Reads:
                 references.add((subject.rule, subject.element))
             case MatchValue(subject):
                 elements.add((subject.rule, subject.element))
+            case PortOf(Attribute() as port, True):
+                elements.add((port.rule, port.element))
             case PortOf(Attribute() as port):
                 references.add((port.rule, port.element))
-            case Forward(PortOf(Attribute() as port), Attribute() as via):
-                if port.binding == via.binding:
+            case Forward(PortOf(Attribute() as port, matched), Attribute() as via):
+                if port.binding == via.binding and not matched:
                     next_hops.add((port.rule, port.element, via.element))
                 elements.add((via.rule, via.element))
             case Attribute() if not pipeline.element(part.element).references:

@@ -27,6 +27,8 @@ def port_number(site: LoweringContext, port: PortOf) -> Expr:
             return site.ports[name]
         case Recalled() as recalled:
             return value(site, recalled).expr
+        case Attribute() as matched if port.matched:
+            return value(site, matched).host()
         case Attribute(binding, _, element):
             return Member(site.record(binding), member_name(element))
 

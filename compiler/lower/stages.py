@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..headers.outline import Outline, cut_behind, popped_to, pushed, without_link
 from ..ir import edits
-from ..ir.expr import Member, Number, named, number
+from ..ir.expr import Member, Name, Number, element, named, number
 from ..ir.expr_builders import either
 from ..ir.nodes import Barrier, KnownNotNull, StatementStart
-from ..ir.types import U8, U32, U64
+from ..ir.types import U8, U32, U64, Array
 from ..model import (
     Append,
     Assign,
@@ -18,6 +18,7 @@ from ..model import (
     Copy,
     Counted,
     DecodeProbe,
+    Each,
     Emit,
     Exchange,
     Find,
@@ -126,6 +127,8 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
             return None
         case Copy():
             _copy(site, s)
+        case Each():
+            _each(site, s)
         case Let(local, read):
             site.writer.set(local_state(local), value(site, read).host())
         case Queue(number):
@@ -178,6 +181,22 @@ def _copy(site: LoweringContext, s: Copy) -> None:
     """What it names is known within; the packet behind it is as it was."""
     with site.writer.copied():
         lower_block(site.branch(), s.body)
+
+
+def _each(site: LoweringContext, s: Each) -> None:
+    """A round for each place of the list, up to the first that is empty."""
+    w, lister = site.writer, site.tables[s.lister]
+    assert lister.rule.spread is not None
+    record = site.record(s.source)
+    with w.block(f"each_{s.binding}"):
+        listed = w.local(record.type, "listed", record)
+        round_ = Name(w.fresh("round"), U32)
+        cell = element(Member(listed, "slots", Array(U32, 0)), round_)
+        with w.repeated(round_, lister.rule.spread.most, cell):
+            inner = site.branch()
+            referred = w.local(U32, "referred", cell)
+            bind(inner, s.rule, dereference(inner, s.rule, referred), referred, s.binding)
+            lower_block(inner, s.body)
 
 
 def _count_branch(site: LoweringContext) -> None:

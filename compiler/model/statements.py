@@ -274,6 +274,18 @@ class Copy(Frozen):
         return way
 
 
+class Each(Frozen):
+    """For each rule that a bound one (`source`, of kind `lister`) lists, in the order of their ids:
+    it is bound, and `body` makes copies of the packet, which stays as it is."""
+
+    binding: str
+    rule: str
+    source: str
+    lister: str
+    body: Block
+    span: Span
+
+
 def straight(body: Block) -> Iterator[Statement]:
     """The statements of a block, and of actions that it applies."""
     for s in body.statements:
@@ -358,6 +370,7 @@ Statement = (
     | Forward
     | Bridge
     | Copy
+    | Each
     | Let
     | Queue
     | Counted

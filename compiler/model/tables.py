@@ -49,13 +49,14 @@ class Match(Frozen):
 
 
 class Spread(Frozen):
-    """256 slots over `least`..`most` members of rule kind `kind`; slot = hash >> 24."""
+    """256 slots over `least`..`most` members of rule kind `kind`; slot = hash >> 24. Without a hash
+    it is a list of them."""
 
     kind: str
     least: int
     most: int
     weight: str | None  # the element that weighs a member; 1 where absent
-    hash: Hash
+    hash: Hash | None
 
 
 class Requirement(Frozen):

@@ -219,9 +219,11 @@ class First(Frozen):
 
 
 class PortOf(Frozen):
-    """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
+    """A port: bound by a match arm (`port p`), an attribute that refers to one or (`matched`) that
+    the rule matches, or recalled."""
 
     source: str | Attribute | Recalled
+    matched: bool = False
 
 
 Operator = Literal["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "min", "max", "+|", "-|"]

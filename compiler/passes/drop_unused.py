@@ -16,6 +16,7 @@ from ..ir.nodes import (
     Function,
     If,
     Let,
+    Repeat,
     Set,
     Statement,
     StatementStart,
@@ -108,7 +109,7 @@ def _without(body: Body, read: set[Place]) -> Body:
                 s = _test(s, _without(then, read), _without(otherwise, read))
                 if not (s.then or s.otherwise or has_effects(test)):
                     continue
-            case Block(inner):
+            case Block(inner) | Repeat(_, _, _, inner):
                 s = replace(s, body=_without(inner, read))
             case Set(_, Number(0), "+" | "|"):
                 continue

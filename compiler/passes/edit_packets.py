@@ -134,6 +134,10 @@ class _Editor:
             case n.Block(body):
                 with w.block():
                     return self.body(body)
+            case n.Repeat(index, most, test, body):
+                with w.repeated(index, most, test):
+                    self._way(body)
+                return site.shape
             case n.Only(memory, body):
                 with w.only(memory):
                     self.body(body)

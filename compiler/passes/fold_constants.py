@@ -18,6 +18,7 @@ from ..ir.nodes import (
     Let,
     Next,
     Opaque,
+    Repeat,
     Set,
     Statement,
     Stop,
@@ -75,7 +76,7 @@ def _undeclared(body: Body, known: dict[str, Number]) -> Body:
             case If(_, then, otherwise):
                 then, otherwise = _undeclared(then, known), _undeclared(otherwise, known)
                 s = replace(s, then=then, otherwise=otherwise)
-            case Block(inner):
+            case Block(inner) | Repeat(_, _, _, inner):
                 s = replace(s, body=_undeclared(inner, known))
         made.append(s)
     return tuple(made)
@@ -127,7 +128,7 @@ def _reached(body: Body) -> Body:
                 made += _own(_reached(then if known else otherwise))
             case If(_, then, otherwise):
                 made.append(replace(s, then=_reached(then), otherwise=_reached(otherwise)))
-            case Block(inner):
+            case Block(inner) | Repeat(_, _, _, inner):
                 made.append(replace(s, body=_reached(inner)))
             case _:
                 made.append(s)

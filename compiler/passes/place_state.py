@@ -25,6 +25,7 @@ from ..ir.nodes import (
     MakePointer,
     Moved,
     Only,
+    Repeat,
     Set,
     Statement,
     StatementStart,
@@ -141,6 +142,12 @@ class _Place:
                 s = If(test, self.branch(then), self.branch(otherwise), unlikely, s.span)
             case Block(inner):
                 s = replace(s, body=self.body(inner))
+            case Repeat(_, _, _, inner):  # the round before may have moved the frame
+                self.made.clear()
+                self.known.clear()
+                s = replace(s, body=self.branch(inner))
+                self.made.clear()
+                self.known.clear()
         yield s
 
     def _make(self, kept: StatePointer, s: Statement) -> Iterator[Statement]:

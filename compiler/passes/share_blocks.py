@@ -28,6 +28,7 @@ from ..ir.nodes import (
     LetArray,
     LetStruct,
     Opaque,
+    Repeat,
     Return,
     Set,
     Statement,
@@ -202,7 +203,7 @@ def _inner(s: Statement) -> tuple[Body, ...]:
 
 def _key_of(body: Body) -> Key | None:
     every = list(statements(body))
-    if any(isinstance(s, Label | Jump) for s in every):
+    if any(isinstance(s, Label | Jump | Repeat) for s in every):
         return None
     free = free_names(body)
     if not all(isinstance(name.type, Int | Pointer) for name in free):

@@ -29,6 +29,7 @@ from ..ir.nodes import (
     LetArray,
     LetStruct,
     Only,
+    Repeat,
     Set,
     Statement,
     StatementStart,
@@ -99,7 +100,7 @@ class _Spilled:
                 yield from self._keep(name, type_, kept, s)
             case If(_, then, otherwise):
                 yield replace(s, then=self.body(then), otherwise=self.body(otherwise))
-            case Block(inner) | Only(_, inner):
+            case Block(inner) | Only(_, inner) | Repeat(_, _, _, inner):
                 yield replace(s, body=self.body(inner))
             case _:
                 yield s

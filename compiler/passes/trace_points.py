@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...lang.contract.trace.schema import Point
-from ..ir.nodes import Block, Body, If, Only, Statement, Trace, TraceRule, TraceStatement
+from ..ir.nodes import Block, Body, If, Only, Repeat, Statement, Trace, TraceRule, TraceStatement
 from ..ir.unit import Unit, with_functions
 
 
@@ -31,7 +31,7 @@ def _traced(body: Body, numbers: dict[Point, int] | None) -> Body:
             case If(_, then, otherwise):
                 ways = _traced(then, numbers), _traced(otherwise, numbers)
                 s = replace(s, then=ways[0], otherwise=ways[1])
-            case Block(inner) | Only(_, inner):
+            case Block(inner) | Only(_, inner) | Repeat(_, _, _, inner):
                 s = replace(s, body=_traced(inner, numbers))
         made.append(s)
     return tuple(made)

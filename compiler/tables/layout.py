@@ -259,7 +259,8 @@ def _record(rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
         record.add("target", "reference", "", 4, 4)
         record.add("target_tag", "tag", "", 1, 1, rule.alternatives)
     if rule.spread:
-        record.add("slots", "slots", "", 4 * m.SPREAD_SLOTS, 8)
+        count = rule.spread.most if rule.spread.hash is None else m.SPREAD_SLOTS
+        record.add("slots", "slots", "", 4 * count, 8)
     return record.laid_out()
 
 
@@ -424,4 +425,4 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads, kept: 
 
 def _spread(rule: RuleKind) -> m.Spread | None:
     s = rule.spread
-    return m.Spread(s.kind, s.least, s.most, s.weight) if s else None
+    return m.Spread(s.kind, s.least, s.most, s.weight, s.hash is None) if s else None

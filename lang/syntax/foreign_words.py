@@ -25,6 +25,7 @@ _HASHED = "write `hash(a, b)`, of 32 bits"
 _ALONE = "a verdict stands alone, without `()`"
 _ONCE = "every packet runs through the stages once"
 _COPIES = "`mirror P` sends a copy out by P, `copy { push …  forward P via A }` one with headers"
+_FLOODS = "`each PEER p in NETWORK { mirror p.port }` makes a copy for each that a rule lists"
 _NODES = "headers have the names of the parse graph alone: `user.ttl`"
 LOOKED_UP = "`find R` compares what R's `match` says; all else is asked by an `if`"
 _REWRITTEN = "a field is assigned to, `user.dst = 10.0.0.1`, and its checksums follow"
@@ -237,6 +238,7 @@ WORDS = {
     "resubmit": _ONCE,
     "recirculate": _ONCE,
     "clone": _COPIES,
+    "flood": _FLOODS,
     "hdr": _NODES,
     "headers": _NODES,
     "meta": _KEPT,

@@ -19,13 +19,10 @@ class Planned(Frozen):
     instead: str
 
 
-_COPIES = "write a `copy { … }` for each way that the packet is to leave by"
-
 PLANNED = {
     "ages": Planned(("clause",), "no rule goes by itself yet",
                     "`emit IDLE {…} after 60 idle` tells a controller, which deletes the rule; "
                     "entries of a `state` age"),
-    "flood": Planned((), "there is no loop over members yet", _COPIES),
 }  # fmt: skip
 
 

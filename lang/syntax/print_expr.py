@@ -170,8 +170,11 @@ def range_(node: tree.Range) -> str:
 
 def spread(node: tree.Spread) -> str:
     by = f" by {node.weight.text}" if node.weight else ""
-    members = f"{node.kind.text}[{node.least.text}..{node.most.text}]"
-    return f"{members}{by} over {call(node.over)}"
+    return f"{members(node)}{by} over {call(node.over)}"
+
+
+def members(node: tree.Spread | tree.Lists) -> str:
+    return f"{node.kind.text}[{node.least.text}..{node.most.text}]"
 
 
 def gives(node: tree.GivesList) -> str:

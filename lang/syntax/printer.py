@@ -383,7 +383,8 @@ def _word(node: tree.RuleClause) -> str:
     if isinstance(node, tree.Priority):
         return node.kind
     words = {
-        tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread", tree.Meters: "meters",
+        tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread", tree.Lists: "lists",
+        tree.Meters: "meters",
         tree.Raise: "emit",
     }  # fmt: skip
     return words.get(type(node), "counts")
@@ -394,6 +395,8 @@ def _body(node: tree.RuleClause) -> str:
         return print_expr.gives(node)
     if isinstance(node, tree.Spread):
         return print_expr.spread(node)
+    if isinstance(node, tree.Lists):
+        return print_expr.members(node)
     if isinstance(node, tree.Priority):
         return node.element.text
     if isinstance(node, tree.Meters):

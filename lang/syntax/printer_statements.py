@@ -101,9 +101,9 @@ class Statements:
             return self._inline_else(_lookup(node), node.otherwise)
         if isinstance(node, tree.Emit) and self.broken(node.event.span.end, node.span.end):
             return None
-        if isinstance(node, tree.Copy):
+        if isinstance(node, tree.Copy | tree.Each):
             body = self.inline_block(node.body)
-            return None if body is None else f"copy {body}"
+            return None if body is None else f"{_head(node)} {body}"
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {print_expr.value(node.subject)} {{}}"
         if isinstance(node, tree.Push | tree.Append):
@@ -148,8 +148,8 @@ class Statements:
             self.push(node, depth)
         elif isinstance(node, tree.Emit):
             self.emit(node, depth)
-        elif isinstance(node, tree.Copy):
-            self.write("copy ", node.body.span.start)
+        elif isinstance(node, tree.Copy | tree.Each):
+            self.write(f"{_head(node)} ", node.body.span.start)
             self.block(node.body, depth, split)
         else:
             self.write(_simple(node), node.span.end)
@@ -217,6 +217,12 @@ def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
     if node.behind:
         return "push ", f" behind {node.behind.text}"
     return "push ", f" before {node.before.text}" if node.before else ""
+
+
+def _head(node: tree.Copy | tree.Each) -> str:
+    if isinstance(node, tree.Copy):
+        return "copy"
+    return f"each {node.kind.text} {node.binding.text} in {node.source.text}"
 
 
 def _pattern(node: tree.Arm) -> str:

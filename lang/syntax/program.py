@@ -317,6 +317,9 @@ class _Builder(StatementBuilder):
             return [self.meters(children, span)]
         if word == "emit":
             return [self.raised(children, span)]
+        if word == "lists":
+            least, most = self.number(children[3]), self.number(children[5])
+            return [tree.Lists(span, self.name(children[1]), least, most)]
         if word == "spread":
             weight = self.name(children[8]) if children[7].kind == "by" else None
             least, most = self.number(children[3]), self.number(children[5])

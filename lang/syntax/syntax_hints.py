@@ -62,7 +62,8 @@ _WHOLE = {
     "chain": ("IDENT", "a header such as `ipv6_fragment when 44`, or a `}`"),
     "rule_": (
         "gives",
-        "`match`, `gives`, `spread`, `counts`, `meters`, `priority`, `precedence`, `emit` or a `}`",
+        "`match`, `gives`, `spread`, `lists`, `counts`, `meters`, `priority`, `precedence`, `emit` "
+        "or a `}`",
     ),
     "block": ("find", "a statement or a `}`"),
     "statement": ("find", "a statement"),

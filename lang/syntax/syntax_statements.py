@@ -221,6 +221,10 @@ class StatementBuilder(ExpressionBuilder):
     def stmt_mirror(self, children: list[Any], span: Span) -> tree.Mirror:
         return tree.Mirror(span, self.path(children[1]))
 
+    def stmt_each(self, children: list[Any], span: Span) -> tree.Each:
+        kind, binding, source = (self.name(children[i]) for i in (1, 2, 4))
+        return tree.Each(span, kind, binding, source, self.block(children[5]))
+
     def stmt_queue(self, children: list[Any], span: Span) -> tree.Queue:
         return tree.Queue(span, self.expr(children[1]))
 

@@ -182,6 +182,15 @@ class Mirror(Node):
     port: Path
 
 
+class Each(Node):
+    """`each PEER p in NETWORK { copy { … } }`: for each rule that a bound one lists."""
+
+    kind: Name
+    binding: Name
+    source: Name
+    body: Block
+
+
 class Queue(Node):
     """`queue SERVICE.queue`."""
 
@@ -243,6 +252,7 @@ Statement = (
     | Bridge
     | Copy
     | Mirror
+    | Each
     | Queue
     | Count
     | Emit

@@ -59,6 +59,14 @@ class Spread(Node):
     over: Call
 
 
+class Lists(Node):
+    """`lists PEER[1..64]`."""
+
+    kind: Name
+    least: Number
+    most: Number
+
+
 class Counts(Node):
     """`counts packets, bytes`."""
 
@@ -92,7 +100,7 @@ class Raise(Node):
     unit: Name
 
 
-RuleClause = Match | GivesList | Spread | Counts | Meters | Priority | Raise
+RuleClause = Match | GivesList | Spread | Lists | Counts | Meters | Priority | Raise
 
 
 class Rule(Node):

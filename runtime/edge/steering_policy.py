@@ -49,7 +49,8 @@ def _part(value: float, bound: float, least: float) -> float:
 def steers(kind: RuleKind) -> bool:
     """Whether rules of a kind can say such."""
     known = {PREFERENCE, *(element for element, *_ in BOUNDS)}
-    return kind.spread is not None and bool(known & {*kind.gives})
+    spreads = kind.spread is not None and not kind.spread.listed
+    return spreads and bool(known & {*kind.gives})
 
 
 def policy_reader(manifest: Manifest) -> Callable[[Rule], Policy | None]:

@@ -185,9 +185,11 @@ class _KindDifferences:
         if set(self.kind.alternatives) != set(other.alternatives):
             both = all(k.alternatives for k in pair)
             yield _pair(f"{self.name} gives", ways, None if both else self.all)
-        spreads = [f"over {k.spread.kind}" if k.spread else _NONE for k in pair]
+        spreads = [_members(k) for k in pair]
         if (self.kind.spread is None) != (other.spread is None):
             yield _pair(f"{self.name} spread", spreads, self.all)
+        elif self.kind.spread and other.spread and self.kind.spread.listed != other.spread.listed:
+            yield _pair(f"{self.name} spread", spreads)
         if self.kind.counts != other.counts:
             counts = [", ".join(k.counts) or "nothing" for k in pair]
             yield _pair(f"{self.name} counts", counts)
@@ -246,6 +248,12 @@ class _KindDifferences:
             yield Difference(place, _words(one), _words(other))
         elif name != target or running != becomes:
             yield Difference(place, running, f"{target}: {becomes}" if name != target else becomes)
+
+
+def _members(kind: RuleKind) -> str:
+    if kind.spread is None:
+        return _NONE
+    return f"{'lists' if kind.spread.listed else 'over'} {kind.spread.kind}"
 
 
 def _raised(raised: Raise) -> str:

@@ -86,7 +86,7 @@ def _refers(rule: Rule) -> list[Reference]:
 def _spreads(book: RuleBook) -> Iterator[tuple[str, Rule]]:
     """Each spread, with the kind of its members."""
     for name, kind in book.kinds.items():
-        if kind.spread is not None:
+        if kind.spread is not None and not kind.spread.listed:
             for rule in book.rules(name):
                 yield kind.spread.kind, rule
 

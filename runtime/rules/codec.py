@@ -68,7 +68,7 @@ class KindCodec:
             if hop is not None:
                 fields[i] = next_hop_of(*hop)
         if rule.members and self.kind.spread is not None:
-            slots = self._spread(rule.members, self.kind.spread.kind, place_of)
+            slots = self._places(rule.members, self.kind.spread, place_of)
             for i in self._slots:
                 fields[i] = slots
         self._layout.pack_into(into, at, *fields)
@@ -78,10 +78,10 @@ class KindCodec:
             fields[i] = value.to_bytes(size, "big") if size else 1
 
     @staticmethod
-    def _spread(members: tuple[Member, ...], kind: str, place_of: PlaceOf) -> bytes:
+    def _places(members: tuple[Member, ...], spread: m.Spread, place_of: PlaceOf) -> bytes:
         ordered = tuple(sorted(members))
-        places = np.array([place_of(kind, member.id) for member in ordered], "<u4")
-        return places[winners(ordered)].tobytes()
+        places = np.array([place_of(spread.kind, member.id) for member in ordered], "<u4")
+        return places.tobytes() if spread.listed else places[winners(ordered)].tobytes()
 
     def direct(self, kind: str) -> bool:
         """Whether references to this kind are ids, not places."""

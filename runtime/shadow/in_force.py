@@ -92,7 +92,7 @@ class InForce:
         """What spreads leave out of the rules that were read, as it is now."""
         spreads = (
             (kind.spread.kind, rule)
-            for kind in self.manifest.rules if kind.spread is not None
+            for kind in self.manifest.rules if kind.spread is not None and not kind.spread.listed
             for rule in self.book.rules(kind.name)
         )  # fmt: skip
         return self.reader.left_out(spreads)

@@ -125,6 +125,19 @@ class Execution(Expressions):
         self.made = made
         return end
 
+    def _repeat(self, s: n.Repeat) -> _End:
+        before = self.names.get(s.index.name, _NOWHERE)
+        for number in range(s.most):
+            self.names[s.index.name] = number
+            if not self.truth(s.test):
+                break
+            self.made.clear()  # another round may have moved the frame
+            if (end := self._block(s.body)) is not None:
+                return end
+        self.made.clear()
+        self.names[s.index.name] = before
+        return None
+
     def _inner(self, s: n.Block) -> _End:
         return self._block(s.body)
 
@@ -262,7 +275,8 @@ class Execution(Expressions):
 
 #: What carries out each kind of statement.
 _STATEMENTS: dict[type[n.Statement], Callable[[Any, Any], _End]] = {
-    n.If: Execution._if, n.Block: Execution._inner, n.Goto: Execution._goto,
+    n.If: Execution._if, n.Repeat: Execution._repeat,
+    n.Block: Execution._inner, n.Goto: Execution._goto,
     n.Next: Execution._next, n.Stop: Execution._stop,
     n.Return: Execution._return, n.Verdict: Execution._verdict, n.Internal: Execution._internal,
     n.AssumeNot: Execution._assume_not, n.Let: Execution._let, n.LetArray: Execution._let_array,

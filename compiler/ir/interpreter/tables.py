@@ -102,7 +102,10 @@ class Tables:
             case "slots":
                 assert table.rule.spread is not None
                 kind = table.rule.spread.kind
-                ids = spread_slots(rule.members)
+                listed = sorted(rule.members)
+                ids = [id_ for id_, _ in listed]
+                if table.rule.spread.hash is not None:
+                    ids = spread_slots(listed)
                 return b"".join(self._reference(kind, id_).to_bytes(4, "little") for id_ in ids)
             case "next_hop":
                 return self._next_hop(table, rule, member)

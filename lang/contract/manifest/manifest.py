@@ -125,7 +125,8 @@ class Member(Frozen):
     reference  u32 host order: a place of a rule kind, an id of a grouped kind, or a port's number
     next_hop   `struct next_hop`, resolved by the runtime from the port element and the address
                element named in `element` as "PORT via ADDRESS"
-    slots      256 x u32 host order: places of the spread's members
+    slots      256 x u32 host order: places of the spread's members; of a list as many as it may
+               have, 0 behind the last
     """
 
     name: str
@@ -145,10 +146,14 @@ class Requirement(Frozen):
 
 
 class Spread(Frozen):
+    """Rules of `kind` that a rule has as members; `listed`: in the order of their ids, and flows
+    are spread over none."""
+
     kind: str
     least: int
     most: int
     weight: str | None
+    listed: bool = False
 
 
 Way = Literal["hash", "hashed", "masked", "array", "none"]

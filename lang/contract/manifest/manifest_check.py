@@ -32,8 +32,7 @@ _PORTS = 1 << 16
 MOST_LISTED = 8
 #: Members of a spread: a rule's image counts them in a byte.
 MOST_MEMBERS = 255
-_SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": NEXT_HOP_SIZE,
-          "slots": 4 * SPREAD_SLOTS}  # fmt: skip
+_SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": NEXT_HOP_SIZE}
 _WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129),
            "bytes": range(8, 8 * LONGEST_RUN + 1, 8),
            "name": range(64, 8 * LONGEST_RUN + 1, 64)}  # fmt: skip
@@ -287,7 +286,8 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield "`group_position` must be there exactly where `grouped` is true"
     spread = rule.spread
     if spread is not None and not 0 < spread.least <= spread.most <= MOST_MEMBERS:
-        yield f"it spreads over {spread.least} to {spread.most}, not within 1 to {MOST_MEMBERS}"
+        verb = "lists" if spread.listed else "spreads over"
+        yield f"it {verb} {spread.least} to {spread.most}, not within 1 to {MOST_MEMBERS}"
 
 
 def _used(rule: RuleKind) -> Iterator[str]:
@@ -357,7 +357,7 @@ def _record(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
     end = 0
     for member in sorted(rule.record, key=lambda member: member.offset):
         name = f"`{member.name}` of its record"
-        size = _size(manifest, member)
+        size = _size(manifest, rule, member)
         if member.size != size:
             yield f"{name} has {member.size} bytes, not {size}"
         elif member.offset < end:
@@ -382,7 +382,10 @@ def _choices(manifest: Manifest, rule: RuleKind, member: Member) -> Iterator[str
         yield f"`{member.name}` of its record is for kinds that spread"
 
 
-def _size(manifest: Manifest, member: Member) -> int:
+def _size(manifest: Manifest, rule: RuleKind, member: Member) -> int:
+    if member.kind == "slots":
+        listed = rule.spread is not None and rule.spread.listed
+        return 4 * (rule.spread.most if listed and rule.spread else SPREAD_SLOTS)
     if member.kind != "value" or not member.element:
         return _SIZES.get(member.kind, 0)
     element = manifest.element(member.element)

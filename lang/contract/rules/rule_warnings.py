@@ -107,7 +107,8 @@ def members_fit(kind: Kind, count: int) -> None:
     assert spread is not None
     if spread.least <= count <= spread.most:
         return
-    title = f"{kind.name} spreads over {spread.least} to {spread.most} {spread.kind}s, not {count}"
+    verb = "lists" if spread.listed else "spreads over"
+    title = f"{kind.name} {verb} {spread.least} to {spread.most} {spread.kind}s, not {count}"
     few = count < spread.least
     help_ = f"name a {spread.kind} in it: {spread.kind} 1" if few else "leave some out"
     raise Fault("H0435", title, "rule", "too few" if few else "too many", help_)

@@ -16,7 +16,9 @@ BRIDGE = Path(__file__).parents[3] / "examples" / "vxlan_bridge" / "vxlan_bridge
 
 
 @pytest.mark.parametrize("join", ["staged", "fused"])
-@pytest.mark.parametrize("file", [CASES / "taps.hp", BRIDGE], ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", [CASES / "taps.hp", CASES / "lists.hp", BRIDGE], ids=lambda file: file.stem
+)
 def test_packet_cases_hold(kernel: None, file: Path, join: Join) -> None:
     assert packet_cases_hold_at_tc(file, join, lowered=True) > 5
 
