@@ -66,7 +66,9 @@ def run_packet_tests(
     say(f"{len(cases) - failed - untried} passed, {failed} failed (on the {ran})")
     if short:
         where = "not run" if untried else "on the interpreter alone"
-        say(f"{short} {where}: their frames are shorter or longer than the kernel test-runs")
+        kernel = next(b for b in backends if b is not interpreted)
+        lengths = f"{kernel.shortest:,} to {kernel.longest:,} bytes"
+        say(f"{short} {where}: the kernel test-runs frames of {lengths}")
     if why_not:
         say(f"the kernel was not asked: {why_not}")
     if untried == len(cases):

@@ -45,6 +45,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         hook="tc" if unit.target == "tc" else "xdp",
         atomic="request" if unit.target != "nfp" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),
+        routes=any(isinstance(part, Forward) for part in walk(pipeline.stages)),
         answers=answers(pipeline),
         doc=pipeline.doc,
         anatomy=anatomy_of(pipeline),

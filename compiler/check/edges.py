@@ -24,11 +24,13 @@ WRITTEN = "push"  # `ethernet -> vlan as service when … on push`: no port has 
 
 class CheckedGraph(Frozen):
     """`headers` by node; `sound` is False where edges or nodes had to be left out, so that what
-    follows from the graph's shape is not to be held against the user."""
+    follows from the graph's shape is not to be held against the user. `declared`: all headers that
+    an edge could lead to."""
 
     graph: model.Graph
     headers: dict[str, CheckedHeader]
     sound: bool
+    declared: tuple[str, ...] = ()
 
 
 def check_graph(
@@ -98,7 +100,7 @@ class _GraphChecker:
             check_reach(graph, self.roles, self.found)
             check_size(graph, self.roles, self.parser.span, self.found)
         self.sound = self.sound and len(self.found.errors) == before
-        return CheckedGraph(graph, self.headers, self.sound)
+        return CheckedGraph(graph, self.headers, self.sound, (*self.known,))
 
     # ---- nodes -------------------------------------------------------------------------------
 

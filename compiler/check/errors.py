@@ -18,6 +18,8 @@ def not_assigned(
     span: Span, field: str, why: str, where: Span, derived: bool = False
 ) -> Diagnostic:
     again = "the packet would be another one: pop the header and push it again"
+    if "edge" in why:
+        again += "; or have no edge test it, but a stage: `if user.type = 8 {…}`"
     if "chain" in why:
         again = (
             "headers of a chain stay in their order, and stay what they are: change other fields"
@@ -51,6 +53,11 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
         (name.span, "not declared"),
         help=near or otherwise,
     )
+
+
+def unknown_hook(name: tree.Name, hooks: Iterable[str]) -> Diagnostic:
+    help = did_you_mean(name.text, hooks) or f"hooks are {', '.join(hooks)}"
+    return error("H0203", f"there is no hook `{name.text}`", (name.span, "not declared"), help=help)
 
 
 DECLARE_STATE = "declare it: `state NAME [CAPACITY] {…}`"

@@ -203,7 +203,7 @@ def _never_differs(span: Span, value: str, other: Value) -> Diagnostic:
     return error(
         "H0243",
         f"this comparison with {value} is always the same",
-        (span, f"{other.what} is always {least} to {most}"),
+        (span, f"{other.what} is always {least if least == most else f'{least} to {most}'}"),
         help="compare with a value in that range, or leave the comparison out",
     )
 

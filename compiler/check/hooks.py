@@ -39,7 +39,7 @@ def check_hooks(
     for hook in declared:
         event = next((e for e in HOOKS if e == hook.event.text), None)
         if event is None:
-            found.add(errors.unknown("event", hook.event, HOOKS, f"events are {', '.join(HOOKS)}"))
+            found.add(errors.unknown_hook(hook.event, HOOKS))
             continue
         if first.setdefault(event, hook.event.span) is not hook.event.span:
             found.add(errors.twice_in_pipeline(f"`on {event}`", hook.event.span, first[event]))

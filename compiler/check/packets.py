@@ -38,6 +38,9 @@ class PacketNames:
             self.found.add(_no_header(name, self.chains[name.text]))
         elif self.checked.sound:
             help = called(name.text, self.nodes.values())
+            if not help and name.text in self.checked.declared:
+                help = f"lead an edge to it: `… -> {name.text} when …`, with `on push` at its end "
+                help += "if it is only written"
             known = () if help else self.nodes
             help = help or f"the parse graph has {', '.join(self.nodes)}"
             self.found.add(errors.unknown("node", name, known, help))
@@ -62,7 +65,8 @@ class PacketNames:
                     field.name,
                     node.name,
                     field.span,
-                    "match it in a rule, where a packet without it is no match",
+                    f"write `first({path.text})`, which is 0 where it is not there; or match it in "
+                    "a rule, where a packet without it is no match",
                 )
             )
             return None

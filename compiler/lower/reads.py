@@ -10,6 +10,7 @@ from ..ir.unit import Moment
 from ..model import (
     And,
     Attribute,
+    Block,
     Bridge,
     ClockError,
     Condition,
@@ -17,6 +18,7 @@ from ..model import (
     Expr,
     Forward,
     If,
+    Inline,
     IsLimited,
     IsLocal,
     Local,
@@ -120,17 +122,17 @@ def answers(pipeline: Pipeline) -> tuple[str, ...]:
             return pipeline.replies
         return isinstance(part, Verdict) and part.verdict in ("send back", "reply icmp")
 
-    return tuple(
-        role for role in pipeline.roles
-        if any(answering(part) for stage in pipeline.stages for part in _walk_on(stage.body, role))
-    )  # fmt: skip
+    bodies = tuple(stage.body for stage in pipeline.stages)
+    return tuple(role for role in pipeline.roles if any(map(answering, _walk_on(bodies, role))))
 
 
 def _walk_on(part: Any, role: str) -> Iterator[Any]:
-    """What `walk` gives, without the branches that no packet of this role takes."""
+    """What `walk` gives, without what no packet of this role comes to."""
     if isinstance(part, tuple):
         for item in part:
             yield from _walk_on(item, role)
+            if _ends(item, role):
+                return
     elif isinstance(part, If):
         holds = _decided(part.condition, role)
         yield from _walk_on(() if holds is False else part.then, role)
@@ -140,6 +142,21 @@ def _walk_on(part: Any, role: str) -> Iterator[Any]:
         for name in part.__match_args__:
             if name != "span":
                 yield from _walk_on(getattr(part, name), role)
+
+
+def _ends(part: Any, role: str) -> bool:
+    """Whether no packet of this role falls out of the end of a statement."""
+    match part:
+        case Block(body):
+            return part.ends or any(_ends(each, role) for each in body)
+        case Inline(_, body):
+            return _ends(body, role)
+        case If(condition, then, otherwise):
+            ways = {True: (then,), False: (otherwise,), None: (then, otherwise)}
+            return all(_ends(each, role) for each in ways[_decided(condition, role)])
+        case Verdict() | Forward() | Bridge():
+            return True
+    return False
 
 
 def _decided(condition: Condition, role: str) -> bool | None:

@@ -17,7 +17,7 @@ from ...lang.contract.rules.rulebook import RuleBook
 from ...lang.contract.rules.yaml_text import Yaml, missing_key, twice, unknown_name
 from ...lang.contract.world.environment import Environment, Outcome, Port
 from ...lang.contract.world.moment import Moment
-from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused, error
 from ...lang.text.source import Source, Span
 from ...lang.text.yaml_reader import Entry
 from ..lower.events import VERDICTS, events_of
@@ -326,6 +326,9 @@ class _Reader:
             if kind not in kinds:
                 self._yaml.found.add(unknown_name(where, kind, "rule kind", kinds))
                 continue
+            if not kinds[kind].counts:
+                self._yaml.found.add(_counts_nothing(where, kind))
+                continue
             rules = book.rules(kind) if book is not None else ()
             known = [n for r in rules for n in (str(r.id), r.name) if n]
             if which and which not in known and book is not None:
@@ -333,6 +336,15 @@ class _Reader:
                 continue
             counted.append((kind, which))
         return tuple(counted)
+
+
+def _counts_nothing(where: Span, kind: str) -> Diagnostic:
+    return error(
+        "H0520",
+        f"`{kind}` counts nothing",
+        (where, "no packet is counted by it"),
+        help=f"have it count, `counts packets` in the pipeline's `rule {kind}`, or leave it out",
+    )
 
 
 # ---- request text inside YAML ---------------------------------------------------------------

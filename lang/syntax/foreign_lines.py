@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..text.source import Span
 from .foreign_words import BYTES
+from .statement_hints import BRACES, CASTS, SWAP
 from .syntax_place import Place
 
 _ASKS = "a header is asked for by its name, `if udp {…}`, a rule by `if find R {…}`, an entry of a "
@@ -37,9 +38,9 @@ _FOUND = "what was found has its kind's or its state's name: `find R else {…}`
 _LET = "a value is named by `let NAME = VALUE`: how wide it is follows from the value"
 _QUERY = "rules are looked up by `find R else {…}`, which compares what R's `match` says"
 _IMPORT = "write `import std.ip`, with a dot; several stand with commas: `import std.ip, std.gre`"
+_AS = "headers keep their names; the parse graph calls them otherwise: `outer -> ipv4 as inner`"
 _CHAIN = "a chain stands within `parser {…}`, beside the edges that lead to it"
 _EDGE = "an edge leads from one header to one other: `ethernet -> ipv4 when type = 0x0800`"
-_BRACES = "the block stands in braces: `if a { drop }`"
 _SIGNS = "two values are compared by a sign: `=`, `!=`, `<`, `<=`, `>`, `>=`"
 _OPTION = r"\b(?:Some|None|Ok|Err)\b\s*(?:\(|=>)"
 
@@ -94,7 +95,9 @@ LINES: dict[str, dict[str, str]] = {
         r"^\s*(?P<at>when\b)":
             "a statement asks by `if`: `if user.ttl = 1 { drop }`; `when` is of edges",
         r"^\s*(?P<at>[\w.]+\s*=>)": "arms stand within `match V {…}`; a condition is an `if`",
-        r"\bif\s*\((?!\s*\w+\s*\))[^{]*\)\s*(?P<at>[a-z]\w*)": _BRACES,
+        r"\bif\s*\((?!\s*\w+(?:<\d+>)?\s*\))[^{]*\)\s*(?P<at>[a-z]\w*)": BRACES,
+        r"(?P<at>\((?:bit<\d+>|[iu]\d+|u?int\d*(?:_t)?)\))\s*[\w(]": CASTS,
+        r"^\s*(?P<at>\([\w.]+\s*,[^()]*\))\s*=": SWAP,
         r"\bif\s+(?P<at>[\w.]+\s*,)": "two conditions are joined by `and` or `or`",
         r"\belse\s*(?P<at>:)": "a block stands in braces: `else { drop }`",
         r"(?P<at>(?<!\w)\d+\s*%)\s*(?:[{)]|$)":
@@ -176,6 +179,7 @@ LINES: dict[str, dict[str, str]] = {
             "compared with: `match dst exact ipv4.dst`",
     },
     "file": {
+        r"^\s*import\s+[\w.]+\s+(?P<at>as\s+\w+)": _AS,
         r"^\s*(?P<at>from\s+[\w.]+\s+import)": _IMPORT,
         r"^\s*(?P<at>import\s+\w+(?:/|::|\.\*|\.\{).*)": _IMPORT,
         r"^\s*(?P<at>(?:async\s+)?(?:pub\s+)?(?:fn|def|func|function|sub|void)\s+\w+)": _FUNCTION,

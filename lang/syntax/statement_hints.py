@@ -9,10 +9,12 @@ from .syntax_place import Place
 
 FORWARD = "`forward P via A`: P is an element of a rule, a slot, or `p` of an arm `port p`"
 ELEMENT = "an element, how it matches, and a field: `match dst exact ipv4.dst`"
+SWAP = "two fields are exchanged by `swap a, b`; others are assigned line by line"
 CASTS = "there are no casts: how wide a value is follows from its type"
 #: What gives a value, and is no statement.
 _FUNCTIONS = frozenset(("hash", "random", "min", "max", "checksum", "reversed", "rest"))
 WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
+BRACES = "the block stands in braces: `if a { drop }`"
 #: Of statements that are not complete, by the last word.
 ALONE = {
     "count": "write `count NAME`",
@@ -28,7 +30,7 @@ _DECLARED = {
     "element": "an element has a number and a type: `ie dst = 1, ip4`",
     "rule_": "write `rule R [1k] { match dst exact ipv4.dst  gives out }`",
     "state": "write `state S [1k] { match a : ip4  gives n : u32 }`",
-    "event": "write `event E { a : u8 }`",
+    "event": "fields stand with commas: `event E { a : ip4, b : u8 }`",
     "constant": "write `const N = 5`: how wide it is follows from the value",
     "action": "an action has the rule kinds that it reads in brackets: `action a(R) { drop }`",
     "stage": "write `stage s { … }`: it has no arguments",
@@ -94,6 +96,8 @@ def declared(place: Place) -> str:
     for each in place.rules:
         if each == "block" and place.expected != {"{"}:
             return ""
+        if each == "statement" and place.expected == {"{"}:
+            return BRACES
         if each in _DECLARED:
             return _DECLARED[each]
     return ""
@@ -113,7 +117,7 @@ def _of_clauses(place: Place, before: str) -> str:
         return "say how many there may be in a second: `limit 10 per second`"
     if rule == "state" and token == "=":
         return "an entry holds what `remember S(…)` says"
-    if "graph" in place.rules and token in (",", "!=", "<", ">", "<=", ">=", "or"):
+    if "graph" in place.rules and token in (",", "{", "!=", "<", ">", "<=", ">=", "or"):
         return _GUARD
     if "fallback" in place.rules:
         return _LINES["default"]
@@ -156,7 +160,7 @@ def of_statements(place: Place) -> str:
     if token == "if" and {"IDENT", "NUMBER"} <= place.expected:
         return "`if` is a statement: assign in each of its blocks, or write `min(…)`, `max(…)`"
     if place.expected == {"{"} and token == ":":
-        return "the block stands in braces: `if a { drop }`"
+        return BRACES
     if token == "," and (place.expected == {"{"} or "member_" in place.rules):
         return "several values stand in braces: `a in { 6, 17 }`"
     if place.expected == {"{"} and before == ")":
@@ -183,7 +187,7 @@ def of_statements(place: Place) -> str:
         return "the block stands in braces: `if a { drop }`, `find R else { drop }`"
     match place.rule:
         case "statement" if token == "," and "=" in place.expected:
-            return "two fields are exchanged by `swap a, b`; others are assigned line by line"
+            return SWAP
         case "statement" if casts(place):
             return CASTS
         case "assign" if place.expected & {"="} and token == ":":

@@ -281,9 +281,11 @@ def _hint(place: Place) -> str:
     if asked in ("find", "recall", "remember", "exchange") and before in ("and", "or"):
         return f"it stands alone behind `if`: `if a {{ if {asked} … {{…}} }}`"
     if asked in ("find", "recall"):
-        return f"`if {token.kind} …` asks for what is found, and its `else` for what is not"
+        whole = "find R" if asked == "find" else "recall S(…)"
+        return f"what is done where nothing is found stands behind `else`: `{whole} else {{…}}`"
     if asked in ("remember", "exchange"):
-        return f"`if {token.kind} …` asks whether it was done, and its `else` is for where not"
+        whole = "S(…)" if asked == "remember" else "S.n from A to B"
+        return f"what is done where it was not stands behind `else`: `{asked} {whole} else {{…}}`"
     if token.kind == "meter" and "rule_" in place.rules:
         return "a rule kind's meter is declared by `meters`: `meters rate, burst`"
     if asked == "meter" or asks_meter(place):

@@ -110,7 +110,7 @@ def warnings(
 ) -> Iterator[Diagnostic]:
     """Of attached ports on which a part of the pipeline does not work."""
     ports = list(ports)
-    if manifest.forwards:
+    if manifest.routes:
         yield from _not_routing(ports, spans)
     if mode is XdpMode.NATIVE:
         answering = [

@@ -539,11 +539,13 @@ class Manifest(Frozen):
     Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
     QUEUES receive queues, and the CPUMAP `cpus` leads there.
     `forwards`: packets leave by other ports than they came in by: those must take redirected
-    frames. `answers`: roles on whose ports packets may leave by the port that they came in by
-    (`send back`, `reply icmp`). `atomic`: what takes effect as a whole. Of a card's program
-    (`target` "nfp") the kinds' maps are those that their `offload` describes, `events` is an ARRAY,
-    `control` an ARRAY of one u64, the default verdict; `local` and `local6` are there if a stage
-    asks. `hook`: what kind of programs they are; of XDP, the JSON does not say it.
+    frames. `routes`: some of them to a next hop, which the kernel's FIB and neighbour table know;
+    the JSON says it where none do. `answers`: roles on whose ports packets may leave by the port
+    that they came in by (`send back`, `reply icmp`). `atomic`: what takes effect as a whole. Of a
+    card's program (`target` "nfp") the kinds' maps are those that their `offload` describes,
+    `events` is an ARRAY, `control` an ARRAY of one u64, the default verdict; `local` and `local6`
+    are there if a stage asks. `hook`: what kind of programs they are; of XDP, the JSON does not say
+    it.
 
     `counts`, if it is not 0, is the length of a row of the ARRAY `counts`, mmapable, of u64
     packets, u64 bytes. Row 0 has what builds before this one counted; CPU n adds to row n + 1. As
@@ -582,6 +584,7 @@ class Manifest(Frozen):
     scratch: Scratch
     max_ports: int
     forwards: bool = True
+    routes: bool = True
     answers: tuple[str, ...] = ()
     target: Literal["host", "nfp"] = "host"
     hook: Literal["xdp", "tc"] = "xdp"
@@ -627,6 +630,8 @@ class Manifest(Frozen):
             del said["at"], said["tc"]
         if not self.bare:
             del said["bare"]
+        if self.routes:
+            del said["routes"]
         return json.dumps(said, indent=1)
 
 

@@ -104,7 +104,8 @@ def _put_rule(
     out += _RULE.pack(2, kind.number, flags)
     if item.id is not None:
         if item.id >> 32:
-            faults.append((Fault("H0458", f"{item.id} is no id", "id", "out of range"), item))
+            title, help_ = f"{item.id} is no id", "ids are 1 to 4294967295"
+            faults.append((Fault("H0458", title, "id", "out of range", help_), item))
         out += _U32.pack(item.id & 0xFFFFFFFF)
     if item.name is not None:
         if len(name) > 255:

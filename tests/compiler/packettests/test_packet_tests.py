@@ -213,6 +213,7 @@ WRONG = [
     (HEAD + CASE.replace("port: WAN1}", "events: [{miss: PRD}]}"), "H0506", "PRD"),
     (HEAD + CASE.replace("port: WAN1}", "counted: [PDR 2]}"), "H0506", "PDR 2"),
     (HEAD + CASE.replace("port: WAN1}", "counted: [PRD]}"), "H0506", "PRD"),
+    (HEAD + CASE.replace("port: WAN1}", "counted: [LBR]}"), "H0520", "LBR"),
     (HEAD + CASE + CASE, "H0507", "one"),
     (HEAD + CASE.replace("port: WAN1}", "verdict: drop}"), "H0507", "verdict"),
     (

@@ -14,6 +14,7 @@ from helioc.commands.helioctl import cli
 from helioc.compiler.bundle import compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.compiler.lower.reads import answers
+from helioc.lang.contract.manifest.manifest import from_json
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.attach import not_answering
@@ -115,6 +116,37 @@ def test_a_veth_with_too_few_queues(pair: Pair) -> None:
     assert found.code == "H0725" and "more queues" in found.title
 
 
+BRIDGE = """
+import std.ethernet, std.ip
+pipeline wire {
+  ports near
+  parser { ethernet -> ipv4 when type = 0x0800 }
+  ie from = 1, port
+  ie to   = 2, port
+  rule WIRE [8] { match from exact port  gives to }
+  stage s { if not ipv4 { drop }  find WIRE else { drop }  OUT }
+  run parser -> s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("way_out", "warned"),
+    [("bridge WIRE.to", []), ("forward WIRE.to via ipv4.dst", ["H0744"])],
+)
+def test_a_kernel_that_does_not_route(
+    pair: Pair, tmp_path: Path, way_out: str, warned: list[str]
+) -> None:
+    """That matters where next hops are asked for."""
+    path = tmp_path / "wire.hp"
+    path.write_text(BRIDGE.replace("OUT", way_out))
+    bundle = compile_pipeline(check_file(path))
+    assert from_json(bundle.manifest.to_json()) == bundle.manifest
+    write_bundle(bundle, pair.directory / "bundle")
+    pair.up("near0", "eth0")
+    assert pair.load(mode="generic") == warned
+
+
 # ---- frames that are sent back --------------------------------------------------------------
 
 
@@ -176,7 +208,7 @@ def test_which_roles_may_send_back(tmp_path: Path) -> None:
     text = BACK.read_text()
     cases = {
         "not port is near": ("far",), "port is near or ipv4.ttl = 1": ("near", "far"),
-        "port is far and ipv4.ttl = 1": ("far",),
+        "port is far and ipv4.ttl = 1": ("far",), "port is far { pass } if ipv4.ttl = 1": ("near",),
         "not (port is near and ipv4.ttl = 1)": ("near", "far"),
     }  # fmt: skip
     for condition, roles in cases.items():
