@@ -11,6 +11,7 @@ from click.shell_completion import get_completion_class
 from helioc.commands.helioc import cli as helioc
 from helioc.commands.helioctl import cli as helioctl
 from helioc.commands.heliod import serve as heliod
+from helioc.commands.services import serve as services
 from helioc.commands.settings import keys_of
 
 
@@ -24,6 +25,7 @@ PAGES = {
     "helioc": Page(helioc, 1, ("helioctl(1)", "heliod(8)")),
     "helioctl": Page(helioctl, 1, ("helioc(1)", "heliod(8)")),
     "heliod": Page(heliod, 8, ("helioctl(1)", "helioc(1)", "systemd.service(5)")),
+    "helio-services": Page(services, 8, ("heliod(8)", "helioctl(1)", "kubectl(1)")),
 }
 #: Beside what the parsers say.
 FILES = {
@@ -32,6 +34,7 @@ FILES = {
         "/var/lib/helio": "The journal.",
         "/run/helio/heliod.sock": "The socket of local tools.",
     },
+    "helio-services": {"/etc/helio/services.yaml": "What its unit reads by --config."},
     "helioctl": {"/run/helio/heliod.sock": "The local agent's socket."},
 }
 #: What a program does at a signal.
@@ -41,6 +44,9 @@ SIGNALS = {
         "SIGHUP": "A line in the log, and nothing else. Files of certificates, and `revoked` "
         "beside them, are read again by themselves when they change; other settings are read at "
         "the start.",
+    },
+    "helio-services": {
+        "SIGTERM, SIGINT": "It ends; rules stay as they are, and packets go on.",
     },
 }  # fmt: skip
 
@@ -127,7 +133,8 @@ def completion(name: str, shell: str) -> str:
     """What `shell` (bash or zsh) reads to complete the program's words."""
     make = get_completion_class(shell)
     assert make is not None
-    return make(PAGES[name].command, {}, name, f"_{name.upper()}_COMPLETE").source()
+    variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
+    return make(PAGES[name].command, {}, name, variable).source()
 
 
 # ---- the configuration file -----------------------------------------------------------------

@@ -25,11 +25,16 @@ _SOURCES = ("lang", "compiler", "runtime", "commands", "errors", "templates", "p
 _FILES = ("setup.cfg", "pyproject.toml", "README.md", "__init__.py", "py.typed")
 _LAUNCHER = """\
 #!/{home}/bin/python -I
-from helioc.commands.{name} import main
+from helioc.commands.{module} import main
 
 main()
 """
-_COMMANDS = ("helioc", "helioctl", "heliod")
+#: Programs, and their modules.
+_COMMANDS = {
+    "helioc": "helioc", "helioctl": "helioctl", "heliod": "heliod", "helio-services": "services",
+}  # fmt: skip
+#: Extras that the package has.
+_EXTRAS = {"services"}
 #: The same whatever the umask.
 _MODE, _PROGRAM = 0o644, 0o755
 
@@ -54,7 +59,7 @@ def make_wheel(directory: Path, scratch: Path) -> Path:
 def needed(name: str = "helioc") -> dict[str, Distribution]:
     """The distributions that one needs here, and those that these need, without itself."""
     found: dict[str, Distribution] = {}
-    open_: list[tuple[str, set[str]]] = [(name, set())]
+    open_: list[tuple[str, set[str]]] = [(name, _EXTRAS if name == "helioc" else set())]
     while open_:
         of, extras = open_.pop()
         for text in distribution(of).requires or ():
@@ -71,8 +76,8 @@ def needed(name: str = "helioc") -> dict[str, Distribution]:
 def install(root: Path, wheel: Path, version: str) -> None:
     """Everything but what is Debian's own, below `root`."""
     _make_environment(root, wheel)
-    for name in _COMMANDS:
-        text = _LAUNCHER.format(home=HOME, name=name)
+    for name, module in _COMMANDS.items():
+        text = _LAUNCHER.format(home=HOME, module=module)
         _write(root / "usr/bin" / name, text, _PROGRAM)
         page = PAGES[name]
         _write_compressed(root / f"usr/share/man/man{page.section}/{name}.{page.section}.gz",
@@ -80,8 +85,8 @@ def install(root: Path, wheel: Path, version: str) -> None:
         _write(root / "usr/share/bash-completion/completions" / name, completion(name, "bash"))
         _write(root / "usr/share/zsh/vendor-completions" / f"_{name}", completion(name, "zsh"))
     _write(root / "etc/helio/heliod.yaml", configuration())
-    unit = ROOT / "runtime" / "heliod.service"
-    _write(root / "lib/systemd/system" / unit.name, unit.read_text())
+    for unit in (ROOT / "runtime").glob("*.service"):
+        _write(root / "lib/systemd/system" / unit.name, unit.read_text())
     for path in sorted((ROOT / "docs").rglob("*.md")):
         _write(root / "usr/share/doc/helio" / path.relative_to(ROOT), path.read_text())
     _write(root / "usr/share/doc/helio/README.md", (ROOT / "README.md").read_text())

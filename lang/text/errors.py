@@ -35,7 +35,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "errors"
 #: Where an error occurs.
 AREAS = frozenset(
     "syntax;check;build;card;packet test;capture;command;request;carrier;edge;load;tables;kernel;"
-    "agent;enrolment;journal;upgrade;intent;trace;wanted;anywhere".split(";")
+    "agent;enrolment;journal;upgrade;intent;trace;wanted;services;anywhere".split(";")
 )
 _FORM = re.compile(
     r"# (?P<title>[^\n]*[^\n.])\n\n"

@@ -23,7 +23,7 @@ from pathlib import Path
 from ...lang.text.diagnostics import Diagnostic
 
 JOURNALD = Path("/run/systemd/journal/socket")
-IDENTIFIER = "heliod"
+IDENTIFIER = "heliod"  # whose log it is, if `set_up` is not told
 #: Characters of a message: with all others of its entry they fit in a datagram.
 _LONGEST = 40_000
 _LINE = "%(when)s%(name)s: %(levelname)s: %(message)s"
@@ -31,12 +31,12 @@ _LINE = "%(when)s%(name)s: %(levelname)s: %(message)s"
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 
 
-def set_up(journald: Path = JOURNALD) -> None:
+def set_up(journald: Path = JOURNALD, program: str = IDENTIFIER) -> None:
     """From now on what is logged goes there. `journald`: the journal's socket."""
     handler: logging.Handler = Lines()
     if _at_journal():
         with suppress(OSError):
-            handler = Journald(journald)
+            handler = Journald(journald, program)
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
@@ -49,6 +49,11 @@ def text(found: Diagnostic) -> str:
     from ...lang.text.render import render
 
     return render(found).replace(f"{found.severity}[{found.code}]", found.code, 1)
+
+
+def say(log: logging.Logger, found: Diagnostic) -> None:
+    """A diagnostic in a log."""
+    log.log(level(found), "%s", text(found))
 
 
 def has_space() -> bool:
@@ -88,9 +93,10 @@ class Lines(logging.StreamHandler):  # type: ignore[type-arg]
 class Journald(logging.Handler):
     """Entries of systemd's journal; lines where it does not take them."""
 
-    def __init__(self, path: Path = JOURNALD) -> None:
+    def __init__(self, path: Path = JOURNALD, program: str = IDENTIFIER) -> None:
         """Raises OSError where nobody listens."""
         super().__init__()
+        self._program = program
         self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
         self._path, self._socket = path, _connect(path)
         self._otherwise = Lines()
@@ -120,7 +126,7 @@ class Journald(logging.Handler):
     def _entry(self, record: logging.LogRecord) -> bytes:
         fields = {
             "MESSAGE": self.format(record)[:_LONGEST], "PRIORITY": str(_priority(record.levelno)),
-            "SYSLOG_IDENTIFIER": IDENTIFIER, "HELIO_LOGGER": record.name,
+            "SYSLOG_IDENTIFIER": self._program, "HELIO_LOGGER": record.name,
             **getattr(record, "fields", {}),
         }  # fmt: skip
         return b"".join(_field(name, value) for name, value in fields.items())

@@ -169,6 +169,16 @@ class Netlink:
                 return given.get(5, address)
         return None
 
+    def route(self, address: bytes) -> int | None:
+        """The interface by which the host sends to an address (4 or 16 bytes); None without one."""
+        family, bits = _FAMILIES[len(address)], len(address) * 8
+        body = struct.pack("=BBBBBBBBI", family, bits, 0, 0, 0, 0, 0, 0, 0)
+        with suppress(OSError):
+            for answer in self._ask(_GETROUTE, REQUEST, body + attribute(1, address)):
+                index = dict(attributes(answer[12:])).get(4)
+                return struct.unpack("=I", index)[0] if index is not None else None
+        return None
+
     def probe(self, index: int, address: bytes) -> None:
         """Let the kernel find out a neighbour's MAC address; does not wait for it.
 

@@ -44,7 +44,7 @@ def test_a_page_has_every_command_and_option(name: str) -> None:
     sections = re.split(r"^(?:COMMANDS|   (?=\w))", text, flags=re.M)
     with click.Context(command, info_name=name, **command.context_settings) as context:
         found = dict(everything(command, context))
-    assert len(found) > 5 or name == "heliod"
+    assert len(found) > 5 or not isinstance(command, click.Group)
     for path, options in found.items():
         words = path.partition(" ")[2]
         (section,) = [s for s in sections if re.match(rf"{words} [\[A-Z]", s)] if words else [
@@ -57,7 +57,8 @@ def test_a_page_has_every_command_and_option(name: str) -> None:
 def test_shells_take_the_completions(name: str) -> None:
     script = completion(name, "bash")
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert f"complete -o nosort -F _{name}_completion {name}" in script
+    function = "_" + name.replace("-", "_") + "_completion"
+    assert f"complete -o nosort -F {function} {name}" in script
     assert completion(name, "zsh").startswith(f"#compdef {name}\n")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 
 from .draft import Draft
-from .find_rules import at_node, decoded, locate
+from .find_rules import at_node, decoded, locate, shared_id
 from .ie_values import Fault
 from .references import describe
 from .rule_node import Node
@@ -92,10 +92,7 @@ def delete(draft: Draft, node: Node) -> None:
     draft.warnings += parts.ignored
     for child in node.children:
         draft.warnings += decoded(draft, child).ignored
-    named = {
-        child.item.id: child for child in node.children
-        if child.item.id is not None and child.kind.name in node.kind.children
-    }  # fmt: skip
+    named = _named(draft, node)
     for rule in found:
         node.id = rule.id
         if node.kind.spread is None:
@@ -105,6 +102,17 @@ def delete(draft: Draft, node: Node) -> None:
             _drop_members(draft, node, rule, named)
         else:
             remove(draft, rule)
+
+
+def _named(draft: Draft, node: Node) -> dict[int, Node]:
+    """The rules within this one that are named, or have their ids said."""
+    found = {}
+    for child in node.children:
+        said = child.item.id is not None or child.item.name is not None
+        if said and child.kind.name in node.kind.children:
+            id_ = child.item.id
+            found[shared_id(draft, child) if id_ is None else id_] = child
+    return found
 
 
 def _drop_members(draft: Draft, node: Node, rule: Rule, named: dict[int, Node]) -> None:

@@ -1,0 +1,1 @@
+"""Services of Kubernetes on a node, as rules of `pipelines/nodeport.hp`."""
