@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..compiler.bundle import building, compile_for_card, compile_pipeline, write_bundle
+from ..compiler.bundle import (
+    building,
+    compile_for_card,
+    compile_pipeline,
+    usual_target,
+    write_bundle,
+)
 from ..compiler.check.resolve import load_file
 from ..compiler.driver import lowered, read_pipeline, run
 from ..lang.text.diagnostics import Diagnostics
@@ -34,7 +40,7 @@ class Options(NamedTuple):
     traced: bool
     without: frozenset[str]
     cached: bool
-    target: Target = "host"
+    target: Target | None = None
 
 
 def compile_bundle(file: Path, out: Path | None, options: Options, skeleton: bool) -> None:
@@ -119,12 +125,12 @@ def compile_card(file: Path, out: Path | None, traced: bool, cached: bool) -> No
 
 
 def print_ir(
-    pipeline: Pipeline, join: Join, target: Target, last: str, without: frozenset[str]
+    pipeline: Pipeline, join: Join, target: Target | None, last: str, without: frozenset[str]
 ) -> None:
     """As it is behind the pass `last`, or `lower`."""
     from ..compiler.ir.printer import print_unit
 
-    unit = lowered(pipeline, join, target=target)
+    unit = lowered(pipeline, join, target=target or usual_target(pipeline))
     if last != "lower":
         unit = run(pipeline, unit, without=without, stop_after=last)
     click.echo(print_unit(unit), nl=False)

@@ -97,10 +97,9 @@ def check(file: Path, tables: bool) -> None:
 @click.option(
     "--target",
     type=click.Choice(["host", "tc", "nfp"]),
-    default="host",
-    show_default=True,
-    help="host: for XDP. tc: SCHED_CLS programs. nfp: for a Netronome NIC; the host's twin goes "
-    "into host/ beside it.",
+    help="host: for XDP, and for tc as well where roles are there. tc: SCHED_CLS programs alone. "
+    "nfp: for a Netronome NIC; the host's twin goes into host/ beside it. Default: host, or tc "
+    "where all roles are there.",
 )
 @click.option("--print", "shown", type=click.Choice(["ir"]),
               help="Print the intermediate representation, and build nothing.")  # fmt: skip
@@ -115,7 +114,7 @@ def compile(
     fuse: bool,
     skeleton: bool,
     traced: bool,
-    target: Target,
+    target: Target | None,
     shown: str | None,
     last: str | None,
     cached: bool,

@@ -156,15 +156,16 @@ def building(
     join: Join = "staged",
     traced: bool = False,
     without: frozenset[str] = frozenset(),
-    target: Target = "host",
+    target: Target | None = None,
     flags: tuple[str, ...] = (),
 ) -> Iterator[Build]:
-    """Begin to compile for XDP ("host") or tc, without some optional passes, with more of clang's
-    flags. Raises `Refused`."""
+    """Begin to compile for XDP ("host") or tc (None: as roles say), without some optional passes,
+    with more of clang's flags. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
     from .backend.clang import stop, stoppable
 
+    target = target or usual_target(pipeline)
     if target == "host" and (found := at_xdp(pipeline)):
         raise Refused(found)
     if (target == "tc" or pipeline.at) and (found := refusals(pipeline)):
@@ -179,14 +180,17 @@ def building(
             raise
 
 
+def usual_target(pipeline: Pipeline) -> Target:
+    """What a pipeline is compiled for where it is not said: for tc if all roles are there."""
+    return "tc" if pipeline.at and "xdp" not in pipeline.at else "host"
+
+
 def for_test_runs(
     pipeline: Pipeline, target: Target | None = None
 ) -> tuple[Target, tuple[str, ...]]:
     """What a pipeline is compiled for to be run on packets of tests, and flags of clang. Where it
-    is not said: for tc if all roles are there, or it makes copies, which XDP cannot; else for
-    XDP."""
-    at_tc = bool(pipeline.at) and "xdp" not in pipeline.at
-    target = target or ("tc" if at_tc or copies(pipeline) else "host")
+    is not said: as `usual_target`, or for tc if it makes copies, which XDP cannot."""
+    target = target or ("tc" if copies(pipeline) else usual_target(pipeline))
     return target, _IN_FRAME if target == "tc" else ()
 
 

@@ -74,7 +74,7 @@ def _copies(spans: list[Span]) -> Diagnostic:
     why = "no program at XDP copies a packet"
     return error(
         "H0530", "copies are made at tc only", *((span, why) for span in spans),
-        help="compile with `--target tc`: its ports are attached there, at tc.ingress",
+        help="attach its roles there, `ports lan at tc.ingress`; or compile with `--target tc`",
     )  # fmt: skip
 
 

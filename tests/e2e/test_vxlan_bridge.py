@@ -29,11 +29,9 @@ RULES = """
 create NETWORK [(vni, 77), (local_ip, 192.0.2.1), (rate, 10000000), (burst, 100000)];
 create PEER west [(vni, 77), (remote_ip, 192.0.2.2), (interface, UNDER0)];
 create PEER east [(vni, 77), (remote_ip, 192.0.2.3), (interface, UNDER0)];
-create LINK north [(port, ACC1)]; create LINK south [(port, ACC2)];
-create WAY [(vni, 77), (number, 0), (to, north)]; create WAY [(vni, 77), (number, 1), (to, south)];
-create WAY [(vni, 77), (number, 2), (to, west)]; create WAY [(vni, 77), (number, 3), (to, east)];
-create SEGMENT [(port, ACC1), (vni, 77), (number, 0)];
-create SEGMENT [(port, ACC2), (vni, 77), (number, 1)]
+create SEGMENT north [(port, ACC1), (vni, 77)]; create SEGMENT south [(port, ACC2), (vni, 77)];
+create PORTS [(vni, 77), SEGMENT north, SEGMENT south];
+create PEERS [(vni, 77), PEER west, PEER east]
 """
 
 

@@ -11,12 +11,11 @@ from ipaddress import IPv4Address, IPv6Address
 from zlib import crc32
 
 from chance import Chance
-from helioc.compiler.bundle import compile_for_tc, compile_pipeline
+from helioc.compiler.bundle import compile_for_tc, compile_pipeline, for_test_runs
 from helioc.compiler.check.program import check
 from helioc.compiler.fuzzing.semantics import Answer, Stage, Stages, differing, said, stages
 from helioc.compiler.interpret.packet import Interpreter
 from helioc.compiler.ir.wellformed import problems
-from helioc.compiler.lower.reads import copies
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.contract.request.request_parser import parse_request
@@ -119,7 +118,7 @@ def checked(text: str) -> Pipeline:
 def compiled(pipeline: Pipeline, join: Join, traced: bool = False, at_tc: bool = False) -> Bundle:
     """What `check` accepts compiles: anything else is a `Disagreement`."""
     try:
-        if at_tc or copies(pipeline):
+        if at_tc or for_test_runs(pipeline)[0] == "tc":
             bundle = compile_for_tc(pipeline, join, traced, tags_in_frame=True)
         else:
             bundle = compile_pipeline(pipeline, join, traced)

@@ -77,6 +77,9 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         found.add("start by role")
     if len(pipeline.stages) > 1:
         found.add("several stages")
+    found |= {f"role at {at}" for at in pipeline.at}
+    found |= {"roles at XDP and at tc"} if "xdp" in pipeline.at else set()
+    found |= {"role without a link header"} if pipeline.bare else set()
     ranked = {rule.name for rule in pipeline.rules if rule.priority}
     if any(isinstance(p, Find) and p.kept and p.rule in ranked for p in _walk(pipeline)):
         found.add("rule with a priority kept in a state")

@@ -47,7 +47,7 @@ class PacketMaker:
         liked: Mapping[tuple[str, str], list[int]],
     ) -> None:
         self.chance, self.environment = chance, environment
-        self.graph = pipeline.graph
+        self.graph, self.bare = pipeline.graph, pipeline.bare
         self.fields = FieldMaker(chance, environment, liked)
         self.behind = {n.name: self.reached(n.name) for n in self.graph.nodes}
         bodies = tuple(stage.body for stage in pipeline.stages)
@@ -71,7 +71,13 @@ class PacketMaker:
             elif i % 8 == 5:
                 frame = self.fragment()
             if len(frame.data) >= 14:
-                yield frame
+                yield self.as_it_comes(frame)
+
+    def as_it_comes(self, frame: Frame) -> Frame:
+        """Without an Ethernet header, where the port has none."""
+        port = self.environment.port(frame.port)
+        bare = port is not None and port.role in self.bare
+        return Frame(frame.data[14:], frame.port) if bare else frame
 
     def whole(self) -> Frame:
         port, headings, payload = self.drawn()

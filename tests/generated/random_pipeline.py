@@ -13,6 +13,7 @@ from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Refused
 from helioc.lang.text.source import Source
 from places import Ground
+from random_attach import attached
 from random_facts import Facts
 from random_graph import graph
 from random_raises import raised
@@ -53,7 +54,7 @@ def _text(seed: str) -> str:
     bare = check(
         parse(Source("skeleton.hp", f"{front}  stage s {{ pass }}\n  run parser -> s\n}}\n"))
     )
-    return front + _body(chance, bare, seed)
+    return attached(front + _body(chance, bare, seed), roles, seed)
 
 
 def _body(chance: Chance, bare: Pipeline, seed: str) -> str:
@@ -70,6 +71,7 @@ def _body(chance: Chance, bare: Pipeline, seed: str) -> str:
     for text in [k.text for k in kinds.values()] + [s.text for s in states.values()]:
         lines += [f"  {line}" for line in text.split("\n")]
     own = maker.registers.declared + maker.kept.declared + maker.events.declared + events
+    own += maker.copies.declared
     lines += [f"  {line}" for line in own]
     lines.append(f"  default {chance.one(('pass', 'drop'))}")
     for body in actions:

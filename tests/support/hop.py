@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from helioc.compiler.bundle import compile_for_tc, compile_pipeline, write_bundle
+from helioc.compiler.bundle import building, compile_for_tc, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.manifest.manifest import AttachPoint
 from helioc.runtime.edge.config import Config
@@ -40,10 +40,11 @@ def text(inside: str = "tc.ingress", outside: str = "tc.ingress", *changes: tupl
 
 
 def write(source: str, directory: Path, traced: bool = False) -> Path:
-    """As a bundle that `helioctl` reads."""
+    """As a bundle that `helioctl` reads, with programs for XDP and for tc where a role is there."""
     file = directory.with_suffix(".hp")
     file.write_text(source)
-    write_bundle(compile_pipeline(check_file(file), traced=traced), directory)
+    with building(check_file(file), traced=traced, target="host") as build:
+        write_bundle(build.bundle(), directory)
     return directory
 
 

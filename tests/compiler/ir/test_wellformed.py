@@ -337,7 +337,9 @@ def test_every_function_that_moves_the_frame_is_known() -> None:
     """Those of the runtime headers that lead to a helper of the kernel which does."""
     texts = [(PIPELINES.parent / "templates" / f"{name}.bpf.h").read_text() for name in HEADERS]
     text = re.sub(r"/\*.*?\*/", "", "".join(texts), flags=re.DOTALL)
-    bodies = dict(re.findall(r"^static[^;{]*?(\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S))
+    bodies = dict(
+        re.findall(r"^(?:static|__noinline)[^;{]*?(\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S)
+    )
     found, before = MOVING_XDP | MOVING_SKB, 0
     while before < len(found):
         before = len(found)

@@ -8,7 +8,7 @@ import pytest
 from check_frame import checked, framed
 from click.testing import CliRunner
 from helioc.commands.helioc import cli
-from helioc.compiler.bundle import compile_for_tc, compile_pipeline, write_bundle
+from helioc.compiler.bundle import building, compile_for_tc, compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
 from helioc.lang.text.diagnostics import Refused
@@ -59,6 +59,17 @@ def test_a_bundle_has_an_object_for_tc(tmp_path: Path) -> None:
     write_bundle(plain, tmp_path / "hop")
     assert not [path.name for path in (tmp_path / "hop").iterdir() if ".tc." in path.name]
     assert read_bundle(tmp_path / "hop").tc == b""
+
+
+def test_all_at_tc_is_for_tc_alone(tmp_path: Path) -> None:
+    """Unless both are asked for."""
+    pipeline = check_file(_file(tmp_path, text("tc.ingress", "tc.egress", PASSES)))
+    alone = compile_pipeline(pipeline).manifest
+    with building(pipeline, target="host") as build:
+        both = build.bundle().manifest
+    assert (alone.hook, alone.tc, alone.at) == ("tc", "", ("tc.ingress", "tc.egress"))
+    assert both.hook == "xdp" and both.tc and both.at == alone.at
+    assert not alone.has_programs("xdp") and both.has_programs("xdp")
 
 
 def test_a_manifest_agrees_with_itself(tmp_path: Path) -> None:

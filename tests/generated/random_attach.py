@@ -1,0 +1,52 @@
+"""Where the roles of a pipeline that nobody wrote are attached, and what their packets begin with.
+The draws are its own: what else a seed makes stays the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from chance import Chance
+from helioc.compiler.check.program import check
+from helioc.compiler.tc_limits import refusals
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
+
+
+def attached(text: str, roles: Sequence[str], seed: str) -> str:
+    """The pipeline with some of its roles at tc, or all; where it makes copies, all or none (which
+    is compiled for tc). One that says a receive queue is at XDP; where packets leave, none is sent
+    back. A role has packets without a link header where nothing asks for one."""
+    chance = Chance(f"attached {seed}")
+    if re.search(r"^\s*queue ", text, re.M) or not chance.maybe(0.8):
+        return text
+    return _without_link(text, roles, chance) or _at_points(text, roles, chance)
+
+
+def _at_points(text: str, roles: Sequence[str], chance: Chance) -> str:
+    points = ["tc.ingress"]
+    if chance.maybe(0.6):
+        points = ["tc.ingress", "tc.egress", "tc.egress"]
+        text = re.sub(r"\bsend back\b", "pass", text).replace("reply icmp", "drop")
+    if not re.search(r"^\s*(copy \{|mirror )", text, re.M):
+        points += ["xdp"]
+    return _said(text, roles, [f"{role} at {chance.one(points)}" for role in roles])
+
+
+def _without_link(text: str, roles: Sequence[str], chance: Chance) -> str:
+    """With such a role; empty where the pipeline is not for any."""
+    for first in chance.shuffled(list(roles)):
+        said = [f"{r} at tc.ingress{' link ip' * (r == first)}" for r in roles]
+        made = _said(text, roles, said)
+        try:
+            pipeline = check(parse(Source("random.hp", made)))
+        except Refused:
+            continue
+        if not refusals(pipeline):
+            return made
+    return ""
+
+
+def _said(text: str, roles: Sequence[str], said: list[str]) -> str:
+    return text.replace(f"  ports {', '.join(roles)}\n", f"  ports {', '.join(said)}\n", 1)
