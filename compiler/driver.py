@@ -62,10 +62,13 @@ def _divided(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
 
-def _too_long(pipeline: Pipeline) -> list[str]:
-    """Stages that are; the passes leave less, but only what is near a limit needs them."""
+def _too_long(pipeline: Pipeline) -> dict[str, float]:
+    """Stages that are, and by how many times; the passes leave less, but never half."""
     unit = edited(_unit(pipeline, "staged", "host"))
-    return too_long(pipeline, unit) and too_long(pipeline, _passed(pipeline, unit))
+    over = too_long(pipeline, unit)
+    if all(times > 2 for times in over.values()):
+        return over
+    return too_long(pipeline, _passed(pipeline, unit))
 
 
 def fitting(pipeline: Pipeline) -> Unit:

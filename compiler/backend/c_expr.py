@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..ir import expr as e
 from ..ir.types import Int, Pointer, bits_of, c_type, is_network
+from .searches import search_of
 
 _STRENGTH = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<<": 8, ">>": 8, "<": 7, "<=": 7, ">": 7, ">=": 7,
@@ -73,6 +74,8 @@ def _text(x: e.Expr) -> tuple[str, int]:
         case e.Choice(test, then, otherwise):
             text = f"{_within(test, 1)} ? {_within(then, 1)} : {_within(otherwise, _CHOICE)}"
             return text, _CHOICE
+        case e.Which(subject):
+            return f"{search_of(x)}({text_of(subject)})", _PRIMARY
         case e.Binary(operator, left, right):
             strength = _STRENGTH[operator]
             sides = (

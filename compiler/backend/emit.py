@@ -53,6 +53,7 @@ from ..tables.layout import flow_size, member_name, meters_of, row_of_counts
 from ..targets.targets import TARGETS
 from .c import asks, folded, lines_of, prototype, shared
 from .c_lines import comment
+from .searches import searches
 from .stack_usage import instructions
 from .state_changes import changes_of
 
@@ -80,6 +81,7 @@ def emit(unit: Unit, lines: bool, built: bytes = b"") -> str:
             body_of=lines_of if lines else folded,
             shared_by=_Shared().by,
             functions=_written(unit),
+            searches=list(searches(unit)),
             called=partial(called, unit),
             asks=asks,
             role=partial(constant_name, "role"),

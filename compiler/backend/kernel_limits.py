@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...lang.contract.manifest.manifest import VECTOR_KEYS
 from ...lang.text.diagnostics import Diagnostic, Label
@@ -52,15 +53,39 @@ def _too_many_stages(pipeline: Pipeline) -> Iterator[Diagnostic]:
         )
 
 
-def too_long(pipeline: Pipeline, unit: Unit) -> list[str]:
-    """Names of the stages that are too much for one program each."""
+def too_long(pipeline: Pipeline, unit: Unit) -> dict[str, float]:
+    """The stages that are too much for one program each, and by how many times."""
+    found: dict[str, float] = {}
     if unit.target == "nfp" or not _may_be_over(pipeline, unit):
-        return []
-    found = (p.functions[-1].stage for p in unit.programs if any(_program(pipeline, unit, p)))
-    return list(dict.fromkeys(found))
+        return found
+    for program in unit.programs:
+        cost, stage = _cost(pipeline, unit, program), program.functions[-1].stage
+        times = max(cost.operations / OPERATIONS, cost.maps / MAPS)
+        if times > 1:
+            found[stage] = max(times, found.get(stage, 0))
+    return found
 
 
 # ---- one program ----------------------------------------------------------------------------
+
+
+class _Cost(NamedTuple):
+    """What a program takes: of `maps`, those of so many rule kinds."""
+
+    operations: int
+    maps: int
+    kinds: int
+
+
+def _cost(pipeline: Pipeline, unit: Unit, program: Program) -> _Cost:
+    called = _called(unit, program)
+    prefixes = set[str]().union(*map(tables_of, called))
+    used = [t for t in unit.tables if t.manifest.prefix in prefixes]
+    asked = set[str]().union(*map(asked_in, called))
+    maps = _ALWAYS + _beside(pipeline, unit)
+    maps += sum(_maps(t) if t.manifest.prefix in asked else 1 for t in used)  # 1: its records
+    maps += len(set[str]().union(*map(states_of, called)))
+    return _Cost(_operations(unit, called), maps, len(used))
 
 
 def _operations(unit: Unit, functions: Iterable[Function]) -> int:
@@ -87,19 +112,12 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
         what, where = f"a statement of {what}", getattr(stage.body.statements[0], "span", where)
     if unit.join == "fused":
         what, help_, where = "all stages in one program", "compile without `--fuse`", stage.span
-    called = _called(unit, program)
-    count = _operations(unit, called)
-    if count > OPERATIONS:
-        says = f"some {count:,} operations; at most {OPERATIONS:,}"
+    cost = _cost(pipeline, unit, program)
+    if cost.operations > OPERATIONS:
+        says = f"some {cost.operations:,} operations; at most {OPERATIONS:,}"
         yield _refused(f"{what} is too long for the kernel", where, says, help_)
-    prefixes = set[str]().union(*map(tables_of, called))
-    used = [t for t in unit.tables if t.manifest.prefix in prefixes]
-    asked = set[str]().union(*map(asked_in, called))
-    maps = _ALWAYS + _beside(pipeline, unit)
-    maps += sum(_maps(t) if t.manifest.prefix in asked else 1 for t in used)  # 1: its records
-    maps += len(set[str]().union(*map(states_of, called)))
-    if maps > MAPS:
-        says = f"of {len(used)} rule kinds, {maps} maps; at most {MAPS} for a program"
+    if cost.maps > MAPS:
+        says = f"of {cost.kinds} rule kinds, {cost.maps} maps; at most {MAPS} for a program"
         title = f"{what} asks too many tables for the kernel"
         yield _refused(title, where, says, f"ask a part of them elsewhere: {help_}")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..ir.expr import Expr, NotNull, State, StateCall, TableCall, Unary
+from ..ir.expr import Expr, NotNull, State, StateCall, TableCall, Unary, Which
 from ..ir.nodes import AssumeNot, Block, Body, Goto, If, Label, Next, Repeat, Statement, Stop
 from ..ir.types import BYTES, Pointer
 from ..ir.unit import Program, Unit
-from ..ir.walk import own_expressions, statements
+from ..ir.walk import compared, own_expressions, statements
 from .kernel_limits import MOST_FOLLOWED, looked_up
 
 #: Instructions that the verifier followed for one step, at most, in programs of some length: on
@@ -35,7 +35,7 @@ def estimated(unit: Unit, program: Program) -> int:
     headers = program.ways is None
     steps = _OF_A_STEP * sum(followed(f.body, headers) for f in program.functions)
     if program.ways is not None:
-        count = sum(sum(s.weight for s in _steps(f.body, 0, headers)) for f in program.functions)
+        count = sum(sum(s.weight for s in _steps(f.body, headers)) for f in program.functions)
         steps = max(steps, _OF_A_WAY * program.ways * count)
     return looked_up(unit, program) + steps
 
@@ -60,7 +60,7 @@ def _followed(body: Body, headers: bool) -> int:
     total = 0
     kept: dict[str, int] = {}  # pointers, by the depth of the block that made them
     sure: dict[str, int] = {}  # those that are not null there, likewise
-    steps = list(_steps(body, 0, headers))
+    steps = _steps(body, headers)
     last = {name: number for number, step in enumerate(steps) for name in step.used}
     for number, step in enumerate(steps):
         for known in (kept, sure):
@@ -87,31 +87,37 @@ class _Step:
     sure_from: int = 0
 
 
-def _steps(body: Body, depth: int, headers: bool) -> Iterator[_Step]:
+def _steps(body: Body, headers: bool) -> list[_Step]:
+    found: list[_Step] = []
+    _add_steps(found, body, 0, headers)
+    return found
+
+
+def _add_steps(found: list[_Step], body: Body, depth: int, headers: bool) -> None:
     for s in body:
         used = (_pointer(x, headers) for x in own_expressions(s))
         names = tuple(filter(None, used))
         match s:
             case If(test, then, otherwise):
                 sure = _pointer(test.pointer, headers) if isinstance(test, NotNull) else ""
-                yield _Step(depth, 1, names, sure, depth + 1)
-                yield from _steps(then, depth + 1, headers)
-                yield _Step(depth, 1, (), _missed(s, headers), depth)
+                found.append(_Step(depth, _weight(s), names, sure, depth + 1))
+                _add_steps(found, then, depth + 1, headers)
+                found.append(_Step(depth, 1, (), _missed(s, headers), depth))
                 if otherwise:
-                    yield from _steps(otherwise, depth + 1, headers)
-                    yield _Step(depth, 2)
+                    _add_steps(found, otherwise, depth + 1, headers)
+                    found.append(_Step(depth, 2))
             case Repeat(_, most, _, inner):
                 for _ in range(most):
-                    yield _Step(depth, 2)
-                    yield from _steps(inner, depth + 1, headers)
+                    found.append(_Step(depth, 2))
+                    _add_steps(found, inner, depth + 1, headers)
             case Block(inner):
-                yield _Step(depth)
-                yield from _steps(inner, depth + 1, headers)
-                yield _Step(depth)
+                found.append(_Step(depth))
+                _add_steps(found, inner, depth + 1, headers)
+                found.append(_Step(depth))
             case AssumeNot(Unary("!", NotNull(pointer))):
-                yield _Step(depth, 2, names, _pointer(pointer, headers), depth)
+                found.append(_Step(depth, 2, names, _pointer(pointer, headers), depth))
             case _:
-                yield _Step(depth, _weight(s), names)
+                found.append(_Step(depth, _weight(s), names))
 
 
 def _missed(s: If, headers: bool) -> str:
@@ -124,8 +130,11 @@ def _missed(s: If, headers: bool) -> str:
 
 def _weight(s: Statement) -> int:
     """How many steps a statement is."""
-    if any(isinstance(x, TableCall | StateCall) and x.what == "meter" for x in own_expressions(s)):
+    own = own_expressions(s)
+    if any(isinstance(x, TableCall | StateCall) and x.what == "meter" for x in own):
         return _METER
+    if searched := sum(compared(x) for x in own if isinstance(x, Which)):
+        return 1 + searched // 4
     match s:
         case Next():
             return 3

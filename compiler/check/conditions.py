@@ -32,23 +32,27 @@ class Narrowed(NamedTuple):
 
 
 def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
+    return _narrow(program, expr, state, replace(scope, come=state))
+
+
+def _narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
     match expr:
         case tree.Unary(operator="not", operand=operand):
-            inner = narrow(program, operand, state, scope)
+            inner = _narrow(program, operand, state, scope)
             negated = model.Not(inner.condition) if inner.condition else None
             return Narrowed(negated, inner.no, inner.yes)
         case tree.Binary(operator="and"):
-            left = narrow(program, expr.left, state, scope)
-            right = narrow(program, expr.right, left.yes, _knowing(scope, left, True))
+            left = _narrow(program, expr.left, state, scope)
+            right = _narrow(program, expr.right, left.yes, _knowing(scope, left, True))
             both = model.And(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(both, right.yes, left.no | right.no)
         case tree.Binary(operator="or"):
-            left = narrow(program, expr.left, state, scope)
+            left = _narrow(program, expr.left, state, scope)
             if (half := _half_said(program, expr, scope)) is not None:
                 program.report(half)
                 program.unsure = True
                 return Narrowed(None, state, state)
-            right = narrow(program, expr.right, left.no, _knowing(scope, left, False))
+            right = _narrow(program, expr.right, left.no, _knowing(scope, left, False))
             one = model.Or(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(one, left.yes | right.yes, right.no)
         case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
@@ -153,13 +157,15 @@ def _has_option(program: Program, path: tree.Path, state: State) -> Narrowed:
 
 
 def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Narrowed:
-    """`if PDR`: whether one was found."""
+    """`if PDR`: whether one was found. As a part of `A or PDR` it may be asked only of packets for
+    which nobody looked it up: there it is not."""
     known = scope.names.get(name.text)
     if known is not None and known.name != name.text:
         program.report(errors.no_condition(name.span, "an argument is always there"))
         return Narrowed(None, state, state)
     yes, no = split_by(state, name.text)
-    if state and not yes and not program.unsure:  # nobody looked it up
+    anywhere, _ = split_by(scope.come, name.text)
+    if state and not anywhere and not program.unsure:  # nobody looked it up
         program.report(errors.not_bound(name.span, name.text, program.missed.get(name.text)))
         program.unsure = True
         return Narrowed(None, state, state)

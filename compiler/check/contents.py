@@ -202,6 +202,8 @@ def holds(condition: model.Condition, contents: Contents) -> bool | None:
             return operator == "=" if low == high else None
         case model.Compare(operator, left, right):
             return _compare(operator, number(left, contents), number(right, contents))
+        case model.Among(subject, ranges):
+            return _among(subject, ranges, contents)
         case model.Not(operand):
             inner = holds(operand, contents)
             return None if inner is None else not inner
@@ -212,6 +214,17 @@ def holds(condition: model.Condition, contents: Contents) -> bool | None:
             found = [holds(o, contents) for o in operands]
             return True if True in found else None if None in found else False
     return None
+
+
+def _among(subject: model.Expr, ranges: model.Ranges, contents: Contents) -> bool | None:
+    low, high = number(subject, contents)
+    if any(a <= low and high <= b for a, b in ranges):
+        return True
+    met = [(a, b) for a, b in ranges if a <= high and low <= b]
+    if isinstance(subject, model.Own):
+        bits = contents.bits(subject.field)
+        met = [(a, b) for a, b in met if a < b or not (a ^ bits.value) & bits.known]
+    return None if met else False
 
 
 def _compare(operator: model.Comparison, a: Interval, b: Interval) -> bool | None:

@@ -11,6 +11,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from ...lang.tree.operators import PRECEDENCE
 from .. import model
+from ..model.guards import joined
 from . import errors
 from .computed import complement, computed
 from .ranges import Facts, narrowed
@@ -22,6 +23,8 @@ CallLookup = Callable[[tree.Call], Value | None]
 
 #: Of a set, those of constants counted one by one: each is a comparison.
 MOST_MEMBERS = 512
+#: Of a set, or arms of a `match`, that are compared one after the other.
+FEW = 8
 
 _NOTHING = Facts()
 _MATCHED = "a rule matches them: `ie e = 1, bytes[4]`, and `match e exact h.a` in its kind"
@@ -136,7 +139,15 @@ class Expressions(Frozen):
         known = tuple(way for way in ways if way is not None)
         if len(known) < len(ways):
             return None
+        if len(known) > FEW and (ranges := self._ranges(subject, members)):
+            return model.Among(subject.expr, ranges)
         return known[0] if len(known) == 1 else model.Or(known)
+
+    def _ranges(self, subject: Value, members: tuple[tree.Range, ...]) -> model.Ranges:
+        """The members as ranges of numbers; none where one is known only of the packet."""
+        ends = [self.ends(member) for member in members]
+        known = [(e[0].low, e[1].high) for e in ends if e and e[0].literal and e[1].literal]
+        return joined(known) if len(known) == len(ends) else ()
 
     def _member(self, subject: Value, member: tree.Range) -> model.Condition | None:
         ends = self.ends(member)

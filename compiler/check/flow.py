@@ -171,9 +171,9 @@ class Fact(NamedTuple):
 @dataclass(frozen=True)
 class Scope:
     """`names`: what match arms and parameters bind; `values`: what `let` named, None where that
-    is wrong; `asked`: names that
-    what stands behind the block mentions; `taken`: names of the model that are in use;
-    `tested`: comparisons that hold here; `applied`: the actions that are being inlined."""
+    is wrong; `asked`: names that what stands behind the block mentions; `taken`: names of the model
+    that are in use; `tested`: comparisons that hold here; `come`: the packets that come to the
+    condition of which this is a part; `applied`: the actions that are being inlined."""
 
     names: dict[str, Bound] = field(default_factory=dict)
     values: dict[str, Value | None] = field(default_factory=dict)
@@ -181,6 +181,7 @@ class Scope:
     facts: tuple[Fact, ...] = ()
     taken: frozenset[str] = frozenset()
     tested: Facts = field(default_factory=Facts)
+    come: State = frozenset()
     applied: tuple[tree.Action, ...] = ()
 
     def fresh(self, name: str) -> str:

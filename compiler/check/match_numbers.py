@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error, listed
@@ -11,7 +12,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model import guards
 from .changes import Changed
-from .expressions import Expressions
+from .expressions import FEW, Expressions
 from .flow import Scope, State
 from .ranges import Facts, implied
 from .stage_names import StageNames
@@ -30,7 +31,8 @@ def match_numbers(
     state: State,
     scope: Scope,
 ) -> Changed | None:
-    """A chain of branches. None where it has reported an error and nothing can be said of arms."""
+    """A chain of branches, or of many arms a statement of its own. None where it has reported an
+    error and nothing can be said of arms."""
     if subject.kind == "bytes" or subject.low == subject.high:
         why = "a run of bytes" if subject.kind == "bytes" else "always the same"
         program.report(_cannot_match(written.subject.span, why, subject.declared))
@@ -41,18 +43,32 @@ def match_numbers(
     if len(program.found.errors) > errors_before:
         return None
     after: State = frozenset()
-    made: list[tuple[model.Condition | None, model.Block, Span]] = []
-    tested = scope.tested
-    for arm, condition, behind in arms:
-        met = Facts(tested, implied(condition, True))
-        block, out = body(arm.body, state, replace(scope, tested=met))
-        tested = Facts(tested, (*implied(condition, False), *_between(subject, behind)))
-        made.append((condition, block, arm.span))
+    made: list[tuple[_Arm, model.Block]] = []
+    tested = Facts(scope.tested)
+    for arm in arms:
+        met = Facts(tested, implied(arm.condition, True))
+        block, out = body(arm.written.body, state, replace(scope, tested=met))
+        tested.learn((*implied(arm.condition, False), *_between(subject, arm.left)))
+        made.append((arm, block))
         after |= out
-    return Changed(_chain(made), after)
+    if len(made) <= FEW:
+        return Changed(_chain(made), after)
+    *first, (_, otherwise) = made
+    by_range = tuple((arm.takes, block) for arm, block in first)
+    return Changed(model.MatchNumber(subject.expr, by_range, otherwise, written.span), after)
 
 
-def _between(subject: Value, left: guards.Ranges) -> tuple[model.Compare, ...]:
+class _Arm(NamedTuple):
+    """An arm with what it asks (nothing if it is for all that is left), the numbers that it takes,
+    and those that are left behind it."""
+
+    written: tree.Arm
+    condition: model.Condition | None
+    takes: model.Ranges
+    left: model.Ranges
+
+
+def _between(subject: Value, left: model.Ranges) -> tuple[model.Compare, ...]:
     """That a number lies between the ends of what is left."""
     if subject.kind != "uint" or not left:
         return ()
@@ -62,23 +78,22 @@ def _between(subject: Value, left: guards.Ranges) -> tuple[model.Compare, ...]:
     return implied(model.And((model.Compare(">=", subject.expr, least), below)), True)
 
 
-def _chain(arms: list[tuple[model.Condition | None, model.Block, Span]]) -> model.If | None:
+def _chain(arms: list[tuple[_Arm, model.Block]]) -> model.If | None:
     """`if` … `else if` …; the last arm takes what is left."""
-    (_, otherwise, _), *before = reversed(arms)
+    (_, otherwise), *before = reversed(arms)
     made = None
-    for condition, then, span in before:
-        assert condition is not None
-        made = model.If(condition, then, otherwise, span)
+    for arm, then in before:
+        assert arm.condition is not None
+        made = model.If(arm.condition, then, otherwise, arm.written.span)
         otherwise = model.Block((made,), then.ends and otherwise.ends)
     return made
 
 
 def _arms(
     program: Program, written: tree.MatchOn, subject: Value, expressions: Expressions
-) -> Iterator[tuple[tree.Arm, model.Condition | None, guards.Ranges]]:
-    """Each arm with what it asks, and what is left behind it; reports what is covered twice,
-    missing, or no value."""
-    left: guards.Ranges = (subject.range,)
+) -> Iterator[_Arm]:
+    """Reports what is covered twice, missing, or no value."""
+    left: model.Ranges = (subject.range,)
     taken: list[tuple[Value, Value, Span]] = []
     last = len(written.arms) - 1
     for i, arm in enumerate(written.arms):
@@ -88,8 +103,9 @@ def _arms(
             if why := _misplaced(i, last, len(arm.patterns), bool(left)):
                 program.report(_not_last(arm.patterns[0].span, why))
             left = ()
-            yield arm, None, left
+            yield _Arm(arm, None, (), left)
             continue
+        takes: list[tuple[int, int]] = []
         for pattern in arm.values or arm.patterns:
             ends = expressions.ends(pattern)
             if ends is None:
@@ -98,13 +114,15 @@ def _arms(
             if not (low.literal and high.literal):
                 program.report(_no_pattern(pattern.span))
                 return
+            takes += guards.within(left, low.low, high.low)
             rest = guards.without(left, ((low.low, high.low),))
-            first = next((s for a, b, s in taken if a.low <= high.low and low.low <= b.low), None)
-            if rest == left and first is not None:
+            every = (s for a, b, s in taken if a.low <= high.low and low.low <= b.low)
+            if rest == left and (first := next(every, None)):
                 program.report(duplicate_arm(pattern.span, first))
             left = rest
             taken.append((low, high, pattern.span))
-        yield arm, expressions.among(subject, arm.values or arm.patterns), left
+        condition = expressions.among(subject, arm.values or arm.patterns)
+        yield _Arm(arm, condition, guards.joined(takes), left)
     if left:
         said = [[shown(end, subject.kind) for end in each] for each in left[:3]]
         missing = [a if a == b else f"{a}..{b}" for a, b in said]

@@ -58,10 +58,16 @@ def _match_computed(
         matched = match_numbers(body, program, written, kept, state, scope)
     if value is None or matched is None or matched.statement is None:
         return Changed(None, _arms_apart(program, written, state))
-    chain = matched.statement
-    assert isinstance(chain, model.If)
-    ends = chain.then.ends and chain.otherwise.ends
-    block = model.Block((model.Let(local, value.expr, written.span), chain), ends)
+    made = matched.statement
+    match made:
+        case model.If(_, then, otherwise):
+            bodies = [then, otherwise]
+        case model.MatchNumber(_, arms, otherwise):
+            bodies = [otherwise, *(body for _, body in arms)]
+        case _:
+            raise AssertionError(made)
+    ends = all(body.ends for body in bodies)
+    block = model.Block((model.Let(local, value.expr, written.span), made), ends)
     return Changed(model.Inline("", block, written.span), matched.state)
 
 

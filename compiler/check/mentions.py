@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 
 from ...lang import tree
-from ...lang.text.frozen import kept
+from ...lang.text.frozen import kept, members
 from .flow import State, forget
 from .stage_program import Program
 
@@ -37,17 +37,21 @@ def forget_unasked(program: Program, state: State, asked: frozenset[str]) -> Sta
 
 @kept
 def names_in(node: tree.Node) -> frozenset[str]:
-    """All names in a part of the tree."""
-    return frozenset(_below(node))
+    """All names in a part of the tree. Each statement keeps its own: the branches of a long
+    `else if` are within each other."""
+    found, left = set[str](), list[object](_parts(node))
+    while left:
+        part = left.pop()
+        if isinstance(part, tree.Name):
+            found.add(part.text)
+        elif isinstance(part, tree.Block | tree.If):
+            found |= names_in(part)
+        elif isinstance(part, tuple):
+            left += part
+        elif isinstance(part, tree.Node):
+            left += _parts(part)
+    return frozenset(found)
 
 
-def _below(node: object) -> Iterator[str]:
-    if isinstance(node, tree.Name):
-        yield node.text
-    elif isinstance(node, tuple):
-        for each in node:
-            yield from _below(each)
-    elif isinstance(node, tree.Node):
-        parts: tuple[str, ...] = node.__match_args__[1:]
-        for part in parts:
-            yield from _below(getattr(node, part))
+def _parts(node: tree.Node) -> list[object]:
+    return [node] if isinstance(node, tree.Name) else list(members(node)[1:])

@@ -111,6 +111,8 @@ class _Role:
                 return self.join(s, edits, s.then, s.otherwise)
             case m.MatchValue():
                 return self.join(s, edits, *(body for _, body in s.arms))
+            case m.MatchNumber():
+                return self.join(s, edits, s.otherwise, *(body for _, body in s.arms))
             case m.MatchReference():
                 return self.join(s, edits, *(arm.body for arm in s.arms))
             case m.Choose() if not s.otherwise.statements:  # drops

@@ -97,6 +97,8 @@ def implied(condition: model.Condition | None, holds: bool) -> tuple[model.Compa
             return tuple(fact for o in operands for fact in implied(o, False))
         case model.Or(operands) | model.And(operands):
             return tuple(_of_either([implied(o, holds) for o in operands]))
+        case model.Among(subject, ranges) if _is_lasting(condition):
+            return tuple(_of_ranges(subject, ranges, holds))
         case model.Compare(operator, left, right) if _is_lasting(condition):
             known = operator if holds else _OPPOSITE[operator]
             return (model.Compare(known, left, right),)
@@ -124,9 +126,29 @@ def _const(value: int) -> model.Const:
     return model.Const(value, max(1, value.bit_length()))
 
 
-def _is_lasting(comparison: model.Compare) -> bool:
+def _of_ranges(subject: model.Expr, ranges: model.Ranges, holds: bool) -> Iterator[model.Compare]:
+    """What follows from that a value is in one of these ranges, or in none."""
+    if holds:
+        yield model.Compare(">=", subject, _const(ranges[0][0]))
+        yield model.Compare("<=", subject, _const(ranges[-1][1]))
+        return
+    for low, high in ranges:
+        if low == high:
+            yield model.Compare("!=", subject, _const(low))
+        elif not low:
+            yield model.Compare(">", subject, _const(high))
+
+
+def _is_lasting(comparison: model.Compare | model.Among) -> bool:
     """Whether only an assignment, or another rule or entry, can change what is compared."""
-    kinds = model.Compare | model.Packet | model.HasOption | model.Const | model.Arithmetic
+    kinds = (
+        model.Compare
+        | model.Among
+        | model.Packet
+        | model.HasOption
+        | model.Const
+        | model.Arithmetic
+    )
     rules = model.Attribute | model.RuleId | model.Count | model.Local | model.FrameLength
     moment = model.Recalled | model.Now | model.ClockError | model.Random
     return all(isinstance(part, kinds | rules | moment) for part in walk(comparison))

@@ -240,9 +240,8 @@ class StageNames(RuleNames):
             return False
         without = [w for w in self.state if not w.present & bit]
         if without and not program.unsure:
-            program.report(
-                _maybe_absent(span, node, roles_of(without), len(without) == len(self.state))
-            )
+            every = len(without) == len(self.state)
+            program.report_lack(node, _maybe_absent(span, node, roles_of(without), every))
         return not without
 
     def listed(self, path: tree.Path, index: tree.Expr) -> Value | None:

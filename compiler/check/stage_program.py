@@ -49,6 +49,8 @@ class Program:
     broken: frozenset[str] = frozenset()  # declarations in which something is wrong
     unsure: bool = False  # something was left out: do not hold what is missing against the user
     said: set[tuple[str, Span]] = field(default_factory=set)
+    within: tuple[Span, ...] = ()  # the statement that is checked, and those around it in front
+    lacked: set[tuple[str, Span]] = field(default_factory=set)
 
     def report(self, diagnostic: Diagnostic) -> None:
         """Once for each place, however often an action is inlined."""
@@ -57,6 +59,13 @@ class Program:
         if key not in self.said:
             self.said.add(key)
             self.found.add(diagnostic)
+
+    def report_lack(self, node: str, diagnostic: Diagnostic) -> None:
+        """That packets may lack a node: once for each statement, however often it reads that; not
+        for those within one that is told of."""
+        if not any((node, span) in self.lacked for span in self.within):
+            self.lacked |= {(node, span) for span in self.within[-1:]}
+            self.report(diagnostic)
 
     def bit(self, node: str) -> int:
         return 1 << self.position(node)

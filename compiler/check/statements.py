@@ -37,12 +37,13 @@ def block(
     ending: Span | None = None
     scope = replace(scope, tested=Facts(scope.tested))
     asked = mentioned_behind(program, written) if written else []
-    behind = scope.asked
+    behind, around = scope.asked, program.within
     for i, each in enumerate(written.statements if written else ()):
         if ending is not None:
             program.report(_unreachable(each.span, ending))
             break
         scope = replace(scope, asked=asked[i] | behind)
+        program.within = (*around, each.span)
         changed = statement(program, each, state, scope)
         state = forget_unasked(program, changed.state, scope.asked)
         scope = known_behind(program, each, scope)
@@ -58,6 +59,7 @@ def block(
             scope.tested.pass_by(changed.statement, program.checked.graph.nodes)
         if ends(changed.statement):
             ending = each.span
+    program.within = around
     return model.Block(tuple(made), ending is not None), state
 
 
@@ -100,6 +102,8 @@ def ends(statement: model.Statement) -> bool:
             return statement.then.ends and statement.otherwise.ends
         case model.MatchValue():
             return all(body.ends for _, body in statement.arms)
+        case model.MatchNumber():
+            return statement.otherwise.ends and all(body.ends for _, body in statement.arms)
         case model.MatchReference():
             return all(arm.body.ends for arm in statement.arms)
         case model.Inline():

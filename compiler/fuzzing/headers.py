@@ -11,7 +11,20 @@ from ...lang.text.frozen import kept
 from ..interpret.evaluate import evaluate, holds
 from ..interpret.header_view import Value, put
 from ..lower.reads import walk
-from ..model import Condition, Const, Derived, Edge, Expr, Field, Group, Header, Options, Own, Test
+from ..model import (
+    Among,
+    Condition,
+    Const,
+    Derived,
+    Edge,
+    Expr,
+    Field,
+    Group,
+    Header,
+    Options,
+    Own,
+    Test,
+)
 from .options import filled, kinds, least, option, says_size
 from .world import NAMES, World
 
@@ -249,6 +262,8 @@ def _mend(header: Header, values: dict[str, Value], goes_on: bool, fields: froze
 
 def _candidates(condition: Condition, field: Field) -> list[int]:
     named = [part.value for part in walk(condition) if isinstance(part, Const)]
+    sets = [part.ranges for part in walk(condition) if isinstance(part, Among)]
+    named += [end for ranges in sets for ends in ranges for end in ends]
     near = [value + by for value in named for by in (0, 1, -1)]
     most = (1 << field.width) - 1
     return [value for value in (*near, 0, 1, most) if 0 <= value <= most]

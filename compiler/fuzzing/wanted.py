@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ...lang.contract.world.environment import Environment
 from ..lower.reads import walk
 from ..model import (
+    Among,
     And,
     Announced,
     Arithmetic,
@@ -28,6 +29,7 @@ from ..model import (
     Packet,
     PortIs,
     Present,
+    Ranges,
     Recalled,
     Statement,
 )
@@ -90,6 +92,9 @@ def _held(condition: object, seen: Operands) -> bool | None:
             decisive = isinstance(condition, Or)
             outcomes = [_held(each, seen) for each in operands]
             return decisive if decisive in outcomes else None if None in outcomes else not decisive
+        case Among():
+            met = seen.get(id(condition))
+            return None if met is None else bool(met[1])
         case Compare(operator):
             both = seen.get(id(condition))
             return None if both is None else _HOLDS[operator](*both)
@@ -111,6 +116,9 @@ def _turning(part: object, to: bool, seen: Operands, environment: Environment) -
             yield Option(node, option)
         case Compare(operator, left, right):
             yield from _either(operator, left, right, seen.get(id(part)))
+        case Among(subject, ranges):
+            value, _ = seen.get(id(part), (ranges[0][0], 0))
+            yield from leaves(subject, ranges[0][0] if to else _outside(ranges, value))
         case Present(node):
             yield Header(node)
         case PortIs(role):
@@ -121,6 +129,11 @@ def _turning(part: object, to: bool, seen: Operands, environment: Environment) -
             hosts = environment.local6 if address.kind == "ip6" else environment.local
             host = _host(address.kind, environment)
             yield Leaf(address, min(hosts, default=host) if to else host)
+
+
+def _outside(ranges: Ranges, value: int) -> int:
+    """The number behind the range that a value is in."""
+    return next(high for low, high in ranges if low <= value <= high) + 1
 
 
 def _host(kind: str, environment: Environment) -> int:

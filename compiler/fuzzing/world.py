@@ -10,7 +10,19 @@ from typing import Any
 
 from ...lang.contract.world.environment import Environment, Port
 from ..lower.reads import walk
-from ..model import Attribute, Compare, Const, Element, Field, Own, Packet, Pipeline, Test
+from ..model import (
+    Among,
+    Attribute,
+    Compare,
+    Const,
+    Element,
+    Field,
+    MatchNumber,
+    Own,
+    Packet,
+    Pipeline,
+    Test,
+)
 
 #: Of what one rule gives and another is looked up by: so that they meet; fits any width.
 FEW = (0, 1)
@@ -126,6 +138,8 @@ def _near(pipeline: Pipeline) -> dict[tuple[str, str], set[int]]:
             match part:
                 case Compare(_, Own(field), Const(value)):
                     note(header.name, field, value)
+                case Among(Own(field), ranges):
+                    note(header.name, field, *(end for ends in ranges for end in ends))
     given = {element.name for rule in pipeline.rules for element in rule.gives}
     for rule in pipeline.rules:
         for match in rule.match:  # values that other rules give: few, so that they meet
@@ -136,6 +150,13 @@ def _near(pipeline: Pipeline) -> dict[tuple[str, str], set[int]]:
         match part:
             case Compare(_, Packet(node, field), Const(value)):
                 note(headers[node].name, field, value)
+            case Among(Packet(node, field), ranges):
+                note(headers[node].name, field, *(end for ends in ranges for end in ends))
+            case Among(Attribute(_, _, element), ranges):
+                note("", element, *(end for ends in ranges for end in ends))
+            case MatchNumber(Packet(node, field), arms):
+                every = (ends for ranges, _ in arms for ends in ranges)
+                note(headers[node].name, field, *(end for ends in every for end in ends))
             case Compare(_, Attribute(_, _, element), Const(value)):
                 note("", element, value)
     return found

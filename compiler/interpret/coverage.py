@@ -11,6 +11,7 @@ from ...lang.text.source import Span
 from ..headers.fragments import in_first_fragments
 from ..lower.reads import walk
 from ..model import (
+    Among,
     Block,
     Bridge,
     Choose,
@@ -26,14 +27,17 @@ from ..model import (
     IfGives,
     Inline,
     IsLimited,
+    MatchNumber,
     MatchReference,
     MatchValue,
+    Not,
     Packet,
     Pipeline,
     Recall,
     Remember,
     Statement,
 )
+from ..model.guards import joined
 from ..model.parse_graph import reachable
 from .packet_fields import TIME_TO_LIVE
 from .reached import HIT, MISS, RUN, Reached, key_of
@@ -182,8 +186,8 @@ def _block(
             hit, miss = (statement.span, HIT), (statement.span, MISS)
             yield from (_Point(way, key, statement) for way in (hit, miss))
             yield from _block(statement.otherwise, sole, miss)
-        for inner in _inside(statement):
-            yield from _block(inner, sole, key, _condition(statement))
+        for i, inner in enumerate(_inside(statement)):
+            yield from _block(inner, sole, key, _condition(statement, i))
         match statement:
             case IfGives(_, rule, given, then) if then.ends and (rule, given) in sole:
                 return
@@ -202,6 +206,8 @@ def _inside(statement: Statement) -> tuple[Block, ...]:
             return statement.then, statement.otherwise
         case MatchValue():
             return tuple(body for _, body in statement.arms)
+        case MatchNumber():
+            return *(body for _, body in statement.arms), statement.otherwise
         case MatchReference():
             return tuple(arm.body for arm in statement.arms)
         case Inline() | Copy() | Each():
@@ -226,8 +232,13 @@ def _hooks(pipeline: Pipeline) -> set[Event]:
     return found
 
 
-def _condition(statement: Statement) -> object:
+def _condition(statement: Statement, way: int) -> object:
+    """What decides whether a packet goes this way of those within the statement."""
     match statement:
+        case MatchNumber(subject, arms):
+            taken = arms[way : way + 1] or arms
+            asked = Among(subject, joined(each for ranges, _ in taken for each in ranges))
+            return asked if way < len(arms) else Not(asked)
         case If():
             return statement.condition
         case MatchValue() | MatchReference():

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable
 
 from ..model import (
+    Among,
     And,
     Arithmetic,
     Compare,
@@ -55,6 +56,12 @@ def holds(condition: Condition, read: Read, ask: Ask, compared: Compared | None 
         if compared is not None:
             compared.append((condition, left, right))
         return _COMPARE[condition.operator](left, right)
+    if isinstance(condition, Among):
+        value = evaluate(condition.subject, read)
+        held = any(low <= value <= high for low, high in condition.ranges)
+        if compared is not None:
+            compared.append((condition, value, held))
+        return held
     if isinstance(condition, Not):
         return not holds(condition.operand, read, ask, compared)
     if isinstance(condition, And):

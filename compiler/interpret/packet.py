@@ -37,6 +37,7 @@ from ..model import (
     Inline,
     Item,
     Let,
+    MatchNumber,
     MatchReference,
     MatchValue,
     Packet,
@@ -178,6 +179,8 @@ class _Run(OnStates):
                 self._if_gives(s)
             case MatchValue():
                 self._match_value(s)
+            case MatchNumber():
+                self._match_number(s)
             case MatchReference():
                 self._match_reference(s)
             case Find():
@@ -343,6 +346,11 @@ class _Run(OnStates):
                 self._block(body)
                 return
         self._dropped("absent reference")
+
+    def _match_number(self, s: MatchNumber) -> None:
+        value = self.value(s.subject)
+        takes = (body for ranges, body in s.arms if any(a <= value <= b for a, b in ranges))
+        self._block(next(takes, s.otherwise))
 
     def _match_reference(self, s: MatchReference) -> None:
         reference = self.reference(s.subject)

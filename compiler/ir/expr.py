@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...lang.text.frozen import Frozen, kept
 from .names import constant_name
@@ -273,6 +273,21 @@ class Choice(Expr):
         return wider(self.then.type, self.otherwise.type)
 
 
+class Which(Expr):
+    """The number of the range that a value lies in, 0 if it is in none. `ranges`: the first and the
+    last value and the number of each, which begins behind the one before."""
+
+    subject: Expr
+    ranges: tuple[tuple[int, int, int], ...]
+
+    @property
+    def type(self) -> Type:
+        return U32
+
+    def number_of(self, value: int) -> int:
+        return next((n for low, high, n in self.ranges if low <= value <= high), 0)
+
+
 class NotNull(Expr):
     """Whether a pointer is not null, by a branch that clang joins with no other; of a place in
     memory also read again."""
@@ -454,8 +469,3 @@ def as_bytes(operand: Expr) -> Expr:
     """The number that a value's bytes make up in memory, whatever their order: of one in network
     order only this is shifted, cut off or put into a key."""
     return Cast(Int(bits_of(operand.type)), operand) if is_network(operand.type) else operand
-
-
-def members(x: Frozen) -> list[Any]:
-    """The values of a node's fields, in order."""
-    return [getattr(x, name) for name in x.__match_args__]

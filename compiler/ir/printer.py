@@ -245,6 +245,9 @@ def print_expr(x: e.Expr) -> str:
             return f"{'int' if signed else print_type(type_)}({print_expr(operand)})"
         case e.Choice(test, then, otherwise):
             return f"({print_expr(test)} ? {print_expr(then)} : {print_expr(otherwise)})"
+        case e.Which(subject, ranges):
+            said = (f"{a if a == b else f'{a}..{b}'} => {n}" for a, b, n in ranges)
+            return f"which({print_expr(subject)}: {', '.join(said)})"
         case e.RecordOf(table, slot):
             return f"{table}.record({print_expr(slot)})"
         case e.TableCall(table, what, arguments):

@@ -55,6 +55,8 @@ def _operands(x: Expr) -> Iterator[Expr]:
         case e.Choice(_, then, otherwise):
             yield from _widened(otherwise.type, then)
             yield from _widened(then.type, otherwise)
+        case e.Which(subject) if may_be_negative(subject):
+            yield subject
         case e.Call(function, arguments) if function not in _TAKE_INT:
             yield from filter(may_be_negative, arguments)
         case e.TableCall(_, _, arguments) | e.RegisterCall(_, _, arguments):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ...lang.text.frozen import Frozen, kept
 from .edits import Copy
-from .expr import Call, Expr, HelperCall, Part, RecordOf, RegisterCall, StateCall, TableCall
+from .expr import Call, Expr, HelperCall, Part, RecordOf, RegisterCall, StateCall, TableCall, Which
 from .nodes import (
     AssumeNot,
     Blank,
@@ -27,6 +27,7 @@ from .nodes import (
     TraceRule,
     Verdict,
 )
+from .types import bits_of
 
 #: Statements that others are within: few of all.
 _NESTING = frozenset((If, Block, Only, Copy, Repeat))
@@ -86,7 +87,10 @@ def may_end(body: Body) -> bool:
 
 
 #: How the types of fields begin that hold no nodes.
-_PLAIN = ("int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "Point", "tuple[str")
+_PLAIN = (
+    "int", "str", "bool", "Int", "Type", "Operator", "Literal", "Span", "Point", "tuple[str",
+    "tuple[tuple[int",
+)  # fmt: skip
 _HOLDING: dict[Any, tuple[str, ...]] = {}
 
 
@@ -165,10 +169,16 @@ def operations(function: Function, words: Mapping[str, int]) -> int:
         found += 1 + len(own)
         found += sum(_of_state(x, words) for x in own if isinstance(x, StateCall))
         found += sum(_OF_REGISTER for x in own if isinstance(x, RegisterCall))
+        found += sum(map(compared, (x for x in own if isinstance(x, Which))))
     return found
 
 
 _OF_REGISTER = 15
+
+
+def compared(x: Which) -> int:
+    """How many operations the comparisons with its ranges are."""
+    return len(x.ranges) * (8 if bits_of(x.subject.type) > 64 else 2)
 
 
 def _of_state(x: StateCall, words: Mapping[str, int]) -> int:

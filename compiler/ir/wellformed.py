@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ...lang.text.source import Span
 from . import expr as e
@@ -284,6 +285,13 @@ def _operands(x: Expr) -> Iterator[str]:
             for operand in (left, right):
                 if is_network(operand.type):
                     yield f"computed with, by `{operator}`: {_said(operand)}"
+        case e.Which(subject, ranges):
+            if is_network(subject.type):
+                yield f"compared by size, in network order: {_said(subject)}"
+            if any(b < a for a, b, _ in ranges) or any(
+                c <= b for (_, b, _), (c, _, _) in pairwise(ranges)
+            ):
+                yield f"ranges that are not one behind the other: {print_expr(x)}"
         case e.Choice(_, then, otherwise):
             if not _alike(then, otherwise):
                 yield f"a choice of two orders: {_said(then)} and {_said(otherwise)}"

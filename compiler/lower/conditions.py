@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..headers.fragments import FRAGMENT
 from ..ir.builder import Builder
-from ..ir.expr import Call, Cast, Expr, NotNull, binary, load, not_, number
+from ..ir.expr import Call, Cast, Expr, NotNull, Which, binary, load, not_, number
 from ..ir.expr_builders import both, either
 from ..ir.nodes import MakePointer
-from ..ir.types import U8, Operator
+from ..ir.promotion import may_be_negative
+from ..ir.types import U8, U32, Operator
 from ..ir.values import Value
 from ..model import (
+    Among,
     And,
     Compare,
     Condition,
@@ -44,6 +48,8 @@ def condition(
             return NotNull(site.pointer(node)) if site.may_have(node) else False
         case Compare(operator, left, right):
             return _compare(operator, value(site, left, own), value(site, right, own))
+        case Among(subject, ranges):
+            return which(value(site, subject, own), ((low, high, 1) for low, high in ranges))
         case IsLocal(address):
             family = "6" if address.kind == "ip6" else ""
             return Call(f"is_local{family}", (value(site, address).network(),))
@@ -62,6 +68,12 @@ def condition(
             return _join(site, operands, own, all_of=True)
         case Or(operands):
             return _join(site, operands, own, all_of=False)
+
+
+def which(value: Value, ranges: Iterable[tuple[int, int, int]]) -> Which:
+    """The number of the range that a value lies in."""
+    host = value.host()
+    return Which(Cast(U32, host) if may_be_negative(host) else host, tuple(ranges))
 
 
 def _is_multicast(site: LoweringContext, address: Packet) -> Expr:

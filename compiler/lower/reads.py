@@ -176,15 +176,26 @@ def _decided(condition: Condition, role: str) -> bool | None:
 
 def walk(part: Any) -> Iterator[Any]:
     """Every model node below `part`, itself first."""
-    left = [part]
+    left = _nodes((part,))[::-1]
     while left:
         part = left.pop()
-        if isinstance(part, tuple):
-            left += reversed(part)
-        elif isinstance(part, Frozen):
-            yield part
-            names = reversed(part.__match_args__)
-            left += (getattr(part, name) for name in names if name != "span")
+        yield part
+        left += reversed(parts(part))
+
+
+def parts(of: Frozen) -> list[Frozen]:
+    """The nodes that one is made of, directly."""
+    return _nodes(getattr(of, name) for name in of.__match_args__ if name != "span")
+
+
+def _nodes(values: Iterable[object]) -> list[Frozen]:
+    found: list[Frozen] = []
+    for each in values:
+        if isinstance(each, Frozen):
+            found.append(each)
+        elif isinstance(each, tuple):
+            found += _nodes(each)
+    return found
 
 
 def walk_named(values: Iterable[Said], named: Mapping[Local, Expr]) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..headers.outline import Outline, cut_behind, popped_to, pushed, without_link
 from ..ir import edits
-from ..ir.expr import Member, Name, Number, element, named, number
+from ..ir.expr import Member, Name, Number, binary, element, named, number
 from ..ir.expr_builders import either
 from ..ir.nodes import Barrier, KnownNotNull, StatementStart
 from ..ir.types import U8, U32, U64, Array
@@ -28,6 +28,7 @@ from ..model import (
     IfGives,
     Inline,
     Let,
+    MatchNumber,
     MatchReference,
     MatchValue,
     Pop,
@@ -44,7 +45,7 @@ from ..model import (
 from ..tables.layout import member_name
 from . import trace
 from .changes import append, assign, bridge, finish, forward, push
-from .conditions import condition, present_if
+from .conditions import condition, present_if, which
 from .context import LoweringContext, known_as
 from .decode_probe import probe
 from .emits import emit
@@ -88,6 +89,8 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
             return _if_gives(site, s)
         case MatchValue():
             return _match_value(site, s)
+        case MatchNumber():
+            return _match_number(site, s)
         case MatchReference():
             return _match_reference(site, s)
         case Find() | Choose():
@@ -251,6 +254,29 @@ def _match_value(site: LoweringContext, s: MatchValue) -> Outline | None:
             shapes.append(_scoped(site, body))
     with w.otherwise():  # no other value passes the checks of a request
         site.drop("absent reference")
+    return _join(shapes)
+
+
+def _match_number(site: LoweringContext, s: MatchNumber) -> Outline | None:
+    """The number of the arm is looked up, and the arm by halves: no arm is behind all others."""
+    every = enumerate((ranges for ranges, _ in s.arms), 1)
+    ranges = sorted((low, high, i) for i, own in every for low, high in own)
+    chosen = site.writer.local(U32, "arm", which(value(site, s.subject), ranges))
+    arms = [s.otherwise, *(body for _, body in s.arms)]
+    shapes: list[Outline | None] = []
+
+    def among(first: int, behind: int) -> None:
+        half = (first + behind) // 2
+        if half == first:
+            _count_branch(site)
+            shapes.append(_scoped(site, arms[first]))
+            return
+        with site.writer.when(binary("<", chosen, half)):
+            among(first, half)
+        with site.writer.otherwise():
+            among(half, behind)
+
+    among(0, len(arms))
     return _join(shapes)
 
 

@@ -5,6 +5,7 @@ the start of their header. Nothing here knows of C or of eBPF.
 """
 
 from .conditions import (
+    Among,
     And,
     Compare,
     Comparison,
@@ -19,6 +20,7 @@ from .conditions import (
     Or,
     PortIs,
     Present,
+    Ranges,
 )
 from .graph import Chain, Edge, Graph, Node, Test
 from .headers import TAIL, Derived, Field, Group, Header, Options
@@ -45,6 +47,7 @@ from .statements import (
     IfGives,
     Inline,
     Let,
+    MatchNumber,
     MatchReference,
     MatchValue,
     Pop,
@@ -113,6 +116,7 @@ from .values import (
 __all__ = [
     "NAME_KINDS",
     "TAIL",
+    "Among",
     "And",
     "Announced",
     "Append",
@@ -176,6 +180,7 @@ __all__ = [
     "Listed",
     "Local",
     "Match",
+    "MatchNumber",
     "MatchReference",
     "MatchValue",
     "Metered",
@@ -198,6 +203,7 @@ __all__ = [
     "PushElement",
     "Queue",
     "Random",
+    "Ranges",
     "Recall",
     "Recalled",
     "ReferenceArm",

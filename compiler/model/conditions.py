@@ -9,6 +9,7 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .values import Attribute, Expr, Packet, Recalled
 
+Ranges = tuple[tuple[int, int], ...]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
@@ -16,6 +17,14 @@ class Compare(Frozen):
     operator: Comparison
     left: Expr
     right: Expr
+
+
+class Among(Frozen):
+    """A value lies in one of these ranges, of which each begins behind the one before. Sets of a
+    few members are comparisons."""
+
+    subject: Expr
+    ranges: Ranges
 
 
 class Present(Frozen):
@@ -87,6 +96,6 @@ class Or(Frozen):
 
 
 Condition = (
-    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | IsLimited | Metered
-    | Not | And | Or
+    Compare | Among | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | IsLimited
+    | Metered | Not | And | Or
 )  # fmt: skip

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 
-from . import Test
-
-Ranges = tuple[tuple[int, int], ...]
+from . import Ranges, Test
 
 
 def overlap(one: Sequence[Test], other: Sequence[Test]) -> bool:
@@ -62,13 +60,31 @@ def without(ranges: Ranges, taken: Ranges) -> Ranges:
     """What is left of `ranges` when `taken` is removed."""
     left = list(ranges)
     for low, high in taken:
-        left = [
-            piece
-            for a, b in left
-            for piece in ((a, min(b, low - 1)), (max(a, high + 1), b))
-            if piece[0] <= piece[1]
-        ]
+        pieces: list[tuple[int, int]] = []
+        for a, b in left:
+            if b < low or high < a:
+                pieces.append((a, b))
+                continue
+            ends = ((a, min(b, low - 1)), (max(a, high + 1), b))
+            pieces += (piece for piece in ends if piece[0] <= piece[1])
+        left = pieces
     return tuple(dict.fromkeys(left))
+
+
+def within(ranges: Ranges, low: int, high: int) -> Ranges:
+    """What of `ranges` lies in one other."""
+    return tuple((max(a, low), min(b, high)) for a, b in ranges if a <= high and low <= b)
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The same numbers in as few ranges as can be, in their order."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(high, found[-1][1])
+        else:
+            found.append((low, high))
+    return tuple(found)
 
 
 def shown(test: Test) -> str:

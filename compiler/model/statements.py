@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
-from .conditions import Condition
+from .conditions import Condition, Ranges
 from .values import (
     Attribute,
     Expr,
@@ -53,6 +53,16 @@ class MatchValue(Frozen):
 
     subject: Attribute
     arms: tuple[tuple[tuple[int, ...], Block], ...]
+    span: Span
+
+
+class MatchNumber(Frozen):
+    """Arms by ranges of a number, which is computed once; no two ranges overlap. `otherwise`: all
+    other numbers. Of a few arms it is a chain of branches."""
+
+    subject: Expr
+    arms: tuple[tuple[Ranges, Block], ...]
+    otherwise: Block
     span: Span
 
 
@@ -352,6 +362,7 @@ Statement = (
     If
     | IfGives
     | MatchValue
+    | MatchNumber
     | MatchReference
     | Find
     | Choose

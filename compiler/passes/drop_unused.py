@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...lang.text.frozen import kept
-from ..ir.expr import Call, Expr, Name, Number, State, members, not_
+from ...lang.text.frozen import kept, members
+from ..ir.expr import Call, Expr, Name, Number, State, not_
 from ..ir.nodes import (
     Blank,
     Block,

@@ -7,15 +7,17 @@ The bytes are those of checksums that follow one by one: a folded sum is 0 only 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from operator import is_
 
+from ...lang.text.frozen import kept
 from ..ir import nodes as n
 from ..ir.edits import Copy, FollowSums, HoldSums, NodeOffset, NodePointer, PacketEdit, SetField
 from ..ir.expr import Call, Expr, Frame, HelperCall, Load, Name, NotNull, Number
 from ..ir.nodes import Body, Function, Statement
 from ..ir.types import BYTES
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import PURE, blocks, children, own_expressions, statements
+from ..ir.walk import PURE, blocks, children, own_expressions
 from ..model import Field, Graph
 from ..model.checksums import is_checksum
 
@@ -36,31 +38,46 @@ def join_checksums(unit: Unit) -> Unit:
 
 
 def _function(graph: Graph, f: Function) -> Function:
-    body = _joined(graph, f.body)
-    return f if body == f.body else replace(f, body=body)
+    body = _Joiner(graph).joined(f.body)
+    return f if body is f.body else replace(f, body=body)
 
 
-def _joined(graph: Graph, body: Body) -> Body:
-    made, run = list[Statement](), list[Statement]()
-    for s in body:
-        if not _may_wait(graph, s):
-            made += _held(run)
-            run = []
-            made.append(_within(graph, s))
-        else:
-            run.append(_within(graph, s))
-    return (*made, *_held(run))
+@dataclass
+class _Joiner:
+    """`waiting`: whether checksums may wait for a statement, by its identity: it is asked of all
+    that the statement stands in, too."""
 
+    graph: Graph
+    waiting: dict[int, bool] = field(default_factory=dict)
 
-def _within(graph: Graph, s: Statement) -> Statement:
-    match s:
-        case n.If(_, then, otherwise):
-            ways = _joined(graph, then), _joined(graph, otherwise)
-            return s if ways == (then, otherwise) else replace(s, then=ways[0], otherwise=ways[1])
-        case n.Block(body) | Copy(body):
-            made = _joined(graph, body)
-            return s if made == body else replace(s, body=made)
-    return s
+    def joined(self, body: Body) -> Body:
+        made, run = list[Statement](), list[Statement]()
+        for s in body:
+            if not self._may_wait(s):
+                made += _held(run)
+                run = []
+                made.append(self._within(s))
+            else:
+                run.append(self._within(s))
+        made += _held(run)
+        return body if len(made) == len(body) and all(map(is_, made, body)) else tuple(made)
+
+    def _within(self, s: Statement) -> Statement:
+        match s:
+            case n.If(_, then, otherwise):
+                ways = self.joined(then), self.joined(otherwise)
+                if ways[0] is not then or ways[1] is not otherwise:
+                    return replace(s, then=ways[0], otherwise=ways[1])
+            case n.Block(body) | Copy(body):
+                made = self.joined(body)
+                return s if made is body else replace(s, body=made)
+        return s
+
+    def _may_wait(self, s: Statement) -> bool:
+        if id(s) not in self.waiting:
+            inner = (inner for body in blocks(s) for inner in body)
+            self.waiting[id(s)] = _waits(self.graph, s) and all(map(self._may_wait, inner))
+        return self.waiting[id(s)]
 
 
 def _held(run: list[Statement]) -> list[Statement]:
@@ -75,12 +92,15 @@ def _held(run: list[Statement]) -> list[Statement]:
     return [*run[:first], hold, *run[first : last + 1], follow, *run[last + 1 :]]
 
 
+@kept
 def _assigns(s: Statement) -> bool:
-    return any(isinstance(each, SetField) for each in statements((s,)))
+    inner = (inner for body in blocks(s) for inner in body)
+    return isinstance(s, SetField) or any(map(_assigns, inner))
 
 
-def _may_wait(graph: Graph, s: Statement) -> bool:
-    """Whether checksums may wait until this is done: it reads none, and the packet stays."""
+def _waits(graph: Graph, s: Statement) -> bool:
+    """Whether checksums may wait until this is done, but for what stands in it: it reads none, and
+    the packet stays."""
     match s:
         case SetField(node, field):
             waits = not is_checksum(_field(graph, node, field))
@@ -90,11 +110,7 @@ def _may_wait(graph: Graph, s: Statement) -> bool:
             waits = False
         case _:
             waits = isinstance(s, _TAKEN) and not isinstance(s, PacketEdit)
-    return (
-        waits
-        and not any(_reads_sum(graph, x) for x in own_expressions(s))
-        and all(_may_wait(graph, inner) for body in blocks(s) for inner in body)
-    )
+    return waits and not any(_reads_sum(graph, x) for x in own_expressions(s))
 
 
 def _reads_sum(graph: Graph, x: Expr) -> bool:

@@ -33,7 +33,7 @@ from ..ir.nodes import (
 from ..ir.rewrite import rebuilt, with_expressions
 from ..ir.types import BYTES, U16, U32, Int, Pointer, Type
 from ..ir.unit import Unit, with_functions
-from ..ir.walk import ends, expressions, own_expressions, statements
+from ..ir.walk import ends, expressions, own_expressions
 from ..model import Pipeline
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable, sometimes_leading
 
@@ -82,30 +82,35 @@ def taken(helper: Function) -> tuple[str, ...]:
 @dataclass
 class _Place:
     """`made`: pointers that the function has on this way, null or not, and what they were made of.
-    `known`: those that are not null. `moved`: a frame may lie elsewhere than where it did."""
+    `known`: those that are not null. `sets`: those that were set in this branch. `moved`: a frame
+    may lie elsewhere than where it did."""
 
     memory: bool
     forget: bool
     made: dict[State, Expr] = field(default_factory=dict)
     known: set[State] = field(default_factory=set)
+    sets: set[State] = field(default_factory=set)
     names: list[int] = field(default_factory=lambda: [0])
     moved: bool = False
 
     def branch(self, body: Body) -> Body:
         """One way of a branch: what it learns stays there. Of a pointer that it sets, the verifier
         knows behind it what it knew in the branch: perhaps by a number, and that is forgotten."""
-        inside = replace(self, made=dict(self.made), known=set(self.known), moved=False)
+        inside = replace(self, made=dict(self.made), known=set(self.known), sets=set(), moved=False)
         placed = inside.body(body)
         if inside.moved and not ends(body):
             self.made.clear()
             self.known.clear()
             self.moved = True
-        sets = (s.place for s in statements(placed) if isinstance(s, Set))
-        self.known.difference_update(p for p in sets if isinstance(p, State))
+        self.known -= inside.sets
+        self.sets |= inside.sets
         return placed
 
     def body(self, body: Body) -> Body:
-        return tuple(made for s in body for made in self._statement(s))
+        placed = tuple(made for s in body for made in self._statement(s))
+        sets = (s.place for s in placed if isinstance(s, Set))
+        self.sets.update(place for place in sets if isinstance(place, State))
+        return placed
 
     def _statement(self, s: Statement) -> Iterator[Statement]:
         match s:

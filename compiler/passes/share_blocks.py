@@ -64,14 +64,15 @@ def share_blocks(unit: Unit) -> Unit:
 @dataclass
 class _Sharer:
     """`times`: how often a block would be written if all equal ones were one. `keys`, `forms`: by
-    the identity of a body; no key for one that cannot be a function, or of whose form there are too
-    few: of the same kinds of statements within each other."""
+    the identity of a body, as its `lines`; no key for one that cannot be a function, or of whose
+    form there are too few: of the same kinds of statements within each other."""
 
     names: Names
     forms: dict[int, int] = field(default_factory=dict)
     alike: Counter[int] = field(default_factory=Counter)
     times: Counter[Key] = field(default_factory=Counter)
     keys: dict[int, Key | None] = field(default_factory=dict)
+    lines: dict[int, int] = field(default_factory=dict)
     called: dict[Key, str] = field(default_factory=dict)
 
     def look_at(self, body: Body) -> int:
@@ -105,7 +106,7 @@ class _Sharer:
 
     def _arm(self, body: Body, f: Function, block: Block | None = None) -> Body:
         made, key = self.shared(body, f), self._key(body)
-        if key is None or not _pays(body, self.times[key]):
+        if key is None or not self._pays(body, self.times[key]):
             return made if block is None else (replace(block, body=made),)
         span = next((s.span for s in body if s.span), None)
         if key not in self.called:
@@ -121,21 +122,24 @@ class _Sharer:
     def _key(self, body: Body) -> Key | None:
         if id(body) not in self.keys:
             most = self.alike[self.forms[id(body)]]
-            self.keys[id(body)] = _key_of(body) if _pays(body, most) else None
+            self.keys[id(body)] = _key_of(body) if self._pays(body, most) else None
         return self.keys[id(body)]
 
+    def _pays(self, body: Body, times: int) -> bool:
+        """Whether the C is shorter with a function for a block that is written so many times."""
+        if times < 2:
+            return False
+        lines = self._lines(body)
+        call = CALL if may_end(body) and not ends(body) else 1
+        return times * lines > times * call + lines + FRAME
 
-def _pays(body: Body, times: int) -> bool:
-    """Whether the C is shorter with a function for a block that is written so many times."""
-    lines = _lines(body)
-    call = CALL if may_end(body) and not ends(body) else 1
-    return times * lines > times * call + lines + FRAME
-
-
-def _lines(body: Body) -> int:
-    """Of C, at least: a verdict and the event that is counted in front of it are one."""
-    pairs = (isinstance(a, Count) and isinstance(b, Verdict) for a, b in pairwise(body))
-    return sum(1 + sum(map(_lines, blocks(s))) for s in body) - sum(pairs)
+    def _lines(self, body: Body) -> int:
+        """Of C, at least: a verdict and the event that is counted in front of it are one."""
+        if id(body) not in self.lines:
+            pairs = (isinstance(a, Count) and isinstance(b, Verdict) for a, b in pairwise(body))
+            lines = sum(1 + sum(map(self._lines, blocks(s))) for s in body)
+            self.lines[id(body)] = lines - sum(pairs)
+        return self.lines[id(body)]
 
 
 def _mark(s: Statement) -> tuple[object, ...]:

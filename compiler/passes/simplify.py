@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.expr import Binary, Cast, Choice, Expr, Number, Swap, binary
+from ..ir.expr import Binary, Cast, Choice, Expr, Number, Swap, Which, binary, number
 from ..ir.promotion import may_be_negative
 from ..ir.rewrite import rewritten
 from ..ir.types import Int, bits_of, is_network
@@ -31,6 +31,8 @@ def simpler(x: Expr) -> Expr:
             return operand if operand.type == x.type else x
         case Choice(Number(test), then, otherwise):
             return then if test else otherwise
+        case Which(Number(value)):
+            return number(x.number_of(value))
         case Swap(Number(0)):
             return Number(0, Int(bits_of(x.type), is_network(x.type)))
         case Binary("+" | "-" | "|" | "<<" | ">>", left, Number(0)) if left.type == x.type:

@@ -79,6 +79,11 @@ def changed(of: T, changes: Mapping[str, object]) -> T:
     return made
 
 
+def members(of: Frozen) -> list[Any]:
+    """The values of its fields, in order."""
+    return [getattr(of, name) for name in of.__match_args__]
+
+
 def kept(function: Callable[[T], R]) -> Callable[[T], R]:
     """A function of frozen data, computed once: what is found is kept with the data."""
     name = f"_{function.__qualname__}"

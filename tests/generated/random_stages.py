@@ -12,6 +12,7 @@ from random_events import EventMaker
 from random_exits import Exits
 from random_kept import KeptMaker
 from random_lookups import Blocks, Lookups
+from random_many import ManyMaker
 from random_options import OptionMaker
 from random_pushes import Pushes
 from random_registers import RegisterMaker
@@ -25,6 +26,7 @@ class StageMaker:
         self.events = EventMaker(ground, seed)
         self.registers = RegisterMaker(ground, seed)
         self.kept = KeptMaker(ground, seed)
+        self.many = ManyMaker(ground, seed)
         self.options = OptionMaker(ground.facts, seed)
         self.copies = CopyMaker(ground, seed)
         self.ground, self.chance, self.facts = ground, ground.chance, ground.facts
@@ -110,6 +112,7 @@ class StageMaker:
                 break
             lines += self.events.emit(place) + self.copies.use(place)
             lines += self.options.use(place) + self.registers.use(place) + self.kept.use(place)
+            lines += self.many.use(place)
             lines += self.statement(place) + self.conditions.aware(place)
         if ends:
             lines += self.ending(place)

@@ -173,6 +173,9 @@ class Expressions:
     def _choice(self, x: e.Choice) -> Value:
         return self.value(x.then if self.truth(x.test) else x.otherwise)
 
+    def _which(self, x: e.Which) -> Value:
+        return x.number_of(self.number(x.subject))
+
     def _not_null(self, x: e.NotNull) -> Value:
         return int(self.truth(x.pointer))
 
@@ -312,6 +315,7 @@ VALUES: dict[type[Expr], Callable[[Any, Any], Value]] = {
     e.Deref: Expressions.place, e.Address: Expressions.place,
     e.Binary: Expressions._binary, e.Unary: Expressions._unary, e.Swap: Expressions._swap,
     e.Cast: Expressions._cast, e.Choice: Expressions._choice, e.NotNull: Expressions._not_null,
+    e.Which: Expressions._which,
     e.Call: Expressions._call, e.TableCall: Expressions._table_call,
     e.RecordOf: Expressions._record_of, e.StateCall: Expressions._state_call,
     e.RegisterCall: Expressions._register_call, e.HelperCall: Expressions._helper_call,
