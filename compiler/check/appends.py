@@ -16,6 +16,7 @@ from .packets import PacketNames
 from .push_fields import element_of
 from .pushes import can_be_pushed, needs_edge, read_back
 from .read_behind import goes_on
+from .rest_headers import not_written
 from .stage_names import StageNames
 from .stage_program import Program
 
@@ -30,6 +31,9 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
     behind, *path = found
     if not StageNames(program, state, scope).present(behind.name, statement.behind.span):
         program.unsure = True
+        return Changed(None, state)
+    if behind.header.takes_rest:
+        program.report(not_written(behind, statement.behind.span))
         return Changed(None, state)
     if not not_of_a_chain(program, statement.behind, behind, "an append behind"):
         return Changed(None, state)

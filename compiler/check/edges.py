@@ -16,6 +16,7 @@ from .graph_shape import check_overlaps, check_reach, check_size, cycle_among
 from .headers import CheckedHeader
 from .names import RESERVED
 from .resolve import HOMES
+from .rest_headers import check_edges
 from .stacks import is_copy, unrolled
 
 START = "start"  # `start -> ethernet as inner on lan`
@@ -77,6 +78,8 @@ class _GraphChecker:
             for e in self.parser.edges
             if e not in self.starts and not unsure & {e.source.text, (e.alias or e.target).text}
         ]
+        kinds = {name: checked.header for name, checked in self.headers.items()}
+        check_edges(self.parser.edges, self.chained.chains, kinds, self.found)
         edges = [e for e in map(self.edge, written) if e is not None]
         back = [e for e in self.chained.again if e.source.text not in unsure]
         again = [e for e in map(self.edge, back) if e is not None]

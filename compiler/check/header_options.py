@@ -37,6 +37,11 @@ class _Said:
     end: tuple[int, ...] = ()
 
 
+def takes_rest(written: tree.Options) -> bool:
+    """`within rest`: they go on to the packet's end."""
+    return isinstance(written.within, tree.Path) and written.within.text == "rest"
+
+
 class OptionsChecker:
     """Checks what a header says of its options."""
 
@@ -53,7 +58,9 @@ class OptionsChecker:
             title = "the number of options that are looked at is bounded"
             found.add(_wrong(written.most.span, title, f"from 1 to {MOST_OPTIONS}"))
         heading = self.heading()
-        within = clauses.expressions.value(written.within) if written.within else None
+        rest = takes_rest(written)
+        asked = None if rest else written.within
+        within = clauses.expressions.value(asked) if asked else None
         if within and within.kind != "uint":
             found.add(errors.wrong_kind(within.span, "an address", "a number of bytes"))
         if heading is None:
@@ -73,6 +80,7 @@ class OptionsChecker:
             most=written.most.value,
             groups=groups,
             fields=fields,
+            rest=rest,
         )
 
     # ---- what each begins with ------------------------------------------------------------------

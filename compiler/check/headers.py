@@ -16,6 +16,7 @@ from .header_fields import check_sums, text_length
 from .header_layout import Fields, Layout
 from .header_options import OptionsChecker, no_options
 from .resolve import Known
+from .rest_headers import MOST_REST, check_rest
 from .values import Value
 
 LARGEST = 32_767
@@ -69,7 +70,9 @@ class _HeaderChecker(Fields):
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
         reach = clauses.single(tree.Reach)
-        if size is None and options and options.within and len(self.layouts) == 1:
+        if options and options.rest:
+            check_rest(self.header, self.tlv, self.layouts[-1].group == model.TAIL, self.found)
+        elif size is None and options and options.within and len(self.layouts) == 1:
             size = self.size_of(clauses)
         elif self.rest and not self.is_sized():
             self.found.add(
@@ -78,13 +81,15 @@ class _HeaderChecker(Fields):
                     f"`{self.rest.type.span.text}`",
                     "nothing says where it ends",
                     None,
-                    "add a line `size …` that gives the header's bytes",
+                    _ENDS if self.tlv else "add a line `size …` that gives the header's bytes",
                 )
             )
         fixed = self.layouts[0].at
         self.lengths(fields, fixed // 8)
         check_sums(self.found, fields, groups)
         least, most = self.bounds(groups, size, options is not None)
+        if options and options.rest:
+            most = MOST_REST
         return model.Header(
             name=self.header.name.text,
             link=self.header.link,
@@ -331,6 +336,12 @@ def _rest(type_: tree.Type) -> tree.Type:
 
 def _is_rest(type_: tree.Type) -> bool:
     return isinstance(type_.count, tree.Path) and type_.count.text == "rest"
+
+
+_ENDS = (
+    "add a line `size …` that gives the header's bytes, or write `tlv(…) within rest` where they "
+    "go on to the packet's end"
+)
 
 
 # ---- errors ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from .packets import PacketNames
 from .push_fields import element_of
 from .push_places import Place, place_of
 from .read_back import ReadBack
+from .rest_headers import not_written
 from .stage_program import Program
 from .taken_over import taken_over
 from .written import Written, came
@@ -119,7 +120,9 @@ def can_be_pushed(
     for i, (element, node) in enumerate(zip(said, path, strict=True)):
         bit = program.bit(node.name)
         having = [w for w in state if w.present & bit]
-        if node in path[:i]:
+        if node.header.takes_rest:
+            program.report(not_written(node, element.node.span))
+        elif node in path[:i]:
             program.report(
                 errors.declared_twice(
                     "node",

@@ -126,8 +126,9 @@ class PacketParser:
         offset, limit = 0, len(frame)
         known = limit if captured is None else captured
         while node is not None:
+            part = node.header.takes_rest and _in_fragment(layers)
             try:
-                layer, limit = _layer(node, frame, offset, limit, known)
+                layer, limit = _layer(node, frame, offset, limit, known, part)
             except _Cut:
                 return Parsed(tuple(layers), "cut", node.name, limit)
             except _Malformed as damage:
@@ -230,9 +231,10 @@ def header_at(node: Node, frame: bytes, offset: int) -> Layer | None:
 
 
 def _layer(
-    node: Node, frame: bytes, offset: int, limit: int, known: int
+    node: Node, frame: bytes, offset: int, limit: int, known: int, part: bool = False
 ) -> tuple[Layer | None, int]:
-    """The header at `offset` and the limit behind it; None if the node does not accept it."""
+    """The header at `offset` and the limit behind it; None if the node does not accept it, or if
+    it takes the rest of a packet of which this is a `part`."""
     header = node.header
     _check_end(offset + header.minimum, limit, known)
     read = (
@@ -242,7 +244,13 @@ def _layer(
     if not all(_holds(c, view) for c in header.accept):
         return None, limit
     size = view.sum_of_parts
-    if header.size is not None:
+    if header.takes_rest:
+        size, least = limit - offset, size
+        if part or size > header.maximum:
+            return None, limit
+        if size < least:
+            raise _Longer("truncated")
+    elif header.size is not None:
         size, least = evaluate(header.size, view.own), size
         if size < least:
             raise _Malformed("length")

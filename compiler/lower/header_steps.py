@@ -114,11 +114,26 @@ def _bound(site: LoweringContext, node: Node, size: Expr, bounded: bool, part: b
 def _size(site: LoweringContext, node: Node, bounded: bool, part: bool) -> None:
     """Set SIZE; check the bounds again where it is more than the minimum."""
     w, header = site.writer, node.header
+    if header.takes_rest:
+        _rest(site, node, part)
+        return
     w.set(SIZE, groups.size(site, header, P))
     if header.size is not None:
         damage(site, groups.parts(site, header, P) > SIZE, node, "length")
     if header.size is not None or header.groups:
         _bound(site, node, SIZE, bounded, part)
+
+
+def _rest(site: LoweringContext, node: Node, part: bool) -> None:
+    """Of a header that goes on to the packet's end: SIZE is what is left."""
+    w, header = site.writer, node.header
+    if part:
+        with w.when(fragmented(site)):
+            w.put(Goto("done", leaves=True))
+    w.set(SIZE, LIMIT - AT)
+    with w.when(header.maximum < SIZE):
+        w.put(Goto("done", leaves=True))
+    _does_not_fit(site, groups.parts(site, header, P) > SIZE, node, "truncated")
 
 
 def _remember(site: LoweringContext, node: Node) -> None:

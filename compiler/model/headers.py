@@ -66,7 +66,8 @@ class Options(Frozen):
     each other, within so many bytes (or all there are). Each begins as `heading` says, which has
     fields `kind` and `length`, and has `size` bytes; one whose kind, a byte, is `bare` has only
     that, and behind one of `end` there is none. `groups`: those that can be read, by name; their
-    fields are called `OPTION.FIELD`, and counted from the option's start."""
+    fields are called `OPTION.FIELD`, and counted from the option's start. `rest`: they are all that
+    is left of the packet, and the header ends there."""
 
     field: str
     heading: Header
@@ -77,6 +78,7 @@ class Options(Frozen):
     most: int
     groups: tuple[Group, ...]
     fields: tuple[Field, ...]
+    rest: bool = False
 
     def named(self, kind: int) -> Group | None:
         """The option that has this kind."""
@@ -145,6 +147,11 @@ class Header(Frozen):
         other = next((f for f in self.fields if f.name == name), field)
         alike = (other.kind, other.width, other.group) == (field.kind, field.width, field.group)
         return other if alike else field
+
+    @property
+    def takes_rest(self) -> bool:
+        """Whether its options go on to the packet's end."""
+        return self.options is not None and self.options.rest
 
     @property
     def flags(self) -> frozenset[str]:
