@@ -136,7 +136,7 @@ statement
     | 'forward' path 'via' value
     | 'bridge' path
     | 'copy' block
-    | 'mirror' path
+    | 'mirror' path ('max' number)?
     | 'each' name name 'in' name block
     | 'queue' sum
     | 'count' name
@@ -257,7 +257,7 @@ matchName
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'lists' | 'max' | 'meters' | 'named'
+    : IDENT | 'action' | 'ages' | 'at' | 'back' | 'by' | 'chain' | 'const' | 'continue' | 'event' | 'header' | 'icmp' | 'idle' | 'limit' | 'link' | 'lists' | 'meters' | 'named'
     | 'parser' | 'per' | 'ports' | 'registers' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'within'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;

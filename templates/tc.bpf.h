@@ -347,6 +347,15 @@ static __always_inline int clone_to(CONTEXT *ctx, u32 number)
 }
 #endif
 
+/* The port's tag is taken out of the metadata, and what stood in the frame is there again. */
+static __always_inline void untag(CONTEXT *ctx, u32 tag, struct uncopied *kept)
+{
+	if (tag)
+		bpf_skb_vlan_pop(ctx);
+	if (ctx->vlan_present && push_empty_tag(ctx) && kept)
+		kept->state = HALF_MOVED;
+}
+
 /* A copy of the packet leaves as it is now, by a port whose tag (0: none) was put into the metadata: it is
  * taken out again, and what tags there were stand in the frame, as behind `tc_begin`. 0: it did not leave. */
 static __noinline int copy_to(CONTEXT *ctx, u32 number, u32 tag)
@@ -363,12 +372,40 @@ static __noinline int copy_to(CONTEXT *ctx, u32 number, u32 tag)
 #else
 	left = left && clone_to(ctx, number);
 #endif
-	if (tag)
-		bpf_skb_vlan_pop(ctx);
-	if (ctx->vlan_present && push_empty_tag(ctx) && kept)
-		kept->state = HALF_MOVED;
+	untag(ctx, tag, kept);
 	return left;
 }
+
+#ifdef HELIO_PARTS
+#define MOST_CUT 0x4000 /* bytes that a copy leaves out */
+PERCPU_MAP(cut, u8[MOST_CUT], 1);
+
+/* As `copy_to`, of the packet's first bytes: no helper cuts what it clones, so the others are cut off, and put
+ * behind again. What stands for segments would be one packet from there on: it does not leave. */
+static __noinline int part_to(CONTEXT *ctx, u32 number, u32 tag, u32 most)
+{
+	u32 zero = 0, length = ctx->len, rest = length - most - 1;
+	struct uncopied *kept = bpf_map_lookup_elem(&uncopied, &zero);
+	u8 *others = bpf_map_lookup_elem(&cut, &zero);
+	int left;
+
+	if (length <= most)
+		return copy_to(ctx, number, tag);
+	if (!kept || !others || ctx->gso_size || rest >= MOST_CUT)
+		goto lost;
+	barrier_var(rest);
+	rest = (rest & (MOST_CUT - 1)) + 1;
+	if (bpf_skb_load_bytes(ctx, most, others, rest) || bpf_skb_change_tail(ctx, most, 0))
+		goto lost;
+	left = copy_to(ctx, number, tag);
+	if (bpf_skb_change_tail(ctx, length, 0) || bpf_skb_store_bytes(ctx, most, others, rest, 0))
+		kept->state = HALF_MOVED;
+	return left;
+lost:
+	untag(ctx, tag, kept);
+	return 0;
+}
+#endif
 
 /* Bytes from the packet's first on that are kept; the verifier sees both bounds. */
 static __always_inline u32 kept_bytes(u32 length)

@@ -19,6 +19,9 @@ from .matches import check_free
 from .stage_names import StageNames
 from .stage_program import Program
 
+#: Bytes that a mirror may be cut to: the kernel cuts no packet off within the headers it knows of.
+LEAST_SHOWN, MOST_SHOWN = 128, 9_216
+
 
 def copy(
     program: Program, written: tree.Copy, checked: tuple[model.Block, State], state: State
@@ -40,9 +43,15 @@ def copy(
 
 def mirror(program: Program, written: tree.Mirror, state: State, scope: Scope) -> Changed:
     bridged = ways_out.bridge(program, written, state, scope).statement
+    most = written.most.value if written.most else 0
+    if written.most and not LEAST_SHOWN <= most <= MOST_SHOWN:
+        what = "the bytes of a copy"
+        limits = LEAST_SHOWN, MOST_SHOWN
+        program.report(errors.number_out_of_range(written.most.span, what, *limits))
+        return Changed(None, state)
     if bridged is None:
         return Changed(None, state)
-    return Changed(model.Copy(model.Block((bridged,), ends=True), written.span), state)
+    return Changed(model.Copy(model.Block((bridged,), ends=True), written.span, most), state)
 
 
 def each(block: Check, program: Program, written: tree.Each, state: State, scope: Scope) -> Changed:

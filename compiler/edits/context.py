@@ -54,7 +54,7 @@ class EditContext(Context):
     packets have no link header; `kept`: the words that pushes take in the scratch record;
     `helpers`: by what they do, for which shape of packet. `sums`: variables for what changes under
     the checksums that wait, those of the innermost body first. `copying`: it is a copy that leaves,
-    and the packet goes on."""
+    and the packet goes on; `shown`: bytes of it, or 0: all."""
 
     shape: Shape
     head: Head
@@ -65,6 +65,7 @@ class EditContext(Context):
     helpers: dict[tuple[str, ...], Helper] = field(default_factory=dict)
     sums: ChainMap[Covering, Name] = field(default_factory=ChainMap)
     copying: bool = False
+    shown: int = 0
 
     @property
     def words(self) -> Expr:

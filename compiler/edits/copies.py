@@ -20,8 +20,8 @@ from .forward import bridge, forward
 A, B = Name("a", U32), Name("b", U32)
 
 
-def leave(site: EditContext, way: edits.PacketEnd) -> None:
-    """A copy of the packet, with the pushes so far, by this way."""
+def leave(site: EditContext, way: edits.PacketEnd, most: int) -> None:
+    """A copy of the packet, with the pushes so far, by this way; of `most` bytes, or (0) whole."""
     w, shape = site.writer, carried_over(site, site.shape)
     b: Expr = ZERO
     out: Callable[[EditContext], None]
@@ -35,7 +35,7 @@ def leave(site: EditContext, way: edits.PacketEnd) -> None:
             moves = shape.touched
         case _:
             raise AssertionError("H0531")
-    made = replace(site, shape=shape, copying=True, head=site.head.of_copies())
+    made = replace(site, shape=shape, copying=True, shown=most, head=site.head.of_copies())
     name = made.helper(f"copy_{len(site.helpers) + 1}", out)
     if moves:
         w.assume_not(not_(Call("begin_copy", (CTX,))))

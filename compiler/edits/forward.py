@@ -27,7 +27,7 @@ from ..ir.expr import (
     number,
 )
 from ..ir.expr_builders import both, either, to_network, total
-from ..ir.types import BYTES, U8, U16, U32, Pointer, Struct
+from ..ir.types import BYTES, U8, U16, U32, U64, Pointer, Struct
 from ..ir.values import Value
 from ..model import Event
 from ..model.parse_graph import ethertypes
@@ -123,6 +123,8 @@ def _out(site: EditContext, port: Expr, tag: Expr) -> Expr:
     """The frame, with the port's tag, leaves by it; or a copy does."""
     if site.copying:
         events = site.events("copy", "sent"), site.events("copy", "failed")
+        if site.shown:
+            return Call("send_part", (CTX, port, Cast(U32, tag), number(site.shown), *events))
         return Call("send_copy", (CTX, port, Cast(U32, tag), *events))
     return Call("redirect", (ST, port, site.events("verdict", "redirect")))
 
@@ -182,6 +184,8 @@ def bridge(site: EditContext, statement: edits.Bridge) -> None:
     with w.when(either(absent)):
         hook(site, "unresolved")
     length = _bridged_length(site)
+    if site.shown:
+        length = Call("smaller_of", (Cast(U64, length), expr(site.shown)), U64)
     tag = w.let(U16, "tag", Member(port, "vlan", U16))
     with w.when(length > Member(port, "mtu", U16) + LINK_MOST):
         hook(site, "too_big")

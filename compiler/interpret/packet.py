@@ -240,7 +240,7 @@ class _Run(OnStates):
         """The packet goes on as it was, unless nothing says where the copy is to go."""
         self._port_number(s.way.port)
         packet = self.packet
-        self.packet, self.copying = packet.copied(), True
+        self.packet, self.copying, self.shown = packet.copied(), True, s.most
         try:
             self._block(s.body)
         except Done as done:

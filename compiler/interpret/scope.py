@@ -118,7 +118,7 @@ class Scope:
         self.counted: list[tuple[str, int]] = []
         self.emitted: list[Emitted] = []
         self.copies: list[tuple[int, bytes]] = []
-        self.copying = False
+        self.copying, self.shown = False, 0  # bytes of a copy that are shown; 0: all
         self.trace: list[Step] = []
 
     # ---- account ----------------------------------------------------------------------------

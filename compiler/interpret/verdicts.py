@@ -59,6 +59,8 @@ class Verdicts(Scope):
         if port is None or port.role in self.pipeline.bare:
             self._hook("unresolved", answer=False)
         frame = self.packet.with_own_link()
+        if self.copying and self.shown:
+            frame = frame[: self.shown]
         if len(frame) > port.mtu + LINK_MOST:
             self._hook("too_big", answer=False)
         raise Done("redirect", frame[:12] + port.tag + frame[12:], port.number)

@@ -129,11 +129,11 @@ class Builder:
         self.put(Block(tuple(body), does=c_name(does)))
 
     @contextmanager
-    def copied(self) -> Iterator[None]:
-        """Done to a copy of the packet."""
+    def copied(self, most: int = 0) -> Iterator[None]:
+        """Done to a copy of the packet, of at most so many bytes."""
         with self._inner() as body:
             yield
-        self.put(Copy(tuple(body)))
+        self.put(Copy(tuple(body), most))
 
     @contextmanager
     def repeated(self, index: Name, most: int, test: Expr) -> Iterator[None]:

@@ -156,9 +156,10 @@ class Bridge(PacketEnd):
 
 class Copy(PacketEdit):
     """A copy of the packet is made. `body`: its pushes, and at its end the way out of this copy;
-    behind that the packet goes on as it was."""
+    behind that the packet goes on as it was. `most`: bytes of it that leave, or 0: all."""
 
     body: Body
+    most: int = 0
     span: Span | None = None
 
 

@@ -19,7 +19,7 @@ from .walk import below, expressions, own_expressions
 MOVES = {
     "bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "move_begin", "insert_vlan",
     "move_head", "move_end", "set_front", "set_copied_front", "move_copied_head",
-    "send_copy", "end_copy", "end_mirror",
+    "send_copy", "send_part", "end_copy", "end_mirror",
 }  # fmt: skip
 #: Those whose result points into it.
 POINTS = {"header_at", "packet_at", "pushed_at", "there_at", "limit_of"}

@@ -55,8 +55,8 @@ def _body(body: n.Body, depth: int) -> _Lines:
         match s:
             case n.If():
                 yield from _if(s, depth, "if")
-            case ed.Copy(inner):
-                yield depth, "copy", s.span
+            case ed.Copy(inner, most):
+                yield depth, f"copy of {most} bytes" if most else "copy", s.span
                 yield from _body(inner, depth + 1)
             case n.Block(inner, name, variables):
                 said = f"block {name}({_listed(variables)})" if name else "block"

@@ -91,6 +91,7 @@ class Unit(Frozen):
     replies: bool = False  # it sends errors, ICMP or others
     moments: tuple[Moment, ...] = ()  # what the scratch record keeps of when a packet came
     copies: bool = False  # a stage makes copies of packets
+    parts: bool = False  # some are not of all of them
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage

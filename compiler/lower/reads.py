@@ -108,6 +108,11 @@ def copies(pipeline: Pipeline) -> bool:
     return any(isinstance(part, Copy) for part in walk(pipeline.stages))
 
 
+def cut_off(pipeline: Pipeline) -> bool:
+    """Whether some of these are of the first bytes alone."""
+    return any(isinstance(part, Copy) and part.most for part in walk(pipeline.stages))
+
+
 def steers(pipeline: Pipeline) -> bool:
     """Whether a stage says which receive queue packets go to."""
     return any(isinstance(part, Queue) for part in walk(pipeline.stages))

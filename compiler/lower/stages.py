@@ -182,7 +182,7 @@ def _join(shapes: list[Outline | None]) -> Outline | None:
 
 def _copy(site: LoweringContext, s: Copy) -> None:
     """What it names is known within; the packet behind it is as it was."""
-    with site.writer.copied():
+    with site.writer.copied(s.most):
         lower_block(site.branch(), s.body)
 
 

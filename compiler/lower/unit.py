@@ -23,7 +23,7 @@ from .decode_probe import places
 from .emits import laid_out
 from .events import events_of
 from .parser import lower_parser
-from .reads import asks_local, copies, limits_errors, moments, reads, steers, walk
+from .reads import asks_local, copies, cut_off, limits_errors, moments, reads, steers, walk
 from .stages import lower_block
 
 Join = Literal["staged", "fused"]
@@ -70,6 +70,7 @@ def lower(
         hooks=tuple(pipeline.hooks.items()),
         replies=limits_errors(pipeline),
         copies=copies(pipeline),
+        parts=cut_off(pipeline),
         moments=moments(pipeline),
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),

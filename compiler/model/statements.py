@@ -272,10 +272,11 @@ class Bridge(Frozen):
 
 class Copy(Frozen):
     """A copy of the packet, as it is here, gets headers of its own and leaves; the packet goes on.
-    `body`: pushes, then the way out."""
+    `body`: pushes, then the way out. `most`: bytes of it, or 0: all."""
 
     body: Block
     span: Span
+    most: int = 0
 
     @property
     def way(self) -> Forward | Bridge:

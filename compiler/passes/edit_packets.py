@@ -168,13 +168,13 @@ class _Editor:
             w.outlive(since)  # what a push took is written behind the block
         return shape
 
-    def _copy(self, body: Body) -> None:
+    def _copy(self, body: Body, most: int) -> None:
         """Of a copy of the packet: what is pushed, and how it leaves."""
         *pushes, way = body
         shape = self.body(tuple(pushes))
         assert isinstance(way, e.PacketEnd) and shape is not None, "H0531"
         with self.site.writer.at(way.span):
-            leave(self.site, cast(e.PacketEnd, with_expressions(way, self._resolved)))
+            leave(self.site, cast(e.PacketEnd, with_expressions(way, self._resolved)), most)
 
     def _edit(self, s: e.PacketEdit) -> Shape | None:
         site = self.site
@@ -200,9 +200,9 @@ class _Editor:
                 return site.shape
             case e.ClampMss():
                 return replace(site.shape, clamp=True)
-            case e.Copy(body):
+            case e.Copy(body, most):
                 with site.writer.block("copy"):
-                    replace(self, site=site.branch())._copy(body)
+                    replace(self, site=site.branch())._copy(body, most)
                 return site.shape
         with site.writer.block():
             match resolved:

@@ -275,7 +275,7 @@ def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Bridge):
         return f"bridge {node.port.text}"
     if isinstance(node, tree.Mirror):
-        return f"mirror {node.port.text}"
+        return f"mirror {node.port.text}" + (f" max {node.most.text}" if node.most else "")
     if isinstance(node, tree.Queue):
         return f"queue {print_expr.expr(node.number)}"
     if isinstance(node, tree.Count):

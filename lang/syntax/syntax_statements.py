@@ -219,7 +219,8 @@ class StatementBuilder(ExpressionBuilder):
         return tree.Copy(span, self.block(children[1]))
 
     def stmt_mirror(self, children: list[Any], span: Span) -> tree.Mirror:
-        return tree.Mirror(span, self.path(children[1]))
+        most = self.number(children[3]) if len(children) > 2 else None
+        return tree.Mirror(span, self.path(children[1]), most)
 
     def stmt_each(self, children: list[Any], span: Span) -> tree.Each:
         kind, binding, source = (self.name(children[i]) for i in (1, 2, 4))

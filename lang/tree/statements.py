@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .expressions import Call, Expr, Name, Node, Path, Range
+from .expressions import Call, Expr, Name, Node, Number, Path, Range
 
 
 class Block(Node):
@@ -177,9 +177,10 @@ class Copy(Node):
 
 
 class Mirror(Node):
-    """`mirror TAP.port`: short for `copy { bridge TAP.port }`."""
+    """`mirror TAP.port`: short for `copy { bridge TAP.port }`; with `max 128` of so many bytes."""
 
     port: Path
+    most: Number | None = None
 
 
 class Each(Node):

@@ -81,10 +81,10 @@ class Watched:
             yield run
 
 
-def asked(one: Namespace, two: Namespace) -> bytes:
+def asked(one: Namespace, two: Namespace, count: int = 9) -> bytes:
     """What arrives of a datagram."""
     with udp_socket(one) as sender, udp_socket(two, "10.0.0.2", 7) as receiver:
-        sender.sendto(b"question" * 9, ("10.0.0.2", 7))
+        sender.sendto(b"question" * count, ("10.0.0.2", 7))
         ((data, _),) = drain(receiver, 1)
         return data
 
@@ -108,6 +108,24 @@ def test_a_mirror_shows_what_goes_on(lab: Lab, port: str, tagged: bool) -> None:
     assert (Dot1Q in copy) == tagged and (not tagged or copy[Dot1Q].vlan == 7)
     assert (copy.dst, copy.src) == (sent.dst, sent.src)
     assert is_whole(copy[IP]) and bytes(copy[UDP].payload) == bytes(sent[UDP].payload)
+
+
+@pytest.mark.parametrize(("port", "tag"), [("TAP03", 0), ("TAP04", 4)])
+def test_a_mirror_of_the_first_bytes(lab: Lab, port: str, tag: int) -> None:
+    """The packet goes on whole, with its checksum; what stands for segments is not shown."""
+    world = Watched(lab)
+    with world.running("PART", port) as run:
+        tap, behind = world.taps.wire("tap0"), world.two.wire("eth0")
+        assert asked(world.one, world.two, 150) == b"question" * 150
+        copy = tap.expect(lambda frame: b"question" in frame)
+        sent = Ether(behind.expect(lambda frame: b"question" in frame))
+        assert run.events()["copy", "sent"] == 1
+        assert sent_through(world.one, world.two, "10.0.0.2") == STREAM
+        events = run.events()
+    without_tag = copy[:12] + copy[12 + tag :]
+    assert len(without_tag) == 128 and without_tag[42:] == (b"question" * 150)[:86]
+    assert is_whole(sent[IP])
+    assert events["copy", "failed"] > 0 and events["drop", "internal"] == 0
 
 
 @pytest.mark.parametrize("port", ["TAP03", "TAP04"])

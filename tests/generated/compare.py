@@ -83,6 +83,7 @@ def world(chance: Chance, pipeline: Pipeline) -> Environment:
             number = len(ports) + 1
             mtu = chance.one((1500, 1500, 600, 296))
             vlan = chance.one((0, 0, 200)) if j else 0
+            vlan = 0 if role in pipeline.bare else vlan
             address = ip(f"10.{number}.0.1") if chance.maybe(0.9) else 0
             mac = bytes((2, 0, 0, 0, number, 1))
             address6 = ip6(f"2001:db8:{number}::1") if chance.maybe(0.9) else 0

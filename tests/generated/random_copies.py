@@ -54,7 +54,7 @@ class CopyMaker:
         if not port:
             return []
         if place.settled and self.chance.maybe(0.3):
-            return [f"mirror {port}"]
+            return [f"mirror {port}{self.chance.one(('', '', ' max 128', ' max 200'))}"]
         inner = place.branch()
         lines = self._pushes.push(inner) if self.chance.maybe(0.6) else []
         way = self._exits.forward(inner) if self.chance.maybe(0.7) else []

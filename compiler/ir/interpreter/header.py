@@ -33,7 +33,7 @@ class Host(Packet, Protocol):
     def redirect(self, port: int, event: int) -> int: ...
     def steer(self, queue: int, event: int) -> int: ...
     def begin_copy(self) -> None: ...
-    def send_copy(self, port: int, sent: int, failed: int) -> None: ...
+    def send_copy(self, port: int, sent: int, failed: int, most: int = 0) -> None: ...
     def end_copy(self) -> None: ...
     def default_verdict(self) -> int: ...
     def default_action(self) -> int: ...
@@ -264,12 +264,26 @@ def end_mirror(host: Host, _: int) -> Value:
 @known
 def send_copy(host: Host, _: int, port: int, tag: int, sent: int, failed: int) -> Value:
     host.send_copy(port, sent, failed)
-    if tag:  # taken out again
+    return _untagged(host, tag)
+
+
+def _untagged(host: Host, tag: int) -> Value:
+    """The port's tag is taken out again."""
+    if tag:
         data = host.frame.data
         macs = data.read(12)
         (data + 4).put(macs)
         host.frame.moved(start=4)
     return CONSTANTS["XDP_DROP"]
+
+
+@known
+def send_part(
+    host: Host, context: int, port: int, tag: int, most: int, sent: int, failed: int
+) -> Value:
+    """The port's tag, which is in the frame here, is not counted."""
+    host.send_copy(port, sent, failed, most + (4 if tag else 0))
+    return _untagged(host, tag)
 
 
 @known

@@ -342,10 +342,11 @@ class _Packet:
     def begin_copy(self) -> None:
         self._kept = self.frame.content
 
-    def send_copy(self, port: int, sent: int, failed: int) -> None:
+    def send_copy(self, port: int, sent: int, failed: int, most: int = 0) -> None:
         there = self.environment.port(port) is not None
         if there:
-            self._copies.append((port, self.frame.content))
+            content = self.frame.content
+            self._copies.append((port, content[:most] if most else content))
         self.count(sent if there else failed)
 
     def end_copy(self) -> None:
