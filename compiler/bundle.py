@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -61,6 +61,7 @@ class Build:
     built of, once there is a `bundle`."""
 
     unit: Unit
+    _plain: _Started
 
     def __init__(
         self,
@@ -73,54 +74,71 @@ class Build:
         self._target, self._flags = target, flags
         at_tc = target == "tc" or pipeline.at
         self._warnings = tuple(differences(pipeline)) if at_tc else ()
-        self._built: list[Future[tuple[Unit, bytes]]] = []
-        self._tc: Future[tuple[Unit, bytes]] | None = None
-        self._tc_traced: Future[tuple[Unit, bytes]] | None = None
+        self._traced: _Started | None = None
+        self._tc: _Started | None = None
+        self._tc_traced: _Started | None = None
 
     def start(self, pool: Executor, join: Join, traced: bool) -> None:
-        """Begin, with what takes clang longest. Raises `Refused`."""
+        """Begin, with what takes clang longest. Where there are four objects, two wait to see
+        whether one of the others needs too much stack: then they do, too. Raises `Refused`."""
+        if self._target == "host" and self._pipeline.at:
+            self._plain = plain = self._started(pool, join, "host")
+            self._tc = tc = self._started(pool, join, "tc", plain.largest_is_too_deep)
+            if traced:
+                with self._unless_refused():
+                    self._traced = self._started(pool, join, "host", plain.is_spilled, traced)
+                    self._tc_traced = self._started(pool, join, "tc", tc.is_spilled, traced)
+            return
         if traced:
-            try:
-                self._built = [self._started(pool, join, self._target, traced=True)]
-                if self._pipeline.at and self._target == "host":
-                    self._tc_traced = self._started(pool, join, "tc", traced=True)
-            except Refused as error:
-                self._warnings += tuple(map(untraced, error.diagnostics))
-        self._built.insert(0, self._started(pool, join, self._target))
-        if self._pipeline.at and self._target == "host":
-            self._tc = self._started(pool, join, "tc")
+            with self._unless_refused():
+                self._traced = self._started(pool, join, self._target, traced=True)
+        self._plain = self._started(pool, join, self._target)
+
+    @contextmanager
+    def _unless_refused(self) -> Iterator[None]:
+        try:
+            yield
+        except Refused as error:
+            self._warnings += tuple(map(untraced, error.diagnostics))
 
     def _started(
-        self, pool: Executor, join: Join, target: Target, traced: bool = False
-    ) -> Future[tuple[Unit, bytes]]:
+        self,
+        pool: Executor,
+        join: Join,
+        target: Target,
+        foretold: Callable[[Unit], bool] = lambda _: False,
+        traced: bool = False,
+    ) -> _Started:
         from .backend.building import built
 
         pipeline, without = in_programs(self._pipeline, join, target), self._without
         unit = edited(lowered(pipeline, join, traced, target), without)
         made = placed(pipeline, unit, without)
         spilled = partial(run, pipeline, unit, spilled=True, without=without)
-        return pool.submit(built, pipeline, made, spilled, self._flags)
+        future = pool.submit(built, pipeline, made, spilled, self._flags, foretold)
+        return _Started(pipeline, made, self._flags, future)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
-        return _result(self._built[0])[1]
+        return self._plain.result()[1]
 
     def bundle(self) -> Bundle:
         """All of it. Raises `Refused`."""
         from .backend.emit import emit
 
-        unit, plain = _result(self._built[0])
+        unit, plain = self._plain.result()
         self.unit = unit
         c = emit(unit, False, plain)  # clang is still at the traced one
         manifest, tc, tc_c = manifest_of(self._pipeline, unit, _digest(plain)), b"", ""
         if self._tc is not None:
-            other, tc = _result(self._tc)
+            other, tc = self._tc.result()
             tc_c = emit(other, False, tc)
             same = replace(manifest_of(self._pipeline, other), at=manifest.at, hook="xdp")
             assert replace(same, digest=manifest.digest) == manifest, "one manifest for both"
             manifest = replace(manifest, tc=_digest(tc))
         tracing = None
-        for traced, data in map(_result, self._built[1:]):
+        if self._traced is not None:
+            traced, data = self._traced.result()
             trace = traced.traced
             assert trace is not None
             second = self._traced_at_tc(trace)
@@ -136,18 +154,37 @@ class Build:
         nothing."""
         if self._tc_traced is None:
             return b""
-        unit, data = _result(self._tc_traced)
+        unit, data = self._tc_traced.result()
         return data if unit.traced == as_at_xdp else b""
 
 
-def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
-    """What a thread built. A signal that comes just before a lock is waited for does not end that
-    wait, so it is none without an end."""
-    from concurrent.futures import wait
+@dataclass(frozen=True)
+class _Started:
+    """An object under way, and the unit that clang is given first."""
 
-    while not wait([built], 0.1).done:
-        pass
-    return built.result()
+    pipeline: Pipeline
+    unit: Unit
+    flags: tuple[str, ...]
+    future: Future[tuple[Unit, bytes]]
+
+    def result(self) -> tuple[Unit, bytes]:
+        """What a thread built, and of what. A signal that comes just before a lock is waited for
+        does not end that wait, so it is none without an end."""
+        from concurrent.futures import wait
+
+        while not wait([self.future], 0.1).done:
+            pass
+        return self.future.result()
+
+    def is_spilled(self, _: Unit) -> bool:
+        """Whether it took more stack than there is: it traced takes no less."""
+        return self.result()[0] is not self.unit
+
+    def largest_is_too_deep(self, other: Unit) -> bool:
+        """Whether it did, and so does the largest program of `other`, for another target."""
+        from .backend.building import largest_is_too_deep
+
+        return self.is_spilled(other) and largest_is_too_deep(self.pipeline, other, self.flags)
 
 
 @contextmanager

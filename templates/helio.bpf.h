@@ -21,6 +21,16 @@ typedef __u64 u64;
 /* An IPv6 address. Aligned as the two words that it is made of: records and stacks have no more. */
 typedef unsigned __int128 u128 __attribute__((aligned(8)));
 
+/* Debug information has the lines of a pipeline's stages (SHOWN_INLINE), which the verifier and bpftool quote.
+ * Of a helper that is inlined it has the line of the call, and it has no local variables of either: nothing
+ * in the kernel reads those, and clang would spend a quarter of its time on them. */
+#undef __always_inline
+#define SHOWN_INLINE inline __attribute__((always_inline))
+#define __always_inline SHOWN_INLINE __attribute__((nodebug))
+#define LOCALS_WITHOUT_DEBUG                                                                        \
+	_Pragma("clang attribute push(__attribute__((nodebug)), apply_to = variable(unless(is_parameter)))")
+#define LOCALS_AS_USUAL _Pragma("clang attribute pop")
+
 /* a > b for numbers below 2^63, without bounds in the verifier that would multiply its states */
 #define BEATS(a, b) ((long)((u64)(b) - (u64)(a)) < 0)
 /* For conditions that few packets meet: clang moves their code out of the common path. */

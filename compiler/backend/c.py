@@ -58,7 +58,7 @@ def prototype(block: n.Block, context: str) -> str:
     """Of the function that a shared block is; `context`: the struct that a program is given."""
     given = "".join(f", {declared(name.type, name.name)}" for name in block.reads)
     arguments = f"struct {context} *ctx, struct state *st{given}"
-    text = f"static __always_inline {_result(block)} {block.name}({arguments})"
+    text = f"static SHOWN_INLINE {_result(block)} {block.name}({arguments})"
     return "\n".join(_folded(text, "\t\t"))
 
 

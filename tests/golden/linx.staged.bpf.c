@@ -1020,12 +1020,14 @@ static __noinline int take_answer(void)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
+LOCALS_WITHOUT_DEBUG
+
 enum role {
 	ROLE_LAN,
 	ROLE_WAN,
 };
 
-static __always_inline int close_lan_204(struct xdp_md *ctx, struct state *st, u32 from)
+static SHOWN_INLINE int close_lan_204(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1112,12 +1114,12 @@ __noinline int close_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return XDP_PASS;
 }
 
-static __always_inline int close_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int close_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return close_lan_body(ctx, a, b);
 }
 
-static __always_inline int keep_link(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int keep_link(struct xdp_md *ctx, struct state *st)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 22 > (void *)(long)ctx->data_end))
@@ -1133,7 +1135,7 @@ static __always_inline int keep_link(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int put_link(struct xdp_md *ctx, struct state *st, void *data, void *end)
+static SHOWN_INLINE int put_link(struct xdp_md *ctx, struct state *st, void *data, void *end)
 {
 	if (unlikely(data + 22 > end))
 		return internal();
@@ -1191,12 +1193,12 @@ __noinline int reply_to_user_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return internal();
 }
 
-static __always_inline int reply_to_user_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int reply_to_user_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return reply_to_user_lan_body(ctx, a, b);
 }
 
-static __always_inline int close_lan_2_230(struct xdp_md *ctx, struct state *st, u32 from)
+static SHOWN_INLINE int close_lan_2_230(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1283,7 +1285,7 @@ __noinline int close_lan_2_body(struct xdp_md *ctx, u32 a, u32 b)
 	return XDP_PASS;
 }
 
-static __always_inline int close_lan_2(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int close_lan_2(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return close_lan_2_body(ctx, a, b);
 }
@@ -1334,7 +1336,7 @@ __noinline int reply_to_user6_lan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return internal();
 }
 
-static __always_inline int reply_to_user6_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int reply_to_user6_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return reply_to_user6_lan_body(ctx, a, b);
 }
@@ -1449,12 +1451,12 @@ tiny: __attribute__((unused));
 	return 0x20000;
 }
 
-static __always_inline int walk_extension_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int walk_extension_lan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return walk_extension_lan_body(ctx, a, b);
 }
 
-static __always_inline int close_wan_293(struct xdp_md *ctx, struct state *st, u32 from)
+static SHOWN_INLINE int close_wan_293(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1538,12 +1540,12 @@ __noinline int close_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return XDP_PASS;
 }
 
-static __always_inline int close_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int close_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return close_wan_body(ctx, a, b);
 }
 
-static __always_inline int close_wan_2_315(struct xdp_md *ctx, struct state *st, u32 from)
+static SHOWN_INLINE int close_wan_2_315(struct xdp_md *ctx, struct state *st, u32 from)
 {
 	void *start = (void *)(long)ctx->data;
 	if (unlikely(start + 18 > (void *)(long)ctx->data_end))
@@ -1627,12 +1629,12 @@ __noinline int close_wan_2_body(struct xdp_md *ctx, u32 a, u32 b)
 	return XDP_PASS;
 }
 
-static __always_inline int close_wan_2(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int close_wan_2(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return close_wan_2_body(ctx, a, b);
 }
 
-static __always_inline void put_outer(struct xdp_md *ctx, struct state *st, void *first, u32 behind)
+static SHOWN_INLINE void put_outer(struct xdp_md *ctx, struct state *st, void *first, u32 behind)
 {
 	void *outer_6 = first;
 	store8(outer_6, 0, 69);
@@ -1653,7 +1655,7 @@ static __always_inline void put_outer(struct xdp_md *ctx, struct state *st, void
 			(u64)load32(&st->scratch->kept[5], 0)));
 }
 
-static __always_inline int keep_gre(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int keep_gre(struct xdp_md *ctx, struct state *st)
 {
 	st->gre_h = there_at(ctx, st->scratch->gre_at);
 	if (unlikely(st->gre_h + 4 > limit_of(ctx)))
@@ -1853,7 +1855,7 @@ __noinline int reply_to_user_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return internal();
 }
 
-static __always_inline int reply_to_user_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int reply_to_user_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return reply_to_user_wan_body(ctx, a, b);
 }
@@ -2044,12 +2046,12 @@ __noinline int reply_to_user6_wan_body(struct xdp_md *ctx, u32 a, u32 b)
 	return internal();
 }
 
-static __always_inline int reply_to_user6_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+static SHOWN_INLINE int reply_to_user6_wan(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
 	return reply_to_user6_wan_body(ctx, a, b);
 }
 
-static __always_inline int stage_parser(struct xdp_md *ctx, struct state *st, u32 role)
+static SHOWN_INLINE int stage_parser(struct xdp_md *ctx, struct state *st, u32 role)
 {
 	void *data = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
@@ -2555,7 +2557,7 @@ tiny: __attribute__((unused));
 	return drop_as(EVENT_HOOK_TINY_FRAGMENT);
 }
 
-static __always_inline void classifier_277(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE void classifier_277(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:277: if kind in MPLS */
 	if (st->scratch->let_kind_ == 0x8847 || st->scratch->let_kind_ == 0x8848) {
@@ -2574,7 +2576,7 @@ static __always_inline void classifier_277(struct xdp_md *ctx, struct state *st)
 	}
 }
 
-static __always_inline int classifier_301(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int classifier_301(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:301: find PDR(fragment = 1) else { default } */
 	u64 key_2[4] = {};
@@ -2619,7 +2621,7 @@ static __always_inline int classifier_301(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_303(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int classifier_303(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:303: find PDR(fragment = 0) else { default } */
 	u64 key_6[4] = {};
@@ -2663,7 +2665,7 @@ static __always_inline int classifier_303(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_306(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int classifier_306(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:306: if mpls.label != first(PDR.mpls_label) { count mpls pass } */
 	u32 kept_1 = st->scratch->pdr_slot;
@@ -2679,7 +2681,7 @@ static __always_inline int classifier_306(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_326(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int classifier_326(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:326: find PDR6(fragment = 1, protocol = extension.next_header) else { defau... */
 	u64 key_14[7] = {};
@@ -2736,7 +2738,7 @@ static __always_inline int classifier_326(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_328(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int classifier_328(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:328: find PDR6(fragment = 0, protocol = extension.next_header) else { defau... */
 	u64 key_18[7] = {};
@@ -2792,7 +2794,7 @@ static __always_inline int classifier_328(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int classifier_331(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int classifier_331(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:331: if mpls.label != first(PDR6.mpls_label) and mpls.label != 2 */
 	u32 kept_2 = st->scratch->pdr6_slot;
@@ -2811,7 +2813,7 @@ static __always_inline int classifier_331(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	int result;
 
@@ -2935,7 +2937,7 @@ static __always_inline int stage_lan_classifier(struct xdp_md *ctx, struct state
 	return CONTINUE;
 }
 
-static __always_inline int may_leave(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int may_leave(struct xdp_md *ctx, struct state *st)
 {
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
@@ -2965,7 +2967,7 @@ static __always_inline int may_leave(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline void put_outer_2(struct xdp_md *ctx, struct state *st, void *data,
+static SHOWN_INLINE void put_outer_2(struct xdp_md *ctx, struct state *st, void *data,
 		u8 outer_tos_8, u32 extent, u8 given_10, u32 outer_src_6, u32 outer_dst_7)
 {
 	void *outer_45 = data + 14;
@@ -2984,14 +2986,14 @@ static __always_inline void put_outer_2(struct xdp_md *ctx, struct state *st, vo
 			(u64)outer_dst_7));
 }
 
-static __always_inline int leave_by(struct xdp_md *ctx, struct state *st, struct next_hop *hop)
+static SHOWN_INLINE int leave_by(struct xdp_md *ctx, struct state *st, struct next_hop *hop)
 {
 	if (unlikely(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 		return internal();
 	return redirect(st, hop->port, EVENT_VERDICT_REDIRECT);
 }
 
-static __always_inline int forwarder_210(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_210(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
@@ -3049,7 +3051,7 @@ static __always_inline int forwarder_210(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline void put_outer6(struct xdp_md *ctx, struct state *st, void *data,
+static SHOWN_INLINE void put_outer6(struct xdp_md *ctx, struct state *st, void *data,
 		u8 outer6_traffic_class_15, u64 outer6_flow_label_17, u32 extent, u8 given_19,
 		u128 outer6_src_13, u128 outer6_dst_14)
 {
@@ -3063,7 +3065,7 @@ static __always_inline void put_outer6(struct xdp_md *ctx, struct state *st, voi
 	store128(outer6_51, 24, outer6_dst_14);
 }
 
-static __always_inline int forwarder_220(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_220(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_12, u8 given_19, u8 outer6_traffic_class_15,
 		u64 outer6_flow_label_17, u128 outer6_src_13, u128 outer6_dst_14, u32 gre_key_18)
 {
@@ -3122,7 +3124,7 @@ static __always_inline int forwarder_220(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_222(struct xdp_md *ctx, struct state *st, u32 referred_20)
+static SHOWN_INLINE int forwarder_222(struct xdp_md *ctx, struct state *st, u32 referred_20)
 {
 	int result;
 
@@ -3157,7 +3159,7 @@ static __always_inline int forwarder_222(struct xdp_md *ctx, struct state *st, u
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int may_leave_2(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int may_leave_2(struct xdp_md *ctx, struct state *st)
 {
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
@@ -3187,7 +3189,7 @@ static __always_inline int may_leave_2(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_236(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_236(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_25, u8 given_30, u8 outer_tos_28, u32 outer_src_26,
 		u32 outer_dst_27, u32 gre_key_29)
 {
@@ -3243,7 +3245,7 @@ static __always_inline int forwarder_236(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_246(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_246(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_32, u8 given_39, u8 outer6_traffic_class_35,
 		u64 outer6_flow_label_37, u128 outer6_src_33, u128 outer6_dst_34, u32 gre_key_38)
 {
@@ -3300,7 +3302,7 @@ static __always_inline int forwarder_246(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_248(struct xdp_md *ctx, struct state *st, u32 referred_40)
+static SHOWN_INLINE int forwarder_248(struct xdp_md *ctx, struct state *st, u32 referred_40)
 {
 	int result;
 
@@ -3335,7 +3337,7 @@ static __always_inline int forwarder_248(struct xdp_md *ctx, struct state *st, u
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:340: if PDR { if PDR gives FAR { pop to user apply(FAR) } } */
 	if (st->scratch->pdr_slot != 0) {
@@ -3577,7 +3579,7 @@ static __always_inline int stage_lan_forwarder(struct xdp_md *ctx, struct state 
 	return CONTINUE;
 }
 
-static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
 	/* linx.hp:355: if PDR */
 	if (st->scratch->pdr_slot != 0) {
@@ -3885,7 +3887,7 @@ static __always_inline int stage_lan_balancer(struct xdp_md *ctx, struct state *
 	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
 
-static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	int result;
 
@@ -4166,7 +4168,7 @@ static __always_inline int stage_wan_classifier(struct xdp_md *ctx, struct state
 	return CONTINUE;
 }
 
-static __always_inline int join_ecn(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int join_ecn(struct xdp_md *ctx, struct state *st)
 {
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
@@ -4195,7 +4197,7 @@ static __always_inline int join_ecn(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int may_leave_3(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int may_leave_3(struct xdp_md *ctx, struct state *st)
 {
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
@@ -4211,7 +4213,7 @@ static __always_inline int may_leave_3(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_210_2(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_210_2(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_5, u8 given_10, u8 outer_tos_8, u32 outer_src_6,
 		u32 outer_dst_7, u32 gre_key_9)
 {
@@ -4269,7 +4271,7 @@ static __always_inline int forwarder_210_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_220_2(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_220_2(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_12, u8 given_19, u8 outer6_traffic_class_15,
 		u64 outer6_flow_label_17, u128 outer6_src_13, u128 outer6_dst_14, u32 gre_key_18)
 {
@@ -4328,7 +4330,7 @@ static __always_inline int forwarder_220_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_222_2(struct xdp_md *ctx, struct state *st, u32 referred_20)
+static SHOWN_INLINE int forwarder_222_2(struct xdp_md *ctx, struct state *st, u32 referred_20)
 {
 	int result;
 
@@ -4363,7 +4365,7 @@ static __always_inline int forwarder_222_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int join_ecn_2(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int join_ecn_2(struct xdp_md *ctx, struct state *st)
 {
 	st->user6_h = header_at(ctx, st->scratch->user6_at, 40);
 	st->outer6_h = header_at(ctx, st->scratch->outer6_at, 40);
@@ -4392,7 +4394,7 @@ static __always_inline int join_ecn_2(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int may_leave_4(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int may_leave_4(struct xdp_md *ctx, struct state *st)
 {
 	st->ethernet_h = there_at(ctx, 0);
 	if (unlikely(st->ethernet_h + 14 > limit_of(ctx)))
@@ -4408,7 +4410,7 @@ static __always_inline int may_leave_4(struct xdp_md *ctx, struct state *st)
 	return CONTINUE;
 }
 
-static __always_inline int forwarder_236_2(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_236_2(struct xdp_md *ctx, struct state *st,
 		struct overlay_record *overlay_25, u8 given_30, u8 outer_tos_28, u32 outer_src_26,
 		u32 outer_dst_27, u32 gre_key_29)
 {
@@ -4464,7 +4466,7 @@ static __always_inline int forwarder_236_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_246_2(struct xdp_md *ctx, struct state *st,
+static SHOWN_INLINE int forwarder_246_2(struct xdp_md *ctx, struct state *st,
 		struct overlay6_record *overlay6_32, u8 given_39, u8 outer6_traffic_class_35,
 		u64 outer6_flow_label_37, u128 outer6_src_33, u128 outer6_dst_34, u32 gre_key_38)
 {
@@ -4521,7 +4523,7 @@ static __always_inline int forwarder_246_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int forwarder_248_2(struct xdp_md *ctx, struct state *st, u32 referred_40)
+static SHOWN_INLINE int forwarder_248_2(struct xdp_md *ctx, struct state *st, u32 referred_40)
 {
 	int result;
 
@@ -4556,7 +4558,7 @@ static __always_inline int forwarder_248_2(struct xdp_md *ctx, struct state *st,
 	return leave_by(ctx, st, hop);
 }
 
-static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	int result;
 
@@ -4804,7 +4806,7 @@ static __always_inline int stage_wan_forwarder(struct xdp_md *ctx, struct state 
 	return CONTINUE;
 }
 
-static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
+static SHOWN_INLINE int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
 	int result;
 
@@ -5117,6 +5119,7 @@ static __always_inline int stage_wan_balancer(struct xdp_md *ctx, struct state *
 	}
 	return drop_as(EVENT_DROP_ABSENT_REFERENCE);
 }
+LOCALS_AS_USUAL
 
 /* ---- programs -------------------------------------------------------------------------------- */
 

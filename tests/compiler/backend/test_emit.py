@@ -57,7 +57,7 @@ def test_functions_stand_behind_those_that_they_call(without: str) -> None:
     unit = placed(pipeline, lowered(pipeline, "fused"), frozenset({without}))
     source, made = emit(unit, lines=False), set[str]()
     for line in source.splitlines():
-        if found := re.match(r"(?:static )?__\w+ (?:int|u32|u64) (\w+)\(", line):
+        if found := re.match(r"(?:static )?(?:__|SHOWN_)\w+ (?:int|u32|u64) (\w+)\(", line):
             made.add(found[1])
         elif found := re.search(r"= (walk_\w+|reply_to_\w+)\(", line):
             assert found[1] in made, without

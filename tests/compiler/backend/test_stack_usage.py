@@ -3,15 +3,18 @@ refused in the pipeline's terms where that needs too much as well."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.backend import stack_usage
+from helioc.compiler.backend import building, stack_usage
 from helioc.compiler.backend.building import built
 from helioc.compiler.backend.stack_usage import depths
-from helioc.compiler.bundle import compile_pipeline
+from helioc.compiler.bundle import compile_for_tc, compile_pipeline
 from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.ir.unit import Unit
 from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
 from helioc.lang.text.diagnostics import Diagnostic, Refused
@@ -39,6 +42,35 @@ def test_what_needs_more_is_built_sparing_it() -> None:
     for data in (bundle.object, bundle.traced.object):
         assert max(depths(data).values()) <= 256
     assert "spill[" in bundle.c  # the C that is shown is what was built
+
+
+def test_clang_is_not_asked_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four objects: that at XDP is too deep, so it is not tried traced, and at tc one program
+    is. What comes of it is what comes of each alone."""
+    tried, units = building._tried, list[Unit]()
+
+    def noted(
+        pipeline: Pipeline, unit: Unit, flags: Sequence[str]
+    ) -> tuple[bytes, list[Diagnostic]]:
+        units.append(unit)
+        return tried(pipeline, unit, flags)
+
+    path = tmp_path / "both.hp"
+    path.write_text(HOSTILE.read_text().replace("ports lan", "ports lan, pod at tc.ingress"))
+    monkeypatch.setattr(building, "_tried", noted)
+    pipeline = check_file(path)
+    bundle = compile_pipeline(pipeline, "fused", traced=True)
+    done = Counter((u.target, u.traced is not None, u.spill_words > 0) for u in units)
+    assert done == {
+        ("host", False, False): 1,
+        ("tc", False, False): 1,
+        **{(target, traced, True): 1 for target in ("host", "tc") for traced in (False, True)},
+    }
+    (one,) = (u for u in units if u.target == "tc" and not u.spill_words)
+    assert len(one.programs) == 1 < len(lower_pipeline(pipeline, "fused", target="tc").programs)
+    assert bundle.tc == compile_for_tc(pipeline, "fused").object
+    assert bundle.traced is not None and bundle.traced.tc
+    assert max(depths(bundle.traced.tc).values()) <= 256
 
 
 def refused(join: Join) -> list[Diagnostic]:

@@ -158,7 +158,11 @@ def test_what_is_interpreted_is_what_was_built(monkeypatch: pytest.MonkeyPatch) 
     built, seen = building.built, list[Unit]()
 
     def spilling(
-        pipeline: Pipeline, _: Unit, spilled: Callable[[], Unit], flags: tuple[str, ...]
+        pipeline: Pipeline,
+        _: Unit,
+        spilled: Callable[[], Unit],
+        flags: tuple[str, ...],
+        foretold: Callable[[Unit], bool],
     ) -> tuple[Unit, bytes]:
         return built(pipeline, spilled(), spilled, flags)
 
