@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..compiler.backend.cache import Cache, key_of, users_folder, using
+from ..compiler.backend.cache import Cache, key_of, most_of_user, users_folder, using
 from ..compiler.backend.clang import setting
 from ..compiler.bundle import Bundle
 from ..compiler.check.resolve import STANDARD, load_file
@@ -107,7 +107,7 @@ class KeptBuilds:
 def objects_kept() -> Iterator[Cache | None]:
     """Until the end, for this user. None where there is no place."""
     folder = users_folder("helio")
-    cache = Cache(folder / "builds") if folder else None
+    cache = Cache(folder / "builds", most_of_user()) if folder else None
     with using(cache):
         yield cache
 

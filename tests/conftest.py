@@ -59,19 +59,25 @@ _SHARED = "HELIO_KEPT_IN"
 
 def _keep_objects(config: pytest.Config) -> None:
     """All workers of this run, and the commands that they start, compile what is the same once,
-    also what modules of tests compile when they are imported."""
-    from compilations import kept_in
+    also what modules of tests compile when they are imported. Later runs have it from there
+    (`make clean` takes it away): an object is found by all that it was made of."""
+    from compilations import MOST_MIB, kept_in
 
     kept = ExitStack()
     config.add_cleanup(kept.close)
     if _SHARED not in os.environ:  # workers start later, and find it there
         folder = kept.enter_context(TemporaryDirectory(prefix="helio-objects-"))
-        os.environ[_SHARED] = os.environ["XDG_CACHE_HOME"] = folder
-        kept.callback(os.environ.pop, _SHARED)
-        kept.callback(os.environ.pop, "XDG_CACHE_HOME")
-    builds = Path(os.environ[_SHARED], "helio", "builds")
-    builds.parent.mkdir(exist_ok=True)
-    kept.enter_context(kept_in(builds))
+        ours = {_SHARED: folder, "XDG_CACHE_HOME": folder, "HELIOC_CACHE_MIB": str(MOST_MIB)}
+        os.environ.update(ours)
+        for name in ours:
+            kept.callback(os.environ.pop, name)
+        builds = Path(folder, "helio", "builds")
+        builds.parent.mkdir()
+        if (cache := getattr(config, "cache", None)) is not None:
+            stays: Path = cache.mkdir("helio-builds")
+            stays.chmod(0o700)
+            builds.symlink_to(stays)
+    kept.enter_context(kept_in(Path(os.environ[_SHARED], "helio", "builds")))
 
 
 def _import_all() -> None:

@@ -41,6 +41,12 @@ def users_folder(program: str) -> Path | None:
     return None
 
 
+def most_of_user() -> int:
+    """Bytes of all entries of a user's folder: what HELIOC_CACHE_MIB says, if that is a number."""
+    given = os.environ.get("HELIOC_CACHE_MIB", "")
+    return int(given) << 20 if given.isdecimal() else MOST
+
+
 _in_use: Cache | None = None
 
 

@@ -1,4 +1,4 @@
-"""Objects that clang has made for a test are there for all others, in whichever process."""
+"""Objects that clang has made for a test are there for all others, in whichever process and run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from helioc.lang.text.source import Span
 Compile = Callable[[str, str, Span, Sequence[str]], bytes]
 
 
+#: Of all objects: those of a whole run, of two branches.
+MOST_MIB = 2048
+
+
 class Shared(Cache):
     """What several tests make at once is made once."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, 2 << 30)
+        super().__init__(folder, MOST_MIB << 20)
         folder.mkdir(exist_ok=True, mode=0o700)
         self._locks = folder.with_suffix(".locks")
         self._locks.mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,13 @@ def test_too_deep_is_said_again(runs: list[str], slice_: Pipeline, tmp_path: Pat
             with pytest.raises(clang.TooDeep):
                 clang.compile_c(deep, "deep", span)
     assert len(runs) == 1
+
+
+def test_objects_stay_for_later_runs(request: pytest.FixtureRequest) -> None:
+    cache = request.config.cache
+    assert cache is not None, "the plug-in of pytest that keeps things is there"
+    builds = Path(os.environ["XDG_CACHE_HOME"], "helio", "builds")
+    assert builds.resolve() == cache.mkdir("helio-builds").resolve()
 
 
 @pytest.mark.usefixtures("compiled_anew")

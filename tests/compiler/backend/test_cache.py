@@ -10,7 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from helioc.compiler.backend.cache import Cache, digest_of, key_of, read_since, users_folder
+from helioc.compiler.backend.cache import (
+    MOST,
+    Cache,
+    digest_of,
+    key_of,
+    most_of_user,
+    read_since,
+    users_folder,
+)
 
 KEY, OTHER = key_of("one"), key_of("other")
 PARTS = {"object": bytes(range(256)) * 8, "empty": b"", "text": b"\n{}\n"}
@@ -202,3 +210,16 @@ def test_the_users_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Path, "home", none)
     assert users_folder("helio") is None
+
+
+@pytest.mark.parametrize(
+    "given, most",
+    [(None, MOST), ("3", 3 << 20), ("0", 0), ("", MOST), ("1 GiB", MOST), ("-1", MOST)],
+)
+def test_how_much_a_user_keeps(
+    given: str | None, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HELIOC_CACHE_MIB", raising=False)
+    if given is not None:
+        monkeypatch.setenv("HELIOC_CACHE_MIB", given)
+    assert most_of_user() == most
