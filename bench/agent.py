@@ -305,7 +305,7 @@ def keep_changing(client: Client) -> None:
 def flood(client: Client) -> None:
     """So many calls at a time, the next when one is answered."""
     message = client.message(parse_request(Source("bench", "update FAR 5 [(action, u8, DROP)]")))
-    begin = partial(client._channel.call, path("Apply"), None, message.SerializeToString())
+    begin = partial(client.channel.call, path("Apply"), None, message.SerializeToString())
     going = deque(begin() for _ in range(CALLS))
     _say("at it")
     while True:

@@ -19,7 +19,7 @@ from ..compiler.backend.cache import Cache, key_of, most_of_user, users_folder, 
 from ..compiler.backend.clang import setting
 from ..compiler.bundle import Bundle
 from ..compiler.check.resolve import STANDARD, load_file
-from ..lang.contract.manifest.manifest import from_json
+from ..lang.contract.manifest.read_manifest import from_json
 from ..lang.contract.trace import schema
 
 if TYPE_CHECKING:

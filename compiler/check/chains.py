@@ -20,7 +20,7 @@ from ..model import guards
 from . import chain_errors as said
 from .edge_fits import to_chain
 from .edge_guards import EdgeGuards
-from .headers import CheckedHeader
+from .header_layout import CheckedHeader
 
 LONGEST_CHAIN = 32
 WIDEST = 32  # bits of what announces the next header

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
@@ -11,10 +9,8 @@ from .. import model
 from ..model import guards
 from . import errors
 from .header_fields import scalar
+from .header_layout import CheckedHeader
 from .values import Value, fits, literal
-
-if TYPE_CHECKING:
-    from .headers import CheckedHeader
 
 FARTHEST = 32  # bits
 

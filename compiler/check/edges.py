@@ -13,7 +13,7 @@ from .edge_fits import nodes_that_fit
 from .edge_guards import EdgeGuards
 from .entries import ENTRY, Entries
 from .graph_shape import check_overlaps, check_reach, check_size, cycle_among
-from .headers import CheckedHeader
+from .header_layout import CheckedHeader
 from .names import RESERVED
 from .resolve import HOMES
 from .rest_headers import check_edges

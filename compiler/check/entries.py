@@ -8,7 +8,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
 from .. import model
-from .headers import CheckedHeader
+from .header_layout import CheckedHeader
 
 ENTRY = "ethernet"  # where packets start unless it is said
 

@@ -6,11 +6,21 @@ from dataclasses import dataclass, field
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
+from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .header_fields import default, type_of
 from .values import WIDEST
+
+
+class CheckedHeader(Frozen):
+    """`broken`: fields whose type is wrong, so that nothing more is said about them; `whole` is
+    False if anything of the header is wrong."""
+
+    header: model.Header
+    broken: frozenset[str]
+    whole: bool
 
 
 @dataclass

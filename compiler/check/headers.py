@@ -7,28 +7,18 @@ from dataclasses import replace
 from ...lang import tree
 from ...lang.contract.base.domain_names import LONGEST
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
-from ...lang.text.frozen import Frozen
 from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .header_clauses import HeaderClauses
 from .header_fields import check_sums, text_length
-from .header_layout import Fields, Layout
+from .header_layout import CheckedHeader, Fields, Layout
 from .header_options import OptionsChecker, no_options
 from .resolve import Known
 from .rest_headers import MOST_REST, check_rest
 from .values import Value
 
 LARGEST = 32_767
-
-
-class CheckedHeader(Frozen):
-    """`broken`: fields whose type is wrong, so that nothing more is said about them; `whole` is
-    False if anything of the header is wrong."""
-
-    header: model.Header
-    broken: frozenset[str]
-    whole: bool
 
 
 def check_header(known: Known, found: Diagnostics) -> CheckedHeader:

@@ -18,8 +18,9 @@ from .edit_limits import limits
 from .elements import Elements
 from .events import collect_events
 from .flow import Scope, State, at_arrival, unbind
+from .header_layout import CheckedHeader
 from .header_options import with_options_asked
-from .headers import CheckedHeader, check_header
+from .headers import check_header
 from .hooks import HOOKS, check_hooks
 from .kind_events import with_events
 from .kinds import Rules, collect_kinds

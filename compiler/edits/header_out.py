@@ -14,7 +14,16 @@ from ..model import TAIL, Derived, Field, Group, Header
 from ..model.checksums import is_checksum
 from ..model.header_sizes import first_field, solved
 from .arrays import by_count
-from .padding import Padding
+
+
+class Padding(Frozen):
+    """How many bytes of zeros stand in front of the tail (`most` at most), and the value of the
+    field that says the size."""
+
+    count: Expr
+    field: str
+    number: Expr
+    most: int
 
 
 class HeaderOut(Frozen):

@@ -7,9 +7,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from ...lang.text.frozen import Frozen
 from ..headers.fields import pieces
 from ..headers.frame import END, place_behind
 from ..ir.builder import Builder
@@ -17,19 +15,7 @@ from ..ir.expr import ZERO, Cast, Expr, number
 from ..ir.expr_builders import choose, low_bits
 from ..ir.types import BYTES, U32
 from ..model.header_sizes import first_field, solved
-
-if TYPE_CHECKING:
-    from .header_out import HeaderOut
-
-
-class Padding(Frozen):
-    """How many bytes of zeros stand in front of the tail (`most` at most), and the value of the
-    field that says the size."""
-
-    count: Expr
-    field: str
-    number: Expr
-    most: int
+from .header_out import HeaderOut, Padding
 
 
 def padded(w: Builder, out: HeaderOut) -> HeaderOut:

@@ -19,6 +19,7 @@ from ..intents.store import IntentStore
 from ..journal import errors as store_faults
 from ..journal.backup import Received, Taken
 from ..journal.journal import build_of
+from ..journal.loss import data_loss
 from ..journal.state import Item
 from ..journal.store import Store
 from ..loading.any_loaded import load
@@ -228,7 +229,7 @@ class Agent(ReportingOwners):
             publish_agent("journal", len(left))
             self._need_list()
         accepted = [loss for loss in before if loss not in left]
-        of = partial(store_faults.data_loss, store.directory)
+        of = partial(data_loss, store.directory)
         names = sorted({loss.pipeline for loss in left} - {*self._owners})
         others = (found for name in names for found in self._findings.get(name, ()))
         return [*map(of, accepted)], [*map(of, left), *others]

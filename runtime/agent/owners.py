@@ -22,7 +22,8 @@ from ..intents.manager import IntentManager
 from ..intents.store import IntentStore
 from ..journal import errors as store_faults
 from ..journal.journal import Journal
-from ..journal.state import Build, Item, Loss
+from ..journal.loss import Loss
+from ..journal.state import Build, Item
 from ..journal.store import Store
 from ..liveness.prober import Prober
 from ..loading.any_loaded import open_loaded

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...lang.text.diagnostics import Diagnostic
 from ..base.wall_clock import wall_time
 from ..edge.steering_status import SteeredSpread
-from ..journal import errors as store_faults
+from ..journal.loss import data_loss
 from .owners import Owners
 from .status import PipelineStatus, status_of, unprobed
 
@@ -72,7 +72,7 @@ class ReportingOwners(Owners):
         store = self.store
         if store is None:
             return ()
-        lost = [store_faults.data_loss(store.directory, loss) for loss in store.losses]
+        lost = [data_loss(store.directory, loss) for loss in store.losses]
         return (*store.stuck, *lost, *(note for _, note in store.notes))
 
     def _of_journal(self, name: str) -> list[Diagnostic]:
@@ -80,7 +80,7 @@ class ReportingOwners(Owners):
         store = self.store
         if store is None:
             return []
-        lost = [store_faults.data_loss(store.directory, loss)
+        lost = [data_loss(store.directory, loss)
                 for loss in store.losses if loss.pipeline == name]  # fmt: skip
         return [*lost, *(note for of, note in store.notes if of == name)]
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...lang.text.diagnostics import Diagnostic
-
-if TYPE_CHECKING:
-    from .identity import CertificateExpiry
 
 
 def key_reused(key: str) -> Diagnostic:
@@ -82,12 +77,3 @@ def overtaken() -> Diagnostic:
 def given_up() -> Diagnostic:
     return Diagnostic("H0779", "the call has ended: nothing was changed", (),
                       "its client went away, or its deadline passed")  # fmt: skip
-
-
-def certificate_ends(certificate: CertificateExpiry, now: float) -> Diagnostic:
-    """A warning of one that ends soon, or has."""
-    days = int((certificate.ends - now) // 86400)
-    when = f"ends in {days} day{'s' * (days != 1)}" if certificate.ends > now else "has ended"
-    help_ = "put a new one in its place: it is used from the next connection on"
-    title = f"the certificate of the {certificate.name} ({certificate.subject}) {when}"
-    return Diagnostic("H0778", title, (), help_, "warning")

@@ -92,7 +92,7 @@ def read_expiries(path: Path) -> list[CertificateExpiry]:
 
 def expiring_soon(certificates: Iterable[CertificateExpiry], now: float) -> list[Diagnostic]:
     """Warnings of certificates that expire soon, or have expired."""
-    return [errors.certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
+    return [certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
 
 
 def role_of(uris: Container[str]) -> Role | None:
@@ -101,3 +101,12 @@ def role_of(uris: Container[str]) -> Role | None:
         if f"{ROLE_URI}{role}" in uris:
             return role
     return None
+
+
+def certificate_ends(certificate: CertificateExpiry, now: float) -> Diagnostic:
+    """A warning of one that ends soon, or has."""
+    days = int((certificate.ends - now) // 86400)
+    when = f"ends in {days} day{'s' * (days != 1)}" if certificate.ends > now else "has ended"
+    help_ = "put a new one in its place: it is used from the next connection on"
+    title = f"the certificate of the {certificate.name} ({certificate.subject}) {when}"
+    return Diagnostic("H0778", title, (), help_, "warning")

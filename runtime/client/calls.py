@@ -43,11 +43,11 @@ class Calls:
         """See `Client`."""
         self.address, self.timeout = address, timeout
         self._tls = _tls(identity, server_name, authority)
-        self._channel = _channel(address, self._tls)
+        self.channel = _channel(address, self._tls)
 
     def close(self) -> None:
         """May be called again."""
-        self._channel.close()
+        self.channel.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
@@ -58,33 +58,33 @@ class Calls:
     def _call(self, name: str, message: Any, request: Request | None = None) -> Any:
         asked = message.SerializeToString()
         try:
-            answer = self._channel.ask(path(name), self.timeout, asked)
+            answer = self.channel.ask(path(name), self.timeout, asked)
         except Failed as error:
-            raise self._rejected(error, request) from None
+            raise self.rejected(error, request) from None
         return reply_of(name, answer)
 
     def _sent(self, name: str, messages: Iterable[Any], timeout: float | None) -> Any:
         """A call with many messages and an answer."""
         try:
-            with self._channel.call(path(name), timeout) as call:
+            with self.channel.call(path(name), timeout) as call:
                 for message in messages:
                     call.send(message.SerializeToString(), wait=True)
                 call.end()
                 return reply_of(name, call.only())
         except Failed as error:
-            raise self._rejected(error) from None
+            raise self.rejected(error) from None
 
     def _parts(self, name: str, message: Any, timeout: float | None = None) -> Iterator[Any]:
         """A call with a message and many answers."""
         asked = message.SerializeToString()
         try:
-            with self._channel.call(path(name), timeout, asked) as call:
+            with self.channel.call(path(name), timeout, asked) as call:
                 while (answer := call.receive()) is not None:
                     yield reply_of(name, answer)
         except Failed as error:
-            raise self._rejected(error) from None
+            raise self.rejected(error) from None
 
-    def _rejected(self, error: Failed, request: Request | None = None) -> Refused:
+    def rejected(self, error: Failed, request: Request | None = None) -> Refused:
         failed = failure_of(error.details)
         if failed is not None and failed.findings:
             return Rejected(diagnostics_of(failed, request), error.code, failed.revision)

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...lang.contract.manifest.manifest import Manifest, from_json
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.manifest.read_manifest import from_json
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.rules import Reference
 from ...lang.text.diagnostics import Refused
@@ -108,7 +109,7 @@ class Client(StampCalls):
 
     def stream(self) -> Stream:
         """Requests one after the other without waiting for each answer."""
-        return Stream(self)
+        return Stream(self, self.message, self._forgotten)
 
     def bulk(
         self, columns: Columns | bytes, *, if_revision: int | None = None, key: str = ""
@@ -254,7 +255,7 @@ class Client(StampCalls):
 
     def watch(self) -> Watch:
         """What changes from now on; of all pipelines if none was named."""
-        return Watch(self)
+        return Watch(self, self.pipeline)
 
     def watch_emitted(
         self, events: Iterable[str] = (), *, kept: bool = True, only_kept: bool = False
@@ -262,7 +263,7 @@ class Client(StampCalls):
         """What packets raise from now on, of these events (none: of all). `kept`: first the last
         that the agent has read; `only_kept`: nothing else."""
         filter_ = pb.EmittedFilter(events=events, kept=kept, only_kept=only_kept)
-        return Watch(self, filter_)
+        return Watch(self, self.pipeline, filter_)
 
     # ---- intents ----------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
-from ...lang.contract.manifest.manifest import EventKind, Manifest, ManifestError, from_json
+from ...lang.contract.manifest.manifest import EventKind, Manifest, ManifestError
+from ...lang.contract.manifest.read_manifest import from_json
 from ...lang.contract.world.emitted import EventRecord, Unreadable, by_tag, decode
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base.logs import text as log_text

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic
 from .disk import fix_of, why
-
-if TYPE_CHECKING:
-    from .state import Loss
 
 CANNOT_WRITE = "H0780"
 
@@ -38,34 +34,6 @@ def damaged(path: str, why: str) -> Diagnostic:
     return Diagnostic("H0781", f"the journal is damaged: `{path}`: {why}", (),
                       "`helioctl restore --replace FILE` of a backup; or load the pipeline again "
                       "and send its rules again")  # fmt: skip
-
-
-def data_loss(directory: Path, loss: Loss) -> Diagnostic:
-    of = f"`{loss.pipeline}`" if loss.pipeline else "the intents"
-    of, file = of if loss.what != "list" else "every pipeline", directory / loss.file
-    about = {
-        "pipeline": "the pipeline cannot be restored" if loss.pipeline else "those that were there "
-                    "when it was written cannot be restored",
-        "requests": f"all is there up to revision {loss.revision:,}, {_count(loss.lost)} behind it "
-                    "are lost",
-        "answers": "its rules are all there, but not all that was answered to idempotency keys",
-        "list": "what there was nobody knows",
-    }[loss.what]  # fmt: skip
-    then = {
-        "pipeline": "load it again and send its rules again, or `helioctl restore` a backup"
-        if loss.pipeline
-        else "send them again",
-        "requests": "send again what was asked for behind that revision",
-        "answers": "a request that is sent again with such a key is made again",
-        "list": "load all pipelines again and send their rules again",
-    }[loss.what]
-    help_ = (f"{then}; then `helioctl repair --accept-loss`, and look after the disk. What was "
-             "replaced is in `aside`")  # fmt: skip
-    return Diagnostic("H0781", f"data of {of} is lost: `{file}`: {loss.why}; {about}", (), help_)
-
-
-def _count(revisions: int) -> str:
-    return f"{revisions:,} revision{'s' * (revisions != 1)}" if revisions else "those"
 
 
 def cannot_read(path: str, why: str) -> Diagnostic:

@@ -29,8 +29,9 @@ from ..base.paths import RUN
 from . import sqlite_wal, state
 from .files import NONSENSE, Unsound, digest_of, read, write_whole
 from .log import Mark, begin
+from .loss import Loss
 from .records import IES, Entry, decode, encode
-from .state import INTENTS, Bundled, Item, Loss, write_build
+from .state import INTENTS, Bundled, Item, write_build
 
 _DATABASE, _WAL = "journal.db", "journal.db-wal"
 _TABLES = {"about", "answers", "intents", "pipelines", "prepared", "sqlite_sequence"}

@@ -18,9 +18,10 @@ from .files import Unsound, read_sound, write_whole
 from .heads import Head
 from .kept_in import Noted
 from .log import Log, Mark, log_name
+from .loss import Loss
 from .records import Entry, decode, encode
 from .recovery import Written, read_logs
-from .state import INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
+from .state import INTENTS, Build, Bundled, Item, State, read_build, write_build
 from .state_list import StateList
 
 #: Files of answers of a pipeline, and bytes of all but the last.

@@ -16,8 +16,9 @@ from . import heads, state
 from .files import Unsound, read, read_sound
 from .heads import HEADS, NOT_BEGUN, Head
 from .log import Mark, log_name
+from .loss import Loss, What
 from .records import Entry, decode
-from .state import INTENTS, Item, Loss, State, What
+from .state import INTENTS, Item, State
 
 #: Bytes of records that may be behind those that a header knows of: a few requests.
 _AHEAD = 512 << 20

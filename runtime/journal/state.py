@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from .files import Mark, Unsound, digest_of, read, write_twice, write_whole
+from .loss import Loss
 
 #: A bundle: manifest, object, packed traced build (empty: it has none).
 #: Manifest, object, packed traced build; and the object for tc, if there is one.
@@ -20,23 +21,6 @@ COPIES = ("state-a", "state-b")
 _MAGIC = b"HELIO2 "
 #: Bytes of a copy at most: an item has one or two thousand.
 _LIST = 256 << 20
-#: What is lost: a pipeline, what was asked of it behind a revision, answers to idempotency keys
-#: alone, or the list.
-What = Literal["pipeline", "requests", "answers", "list"]
-
-
-@dataclass(frozen=True)
-class Loss:
-    """What was acknowledged and is not there. `file` is the one at fault, and `why`. `revision`: up
-    to which all is there; `lost`: how many behind it are not, 0 where nobody knows. `pipeline`:
-    empty of the list itself, and of intents."""
-
-    pipeline: str
-    file: str
-    why: str
-    what: What
-    revision: int = 0
-    lost: int = 0
 
 
 @dataclass(frozen=True)

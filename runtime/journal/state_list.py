@@ -22,8 +22,9 @@ from .files import Doubtful, sync_directory
 from .hold import hold, keep_private
 from .kept_in import Noted
 from .log import log_name
+from .loss import Loss
 from .recovery import OURS, Found, recover, spoken_of
-from .state import COPIES, Loss, State
+from .state import COPIES, State
 
 Acknowledge = Literal["before", "after"]
 #: Directories of backups that are being received.

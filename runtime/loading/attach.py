@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from errno import EACCES, EBUSY, EEXIST, EINVAL, ENOENT, EOPNOTSUPP, EPERM
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Diagnostic, Label, Refused
@@ -20,10 +19,8 @@ from ..ports.ports import Port, PortConfig
 from . import attachments
 from .attachments import open_attachment
 from .install import entry_pin
+from .pinned import Pinned
 from .releases import ROOT, holder_of
-
-if TYPE_CHECKING:
-    from .pinned import Pinned
 
 Spans = Mapping[int, Span]
 """Where the configuration names the interface of a port's number."""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import Manifest, ManifestError, from_json
+from ...lang.contract.manifest.manifest import Manifest, ManifestError
+from ...lang.contract.manifest.read_manifest import from_json
 from ...lang.contract.trace.schema import SchemaError, TracedBuild, unpack
 from ...lang.contract.trace.schema import from_json as schema_from_json
 from ...lang.text.diagnostics import Diagnostic

@@ -48,11 +48,11 @@ from . import card_snapshot as snapshot
 from .bundle import Bundle
 from .card_images import Images, maps_of
 from .card_writer import CardWriter
+from .host_state import HostState, Refreshed
 from .integrity import with_objects
 from .loader import Configured, Content, released_on_failure
 from .lock import Lock
 from .pinned import Pinned
-from .refresh import HostState, Refreshed
 from .releases import (
     ROOT,
     about_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ...lang.contract.rules.rulebook import RuleBook
@@ -15,14 +15,22 @@ from ..edge.steering_policy import policy_reader
 from ..rules.left_out import LeftOut
 from ..rules.plans import Changes
 from ..rules.tables import Table
+from ..rules.transaction import Writer
 
-if TYPE_CHECKING:
-    from .loader import Loaded
+
+class OpenRules(Protocol):
+    """What the rules of an open pipeline are read and written by."""
+
+    manifest: Manifest
+    book: RuleBook
+    writer: Writer
 
 
 def exclude_members(
-    loaded: Loaded, dead: Collection[Reference], steered: Mapping[int, frozenset[int]] | None = None
-) -> int:
+    loaded: OpenRules,
+    dead: Collection[Reference],
+    steered: Mapping[int, frozenset[int]] | None = None,
+) -> int:  # fmt: skip
     """Have spreads exclude exactly the members that lead to a dead rule, and by the sequence of a
     spread these, in one transaction of the spreads that change. Returns how many. Raises
     `Refused`."""
@@ -94,7 +102,7 @@ def _spreads(book: RuleBook) -> Iterator[tuple[str, Rule]]:
 # ---- in the records -------------------------------------------------------------------------
 
 
-def excluded_members(loaded: Loaded) -> LeftOut:
+def excluded_members(loaded: OpenRules) -> LeftOut:
     """The members that the records in the maps exclude."""
     tables = loaded.writer.tables
     return members_left_out(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...lang.contract.manifest.manifest import Manifest
 from ...lang.text.diagnostics import Refused
@@ -21,11 +21,9 @@ from ..ports.ports import Port
 from .attach import link_of
 from .attachments import open_attachment
 from .install import entry_pin
+from .pinned import Pinned
 from .pinned_maps import PinGone, why_not
 from .releases import ROOT, put_in_force, read_about, release_of, write_about
-
-if TYPE_CHECKING:
-    from .pinned import Pinned
 
 #: Not recorded: the `about` itself, and what traces leave.
 _TEMPORARY = ("about", "trace")

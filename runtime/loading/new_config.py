@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...lang.contract.rules.rulekinds import Kind
 from ...lang.contract.rules.rules import Rule
@@ -15,11 +15,9 @@ from ..edge.config import Config
 from ..edge.features import SECTIONS
 from ..edge.read_config import read_here
 from ..ports.ports import PortConfig
+from .pinned import Pinned
 from .releases import settings_of
 from .schema_change import Row, SchemaChange
-
-if TYPE_CHECKING:
-    from .pinned import Pinned
 
 _MOST_NAMED = 5
 _UNSET = "-"

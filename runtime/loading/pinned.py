@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from ...lang.contract.manifest.manifest import ManifestError, from_json
+from ...lang.contract.manifest.manifest import ManifestError
+from ...lang.contract.manifest.read_manifest import from_json
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Columns
 from ...lang.contract.rules.interleaving import NONE, YieldPoint
@@ -16,12 +17,10 @@ from ...lang.text.diagnostics import Diagnostic
 from ..base import errors
 from ..kernel.clock import WallClock
 from ..ports.ports import NextHopCache, Port, PortConfig
+from .host_state import HostState, Refreshed
 from .lock import Lock
 from .pinned_maps import PinnedMaps
 from .releases import release_of, remove_pinned
-
-if TYPE_CHECKING:
-    from .refresh import HostState, Refreshed
 
 
 class Pinned(ABC):

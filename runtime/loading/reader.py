@@ -18,8 +18,8 @@ from ...lang.contract.manifest.manifest import (
     ManifestError,
     RuleKind,
     State,
-    from_json,
 )
+from ...lang.contract.manifest.read_manifest import from_json
 from ...lang.contract.rules.rules import Rule
 from ..base import errors
 from ..base.agent_errors import overtaken

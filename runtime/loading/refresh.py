@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
 from ...lang.text.diagnostics import Diagnostic, Refused
-from ..kernel.netlink import Link as Interface
 from ..kernel.netlink import Netlink
 from ..ports.ports import Port, find_ports, local_addresses
 from ..rules.bulk import rows
@@ -18,40 +15,9 @@ from ..rules.stored import SLOT
 from ..rules.tables import Table, record_numbers
 from . import attach
 from .attach import bare_ports
-
-if TYPE_CHECKING:
-    from .loader import Loaded
-    from .pinned import Pinned
-
-
-Neighbours = Mapping[tuple[int, bytes], bytes]
-"""MAC addresses by interface and address."""
-Routes = Mapping[tuple[int, bytes], "bytes | None"]
-"""Neighbours by the interface and the address that they lead to; None without a route."""
-
-
-@dataclass(frozen=True)
-class HostState:
-    """The host's state as far as a pipeline's ports need it. `routes`: of next hops in use; `bare`:
-    numbers of the ports that have no program."""
-
-    ports: tuple[Port, ...]
-    local: frozenset[bytes]
-    neighbours: Neighbours
-    routes: Routes
-    bare: frozenset[int]
-    links: tuple[Interface, ...] = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Refreshed:
-    """`rules` got another next hop; `attached` names ports whose interface had gone and is back,
-    `gone` those whose interface is missing. `findings`: why a port could not be attached."""
-
-    rules: int
-    attached: tuple[str, ...]
-    gone: tuple[str, ...]
-    findings: tuple[Diagnostic, ...] = ()
+from .host_state import HostState, Refreshed, Routes
+from .opened import Opened
+from .pinned import Pinned
 
 
 def observe_host(netlink: Netlink, loaded: Pinned, routes: Routes | None = None) -> HostState:
@@ -71,7 +37,7 @@ def observe_host(netlink: Netlink, loaded: Pinned, routes: Routes | None = None)
     )  # fmt: skip
 
 
-def refresh(loaded: Loaded, seen: HostState | None = None) -> Refreshed:
+def refresh(loaded: Opened, seen: HostState | None = None) -> Refreshed:
     """Update ports, addresses and neighbours; then, in one transaction, the rules whose next hop
     changed; then links: an interface that went took its link along, and gets a new one when it is
     back. Raises `Refused`."""
@@ -88,7 +54,7 @@ def refresh(loaded: Loaded, seen: HostState | None = None) -> Refreshed:
     return Refreshed(rules, attached, gone, tuple(findings))
 
 
-def _renumber(loaded: Loaded, ports: Iterable[Port]) -> None:
+def _renumber(loaded: Opened, ports: Iterable[Port]) -> None:
     """Set the ports. Requests may name interfaces by kernel numbers: if these change so does the
     revision, so that a journal shows which numbers a request meant."""
     loaded.ports = list(ports)
@@ -98,7 +64,7 @@ def _renumber(loaded: Loaded, ports: Iterable[Port]) -> None:
         loaded.writer.skip_to(loaded.revision + 1)
 
 
-def _attach_again(loaded: Loaded, seen: HostState) -> tuple[tuple[str, ...], list[Diagnostic]]:
+def _attach_again(loaded: Opened, seen: HostState) -> tuple[tuple[str, ...], list[Diagnostic]]:
     """Names of the ports that got a new link, and why others got none."""
     bare = [
         port
@@ -120,7 +86,7 @@ def _attach_again(loaded: Loaded, seen: HostState) -> tuple[tuple[str, ...], lis
     return tuple(attached), findings
 
 
-def refresh_rules(loaded: Loaded, stale: frozenset[bytes] | None = None) -> int:
+def refresh_rules(loaded: Opened, stale: frozenset[bytes] | None = None) -> int:
     """Resolve the next hops in rules again, in all or in those that have one of `stale`: what they
     resolved to when they were written."""
     writer, found = loaded.writer, list[Change]()

@@ -13,40 +13,37 @@ the same rules, and those of kinds and states that are kept in the same maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from errno import ENOENT, ENOLINK
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...lang.contract.manifest.manifest import COUNTS_SIZE, ICMP_BURST, ICMP_RATE, from_json
+from ...lang.contract.manifest.manifest import COUNTS_SIZE, ICMP_BURST, ICMP_RATE
 from ...lang.contract.world.environment import Limit
-from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.diagnostics import Refused
 from ..base import errors as runtime_errors
 from ..edge.icmp_settings import ICMP
 from ..edge.liveness_settings import LIVENESS
-from ..kernel.handles import BpfError, Map, Pin, Program
+from ..kernel.handles import BpfError, Map, Pin
 from ..kernel.netlink import Netlink
 from ..kernel.pins import remove_directory
-from ..ports.ports import PortConfig, write_icmp_limit
+from ..ports.ports import write_icmp_limit
 from ..rules import snapshot
 from ..rules.counters import before_of
 from ..rules.plans import Changes
 from ..rules.transaction import NEXT
 from ..states.storage import SEED, new_seed
-from . import attach
-from .attachments import open_attachment
+from . import attach, switching
 from .bundle import Bundle
-from .carry_counters import carry_counters, create_before
+from .carry_counters import create_before
 from .excluded_members import exclude_members
 from .former_events import with_events_of
-from .install import entry_pin, install
+from .install import install
 from .integrity import drop_foreign_links, with_objects
 from .loader import Loaded, released_on_failure
-from .reader import Reader
-from .releases import ROOT, put_in_force, release_of, releases_of, write_about
+from .releases import put_in_force, release_of, write_about
 from .schema_change import KindChange, SchemaChange
 from .upgrade_plan import UpgradePlan, plan_upgrade
 
@@ -65,8 +62,8 @@ def upgrade(running: Loaded, plan: UpgradePlan) -> Loaded:
         try:
             put_in_force(running.name, upgraded.release)
             _attach_new(upgraded, plan)
-            finish(running.name, upgraded.about, running.grace)
-        except _NotSwitched as error:
+            switching.finish(running.name, upgraded.about, running.grace)
+        except switching.NotSwitched as error:
             _put_back(running, upgraded)
             raise Refused(error.diagnostics) from error
         except BaseException as error:
@@ -87,7 +84,7 @@ def _nothing_left_out(running: Loaded, plan: UpgradePlan) -> None:
 
 
 def _attach_new(upgraded: Loaded, plan: UpgradePlan) -> None:
-    """Ports that the edge's YAML adds. Raises `_NotSwitched`."""
+    """Ports that the edge's YAML adds. Raises `NotSwitched`."""
     if plan.edge is not None:
         numbers = {port.number for port in plan.edge.come}
         ports = [port for port in upgraded.ports if port.number in numbers]
@@ -95,7 +92,7 @@ def _attach_new(upgraded: Loaded, plan: UpgradePlan) -> None:
         try:
             attach.attach(upgraded, ports, mode, spans)
         except Refused as error:
-            raise _NotSwitched(error.diagnostics) from error
+            raise switching.NotSwitched(error.diagnostics) from error
         doubts = attach.warnings(upgraded.manifest, ports, upgraded.netlink, mode, spans)
         upgraded.warnings = tuple(doubts)
 
@@ -117,8 +114,8 @@ def repair(running: Loaded, bundle: Bundle) -> Loaded:
     the new release wherever they led."""
     drop_foreign_links(running)
     upgraded = upgrade(running, plan_upgrade(running, bundle))
-    with suppress(_NotSwitched):  # it leads elsewhere still, which is found again
-        _switch(running.name, upgraded.about)
+    with suppress(switching.NotSwitched):  # it leads elsewhere still, which is found again
+        switching.switch(running.name, upgraded.about)
     return upgraded
 
 
@@ -169,7 +166,7 @@ def _build(running: Loaded, plan: UpgradePlan) -> Loaded:
         upgraded.read_book()
         upgraded.about = with_objects(about, folder, upgraded.manifest)
         write_about(folder, upgraded.about)
-        _carry(running.name, running.release, about)
+        switching.carry(running.name, running.release, about)
     return upgraded
 
 
@@ -254,38 +251,12 @@ def _same_control(running: Loaded, folder: Path) -> None:
 # ---- in force -------------------------------------------------------------------------------
 
 
-class _NotSwitched(Refused):
-    """A port's link takes no other program, or a new port takes none."""
-
-
-def finish(name: str, about: dict[str, Any], grace: Callable[[], None]) -> None:
-    """Complete an upgrade at whatever point it stopped: switch the remaining ports to the release
-    in force, then carry the counters of older releases and remove these. May be interrupted and
-    called again. The pipeline is locked."""
-    now = about["release"]
-    others = [number for number in releases_of(name) if number != now]
-    for number in (n for n in others if n > now):
-        remove_directory(release_of(name, number))
-    older = [n for n in others if n < now]
-    if others:
-        _detach_others(name, about)
-    if older:
-        _switch(name, about)
-        grace()
-    for number in older:
-        folder = release_of(name, number)
-        if (folder / "about").exists():
-            _carry(name, number, about)
-            (folder / "about").unlink()  # so the rest counts as removed
-        remove_directory(folder)
-
-
 def _put_back(running: Loaded, upgraded: Loaded) -> None:
     """Put the old release in force again, on all ports."""
     put_in_force(running.name, running.release)
-    _detach_others(running.name, running.about)
-    with suppress(_NotSwitched):
-        _switch(running.name, running.about)
+    switching.detach_others(running.name, running.about)
+    with suppress(switching.NotSwitched):
+        switching.switch(running.name, running.about)
     running.grace()
     upgraded.close()
     _only_writer(running)
@@ -299,44 +270,3 @@ def _only_writer(running: Loaded) -> None:
         running.close()
     else:
         running.writer.make_vectors()
-
-
-def _switch(name: str, about: dict[str, Any]) -> None:
-    """Switch every port's link to the release in force. A port whose interface is gone is left to
-    `refresh`. Raises `_NotSwitched`."""
-    folder, manifest = release_of(name, about["release"]), from_json(about["manifest"])
-    for port in (PortConfig(**port) for port in about["ports"]):
-        with Program.open_pinned(entry_pin(folder, manifest, port)) as entry:
-            try:
-                with open_attachment(attach.link_of(name, port.number)) as link:
-                    if link.info().program_id != entry.id:
-                        link.update(entry)
-            except BpfError as error:
-                if error.errno not in (ENOENT, ENOLINK):
-                    raise _NotSwitched([_not_switched(error.reason, error.fix)]) from error
-
-
-def _detach_others(name: str, about: dict[str, Any]) -> None:
-    """Ports that the release in force does not have."""
-    here = {attach.link_of(name, port["number"]) for port in about["ports"]}
-    for pin in set((ROOT / name).glob("link_*")) - here:
-        with suppress(BpfError), open_attachment(pin) as link:
-            link.detach()
-        pin.unlink(missing_ok=True)
-
-
-def _carry(name: str, old: int, about: dict[str, Any]) -> None:
-    """Carry what release `old` counted into the release of `about`."""
-    if not any(about["carried"].values()):
-        return
-    with Reader(name, old) as source, Reader(name, about["release"]) as into:
-        carry_counters(source, into, **about["carried"])
-
-
-# ---- errors ---------------------------------------------------------------------------------
-
-
-def _not_switched(reason: str, fix: str) -> Diagnostic:
-    title = f"a port cannot be switched to the new build: {reason}"
-    back = "the running build is in force again, on all ports"
-    return Diagnostic("H0792", title, (), f"{fix}; {back}" if fix else back)

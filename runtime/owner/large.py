@@ -7,8 +7,6 @@ others ask for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...lang.contract.request.request import Request
 from ...lang.contract.rules.columns import Array, Columns, dump, numbered
 from ...lang.contract.rules.interleaving import Conflict, WriteSet
@@ -16,9 +14,7 @@ from ..base.outcome import Outcome
 from ..loading.loader import Loaded
 from .fair_lock import Slices
 from .requests import DecodedRequest
-
-if TYPE_CHECKING:
-    from .owner import Owner
+from .transactions import Transactions
 
 #: Bytes of a request from which on it is one: it has some 200 rules.
 FEWEST = 4096
@@ -26,7 +22,7 @@ FEWEST = 4096
 TRIES = 3
 
 
-def is_large(asked: DecodedRequest, owner: Owner) -> bool:
+def is_large(asked: DecodedRequest, owner: Transactions) -> bool:
     """Whether it takes long. A card's rules change one by one anyway."""
     parsed = asked.parsed
     if parsed is None or not isinstance(owner.loaded, Loaded):
@@ -40,8 +36,8 @@ def is_large(asked: DecodedRequest, owner: Owner) -> bool:
     return False
 
 
-def make_large(owner: Owner, asked: DecodedRequest, until: float | None) -> Outcome:
-    """As `Owner.make`, with turns taken here. Raises `Refused` with nothing changed."""
+def make_large(owner: Transactions, asked: DecodedRequest, until: float | None) -> Outcome:
+    """As `Transactions.make`, with turns taken here. Raises `Refused` with nothing changed."""
     with owner.alone(until):
         for number in range(TRIES + 1):
             try:
@@ -53,7 +49,7 @@ def make_large(owner: Owner, asked: DecodedRequest, until: float | None) -> Outc
             return owner.known(asked) or owner.make(asked)
 
 
-def _in_pieces(owner: Owner, asked: DecodedRequest, last: bool) -> Outcome:
+def _in_pieces(owner: Transactions, asked: DecodedRequest, last: bool) -> Outcome:
     loaded, parsed = owner.loaded, owner.fresh(asked)
     if not isinstance(loaded, Loaded):  # by now
         return owner.make(asked)

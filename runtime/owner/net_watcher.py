@@ -25,7 +25,8 @@ from ..kernel.clock import ClockSteps, read_wall_clock
 from ..kernel.handles import BpfError
 from ..kernel.net_monitor import EVERYTHING, Monitor, Topic
 from ..kernel.netlink import Netlink
-from ..loading.refresh import HostState, observe_host
+from ..loading.host_state import HostState
+from ..loading.refresh import observe_host
 from .owner import Owner
 
 #: Seconds: in which changes gather; after which what could not be done is tried again; after which

@@ -8,7 +8,7 @@ while.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -17,22 +17,17 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from ...lang.text.diagnostics import Refused
-from ...lang.text.exit_status import diagnosed
 from ..base import agent_errors as faults
 from ..base.errors import refused
-from ..base.outcome import RevisionConflict
-from ..base.revoked import Revoked
 from ..front import calls
-from ..front.calls import Failed, Gone, bare
+from ..front.calls import Failed
 from ..front.timers import Timers
-from . import control_pb2 as pb
-from .access import ALONE, CHANGING, LASTING, LOOKING, NEEDED, TIMED, may, name_of
+from .access import ALONE, LOOKING, NEEDED, TIMED, may, name_of
+from .admission import Admission
 from .audit import Audit
 from .callers import Caller
-from .clients import Client, Clients, Limits
+from .clients import Client, Limits
 from .decoding import bytes_of, no_request, parsed
-from .failures import failure, status_code, trailer
 from .methods import LARGE, LISTING, LISTINGS, LONGEST, SHORT, SMALL
 from .ordered import Begin, OrderedCall
 from .recorded import Call
@@ -50,15 +45,13 @@ def _gate(name: str, client: Client) -> AbstractContextManager[object]:
     return client.holding if name in ALONE else nullcontext()
 
 
-class Guard(Clients):
+class Guard(Admission):
     """Makes methods of what a service has."""
 
     def __init__(self, limits: Limits = Limits(), audit: Audit | None = None) -> None:  # noqa: B008
         """`audit`: of all methods."""
-        super().__init__(limits)
-        self._timers, self._audit = Timers(), audit or Audit()
-        #: Of certificates that TLS lets in and we do not; without TLS there is none.
-        self.revoked: Revoked | None = None
+        super().__init__(limits, audit)
+        self._timers = Timers()
         self._lists: dict[Context, Call] = {}
 
     def method(self, described: MethodDescriptor, method: Callable[..., Any]) -> calls.Method:
@@ -103,24 +96,6 @@ class Guard(Clients):
 
         return calls.Method(run, ordered, not described.client_streaming, longest, admits)
 
-    def call_of(self, name: str, described: MethodDescriptor) -> Call:
-        return Call(self._audit, name, described, NEEDED.get(name, "admin") in CHANGING)
-
-    def failed(self, error: Exception, call: Call) -> Failed | Gone:
-        """What ends a call. Those of a client one after the other, so that who is refused all the
-        time has no more than a turn."""
-        if isinstance(error, Failed | Gone):
-            call.over()
-            return bare(error)
-        away = error if isinstance(error, TurnedAway) else None
-        wait, whose = (away.wait, away.whose) if away else (0.0, call.caller.whose)
-        with self._known(whose).refusing:
-            failed = failure_of(error)
-            call.refused(failed)
-            first = next(f for f in failed.findings if f.code)
-            code, said = status_code(first.code), f"{first.code}: {first.title}"
-            return Failed(code, said, trailer(failed, code, said), wait)
-
     @contextmanager
     def _call(self, name: str, call: Call, context: Context) -> Iterator[Client]:
         client = self.let_in(name, call, context.caller)
@@ -136,28 +111,6 @@ class Guard(Clients):
             if timer is not None:
                 timer.stop()
             self.leave(name, context.caller, client)
-
-    def let_in(self, name: str, call: Call, caller: Caller) -> Client:
-        """Then comes `leave`. Raises `TurnedAway`."""
-        call.by(caller)
-        known = False
-        try:
-            self._need_let_in(name, caller)
-            known = True
-            return self._enter(caller, int(name in TIMED), int(name in LASTING))
-        except Refused as error:
-            whose = caller.whose if known else caller.itself
-            raise TurnedAway(error, whose, self._turned_away(whose)) from None
-
-    def _need_let_in(self, name: str, caller: Caller) -> None:
-        """Raises `Refused` where its certificate does not allow the call."""
-        needed = NEEDED.get(name, "admin")
-        if caller.ends <= time.time():
-            raise refused(faults.certificate_ended(name))
-        if self.revoked is not None and caller.fingerprint:
-            self.revoked.need_valid(caller.fingerprint, name)
-        if needed and not may(caller.role, needed):
-            raise refused(faults.not_allowed(name, caller.role or "", needed))
 
     @contextmanager
     def _listing(self, context: Context, call: Call) -> Iterator[None]:
@@ -210,21 +163,7 @@ class Guard(Clients):
         return parsed(name, kind, request, call)
 
 
-class TurnedAway(Refused):
-    """At the door; it is told after `wait` seconds. `whose`: who was charged for it."""
-
-    def __init__(self, why: Refused, whose: Hashable, wait: float) -> None:
-        super().__init__(why.diagnostics)
-        self.whose, self.wait = whose, wait
-
-
 def need_client(context: Context) -> None:
     """Raises `Refused` where the call has ended."""
     if not context.is_active():
         raise refused(faults.given_up())
-
-
-def failure_of(error: Exception) -> pb.Failure:
-    """What is told of an error."""
-    revision = error.revision if isinstance(error, RevisionConflict) else 0
-    return failure(diagnosed(error, "heliod"), revision)

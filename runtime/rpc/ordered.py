@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
@@ -13,12 +13,10 @@ from ...lang.text.diagnostics import Refused
 from ...lang.text.exit_status import diagnosed
 from ..base.errors import refused
 from ..base.outcome import Outcome
-from ..front.calls import Failed, Gone, bare
+from ..front.calls import Call, Failed, Gone, bare
 from .access import name_of, price
+from .admission import Admission
 from .decoding import bytes_of, no_request, parsed
-
-if TYPE_CHECKING:
-    from .guard import Context, Guard
 
 
 class Begun(NamedTuple):
@@ -43,8 +41,8 @@ class OrderedCall:
     over = _asked = False
 
     def __init__(
-        self, guard: Guard, described: MethodDescriptor, kind: type[Message],
-        begin: Callable[[Context], Begin], context: Context,
+        self, guard: Admission, described: MethodDescriptor, kind: type[Message],
+        begin: Callable[[Call], Begin], context: Call,
     ) -> None:  # fmt: skip
         self._guard, self._name, self._kind = guard, name_of(described), kind
         self._unrecorded: list[Begun] = []

@@ -26,11 +26,12 @@ from ..owner.owner import Owner
 from ..owner.requests import ApplyRequest, Made
 from . import control_pb2 as pb
 from . import messages
+from .admission import failure_of
 from .bundles import bundle_of
 from .emitted import watch_emitted
 from .entries import remover
 from .failures import findings
-from .guard import Context, failure_of, need_client
+from .guard import Context, need_client
 from .intents import IntentMethods
 from .ordered import Begun
 from .readers import Readers

@@ -21,13 +21,12 @@ from .images import HEAD, LIVE, NAME_SIZE
 from .key_hash import hashes_of
 from .matches import SEQUENCE_BITS
 from .stored import ENTRIES, EPOCHS
-from .tables import Table, record_numbers
+from .tables import Step, Table, record_numbers
 from .versions import Tuple
 
 if TYPE_CHECKING:
     from ...lang.contract.rules.block import Block
     from ...lang.contract.rules.columns import Column
-    from .steps import Step
 
 Array = npt.NDArray[Any]
 PlaceOf = Callable[[str, int], int]

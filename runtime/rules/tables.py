@@ -200,3 +200,16 @@ class Table:
         self.directory.remove(keys)
         for key in keys:
             self.directory.release(key)
+
+
+class Step:
+    """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
+    what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
+    goes; `keys`: those inserted."""
+
+    __slots__ = ("cell", "keys", "rule", "slot", "table", "word")
+
+    def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
+        self.table, self.rule, self.cell, self.word = table, rule, cell, word
+        self.slot = 0
+        self.keys: list[bytes] = []

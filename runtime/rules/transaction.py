@@ -26,8 +26,8 @@ from .images import TooLong
 from .left_out import LeftOut
 from .plans import Changes, Plan, work_of
 from .pools import NoRoom
-from .steps import Step, Steps
-from .tables import Table
+from .steps import Steps
+from .tables import Step, Table
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
 

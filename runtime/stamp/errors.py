@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from ...lang.text.diagnostics import Diagnostic, did_you_mean
-
-if TYPE_CHECKING:
-    from .parameters import Parameters
 
 
 def unknown(ssid: int) -> Diagnostic:
@@ -22,8 +18,8 @@ def taken(what: str, whose: str) -> Diagnostic:
                       )  # fmt: skip
 
 
-def answers_taken(about: Parameters, pipeline: str) -> Diagnostic:
-    title = (f"answers of the SSID {about.ssid} to {about.source}, port {about.source_port}, are "
+def answers_taken(ssid: int, source: str, port: int, pipeline: str) -> Diagnostic:
+    title = (f"answers of the SSID {ssid} to {source}, port {port}, are "
              f"those of a session of `{pipeline}`")  # fmt: skip
     return Diagnostic("H0841", title, (), "take another SSID, or another `--source-port`")
 

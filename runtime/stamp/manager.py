@@ -170,7 +170,11 @@ class StampManager(SetUpSessions):
                 raise refused(errors.taken(f"the name `{about.name}`", f"by {other.ssid}"))
         for entry in self._entries.values():  # of another pipeline: either would get its answers
             if entry.kept.about.answered == about.answered:
-                raise refused(errors.answers_taken(about, entry.kept.pipeline))
+                raise refused(
+                    errors.answers_taken(
+                        about.ssid, about.source, about.source_port, entry.kept.pipeline
+                    )
+                )
         if (rule := rules.collector_of(owner, about)) is not None:
             raise refused(errors.rule_there(about.ssid, f"{rule.kind} {rule.name or rule.id}"))
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from errno import ENOLINK, EPERM
 from pathlib import Path
 
-from ...lang.contract.manifest.manifest import Manifest, from_json
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.manifest.read_manifest import from_json
 from ...lang.contract.trace.schema import Schema, SchemaError, TracedBuild, unpack
 from ...lang.text.diagnostics import Diagnostic, Refused
 from ..base import errors as general

@@ -165,7 +165,7 @@ def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> Non
                 lost.append(done.revision)
                 again = super().apply(request, **more)  # by its key
                 assert again.repeated and again.revision == done.revision
-                raise self._rejected(Failed(Code.UNAVAILABLE, "it broke"))
+                raise self.rejected(Failed(Code.UNAVAILABLE, "it broke"))
             return done
 
     def connect(edge: str, address: str, pipeline: str) -> Client:

@@ -13,7 +13,8 @@ from typing import Any
 from helioc.compiler.driver import check_file
 from helioc.compiler.model import Pipeline
 from helioc.compiler.packettests.cases import Case, read_tests
-from helioc.lang.contract.manifest.manifest import Manifest, from_json
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.rules.rules import Rule
 from helioc.lang.syntax.parser import read

@@ -11,7 +11,7 @@ from typing import IO, cast
 
 from helioc.compiler.bundle import compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
-from helioc.lang.contract.manifest.manifest import from_json
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.contract.request.request import Request
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.text.source import Source

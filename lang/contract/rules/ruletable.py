@@ -7,20 +7,24 @@ import heapq
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from . import column_dict
 from .column_dict import Array, Handle, Imaged, WithoutTurn, pairs_of
 from .ie_values import fold
-from .packing import Packed, Packing
+from .packing import Claimed, Packed, Packing
 from .rulekinds import Kind
 from .rules import Reference, Rule
 from .same_content import Alike
 
-if TYPE_CHECKING:
-    from .staged import Staged
+
+class Claims(Protocol):
+    """Ids that a request which is not in force yet takes: all up to `highest`, and `claimed`."""
+
+    highest: int
+    claimed: Claimed | None
 
 
 class Table:
@@ -43,7 +47,7 @@ class Table:
         self.most_free = 64  # of `free`, stale ones too, before those are thrown out
         self.alike: Alike | None = None  # made when it is asked for
         self.levels: set[int] | None = set()  # None: see `priorities`
-        self.draft: Staged | None = None  # of a large request, while others are let in
+        self.draft: Claims | None = None  # of a large request, while others are let in
 
     def get(self, handle: Handle) -> Rule | None:
         found = self.rules.get(handle)
@@ -166,7 +170,7 @@ class Table:
             self.top += 1
         return self.top
 
-    def _beyond(self, draft: Staged, rules: Mapping[Any, Any]) -> int:
+    def _beyond(self, draft: Claims, rules: Mapping[Any, Any]) -> int:
         """A free id that a large request, which is not in force yet, does not take."""
         id_ = max(self.top, draft.highest + 1)
         while True:
@@ -180,24 +184,6 @@ class Table:
     def _ids(self) -> Mapping[int, tuple[Handle, ...]] | Mapping[Handle, Rule | int]:
         return self.groups if self.kind.grouped else self.rules
 
-    def make(self, staged: Staged) -> None:
-        """Make staged changes."""
-        if self.alike is not None:
-            for handle, new in staged.rules.items():
-                self.alike.note(self.get(handle), new)
-        if self.levels is not None:
-            self.levels |= staged.levels
-        keys = len(self.keys) + staged.size - len(self.rules)
-        column_dict.patch(self.rules, staged.rules, staged.size)
-        column_dict.patch(self.keys, staged.keys, keys)
-        column_dict.patch(self.names, staged.names)
-        groups = {id_: handles or None for id_, handles in staged.groups.items()}
-        column_dict.patch(self.groups, groups)
-        for id_, count in staged.pointed.items():
-            self.point(id_, count)
-        left = staged.groups if self.kind.grouped else staged.rules
-        self._freed_many([id_ for id_ in staged.gone if not left.get(id_)])
-
     def take_out(self, rule: Rule) -> None:
         """Remove a rule of a kind that is no group."""
         self.note(rule, None)
@@ -206,9 +192,9 @@ class Table:
             del self.keys[self.kind.key_of(rule)]
         if rule.name:
             del self.names[fold(rule.name)]
-        self._freed_many([rule.id])
+        self.freed_many([rule.id])
 
-    def _freed_many(self, freed: list[int]) -> None:
+    def freed_many(self, freed: list[int]) -> None:
         free, ids = self.free, self._ids()
         if not ids:  # and all numbers are free
             self.alike = None

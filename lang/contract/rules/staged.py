@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from . import column_dict
 from .column_dict import Handle
 from .ie_values import fold
 from .packing import Claimed
@@ -83,7 +84,22 @@ class Staged:
         return len(self.table.rules) + self.more
 
     def commit(self, tables: Mapping[str, Table]) -> None:
-        self.table.make(self)
+        table = self.table
+        if table.alike is not None:
+            for handle, new in self.rules.items():
+                table.alike.note(table.get(handle), new)
+        if table.levels is not None:
+            table.levels |= self.levels
+        keys = len(table.keys) + self.size - len(table.rules)
+        column_dict.patch(table.rules, self.rules, self.size)
+        column_dict.patch(table.keys, self.keys, keys)
+        column_dict.patch(table.names, self.names)
+        groups = {id_: handles or None for id_, handles in self.groups.items()}
+        column_dict.patch(table.groups, groups)
+        for id_, count in self.pointed.items():
+            table.point(id_, count)
+        left = self.groups if table.kind.grouped else self.rules
+        table.freed_many([id_ for id_ in self.gone if not left.get(id_)])
 
     def get(self, handle: Handle) -> Rule | None:
         self.seen.rules.add(handle)

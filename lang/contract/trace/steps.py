@@ -66,11 +66,6 @@ class Step:
     nodes: tuple[str, ...] = ()
     reason: str = ""
 
-    def __str__(self) -> str:
-        from .text import step_line  # which knows this module
-
-        return step_line(self)
-
     def to_json(self) -> dict[str, Any]:
         """As `helioctl trace --json` has it: `what`, and the rest by name."""
         out: dict[str, Any] = {"what": self.what, "name": self.name}

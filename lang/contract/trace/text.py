@@ -121,8 +121,3 @@ class TraceText:
             if t.kind == "port" and t.value is not None:
                 step["values"][t.name] = self.port(t.value)
         return step
-
-
-def step_line(step: Step) -> str:
-    """A step in a line, ports by their numbers."""
-    return TraceText({}).line(step)

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from helioc.commands.helioc import cli
 from helioc.compiler.bundle import building, compile_for_tc, compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
-from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
+from helioc.lang.contract.manifest.manifest import Manifest, ManifestError
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.program_stats import measure_object
 from helioc.runtime.loading.bundle import read_bundle

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from helioc.compiler.bundle import compile_pipeline
 from helioc.compiler.driver import check_file
-from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
+from helioc.lang.contract.manifest.manifest import Manifest, ManifestError
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 
 TEXT = """\

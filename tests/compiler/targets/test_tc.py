@@ -15,7 +15,7 @@ from helioc.compiler.lower.unit import Join
 from helioc.compiler.manifest import manifest_of
 from helioc.compiler.model import Pipeline
 from helioc.compiler.packettests.cases import read_tests
-from helioc.lang.contract.manifest.manifest import from_json
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.syntax.parser import parse, read
 from helioc.lang.text.diagnostics import Refused
 from linx_world import GRE, PIPELINES, linx_gre

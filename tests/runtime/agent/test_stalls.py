@@ -39,7 +39,7 @@ def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
         silent = secure.edge.inside_thread(connect)
         streams = [client.stream() for _ in range(Limits().lasting - 1)]
         asked = pb.ListRequest(pipeline=secure.name).SerializeToString()
-        unread = client._channel.call(path("List"), None, asked)
+        unread = client.channel.call(path("List"), None, asked)
         until(lambda: refused_one_more(client, streams), "all streams are open")
         with secure.client() as other:
             begun = time.monotonic()
@@ -64,7 +64,7 @@ def test_calls_without_a_request_stand_in_nobodys_way(secure: World, certs: Path
     methods = ("/helio.control.v1.Control/Apply", "/grpc.health.v1.Health/Check")
 
     def go(client: Client) -> None:
-        calls = [client._channel.call(methods[i % 2], None) for i in range(60)]
+        calls = [client.channel.call(methods[i % 2], None) for i in range(60)]
         clients.append(calls)
         if len(clients) < 6:
             within(secure, certs, "nobody", go)

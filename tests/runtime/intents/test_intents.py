@@ -20,7 +20,8 @@ from golden import Case, Golden, cases
 from helioc.commands.intent_text import intent_rows, moment
 from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.manifest import manifest_of
-from helioc.lang.contract.manifest.manifest import Manifest, from_json
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.contract.request.request import item_text
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.contract.rules.rules import Reference, Rule

@@ -26,6 +26,7 @@ from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.state import State
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import Link
+from helioc.runtime.loading import switching
 from helioc.runtime.loading import upgrade as upgrading
 from helioc.runtime.loading.any_loaded import load
 from helioc.runtime.loading.bundle import Bundle
@@ -166,7 +167,7 @@ def held(agent: Agent, name: str) -> tuple[str, list[Any], list[Diagnostic]]:
 STEPS: list[tuple[Any, str, int, bool]] = [
     (Store, "prepare", 1, False), (upgrading, "install", 1, False),
     (upgrading, "write_about", 1, False), (upgrading, "put_in_force", 1, False),
-    (Link, "update", 1, True), (Link, "update", 2, True), (upgrading, "_carry", 2, True),
+    (Link, "update", 1, True), (Link, "update", 2, True), (switching, "carry", 2, True),
     (State, "save", 1, False), (journal, "open_new", 1, True), (Journal, "turn_over", 1, True),
     (pipelines, "write_whole", 1, True), (State, "save", 2, True), (Store, "fold", 1, True),
     (Store, "_sweep", 2, True),
@@ -369,7 +370,7 @@ def test_what_fails_when_it_is_in_force_is_ended(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel fails behind the switch: whoever opens the pipeline ends what was begun."""
-    real, calls = upgrading._carry, count(1)
+    real, calls = switching.carry, count(1)
 
     def fails(*arguments: Any) -> None:
         if next(calls) == 2:
@@ -379,7 +380,7 @@ def test_what_fails_when_it_is_in_force_is_ended(
     def go() -> None:
         with opened(here.state) as agent:
             agent.load(ONE, Source("<edge>", EDGE), here.name)
-            monkeypatch.setattr(upgrading, "_carry", fails)
+            monkeypatch.setattr(switching, "carry", fails)
             assert agent.upgrade(TWO).status.findings == ()
             asked(agent, ROUTE)
             before = held(agent, here.name)

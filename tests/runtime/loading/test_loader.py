@@ -25,9 +25,9 @@ from helioc.runtime.kernel.netlink import Netlink
 from helioc.runtime.loading import attach, install, loader, releases, table_memory
 from helioc.runtime.loading.attach import DISPATCHER, another_program
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.host_state import Refreshed
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.reader import Reader
-from helioc.runtime.loading.refresh import Refreshed
 from helioc.runtime.loading.releases import (
     FIRST,
     ROOT,

@@ -13,6 +13,7 @@ import pytest
 from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.runtime.kernel.handles import BpfError, Link, Object
 from helioc.runtime.kernel.netlink import Netlink
+from helioc.runtime.loading import switching
 from helioc.runtime.loading import upgrade as upgrading
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded
@@ -544,20 +545,21 @@ def test_an_interface_that_is_gone_gets_the_new_build_when_it_is_back(
 # ---- killed ---------------------------------------------------------------------------------
 
 # What is done, and for the how manieth time.
-STEPS = [("install", 1), ("_same_control", 1), ("_carry", 1), ("write_about", 1),
-         ("put_in_force", 1), ("Link.update", 1), ("Link.update", 2), ("_switch", 1), ("_carry", 2),
-         ("remove_directory", 2)]  # fmt: skip
+STEPS: list[tuple[Any, str, int]] = [
+    (upgrading, "install", 1), (upgrading, "_same_control", 1), (switching, "carry", 1),
+    (upgrading, "write_about", 1), (upgrading, "put_in_force", 1), (Link, "update", 1),
+    (Link, "update", 2), (switching, "switch", 1), (switching, "carry", 2),
+    (switching, "remove_directory", 1),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0]}-{step[1]}")
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[1]}-{step[2]}")
 def test_killed_at_each_step_one_build_is_whole(
-    world: World, name: str, step: tuple[str, int], after: bool
+    world: World, name: str, step: tuple[Any, str, int], after: bool
 ) -> None:
     """Whoever opens it next finds one release, all rules, and both ports on it."""
-    what, nth = step
-    where: Any = Link if what == "Link.update" else upgrading
-    what = what.removeprefix("Link.")
+    where, what, nth = step
     real, calls = getattr(where, what), count(1)
 
     def killed(*arguments: Any) -> None:

@@ -16,9 +16,13 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.base.agent_errors import certificate_ends
 from helioc.runtime.base.certs import make_authority
-from helioc.runtime.base.identity import CertificateExpiry, expiring_soon, read_expiries
+from helioc.runtime.base.identity import (
+    CertificateExpiry,
+    certificate_ends,
+    expiring_soon,
+    read_expiries,
+)
 from helioc.runtime.base.paths import RUN
 from helioc.runtime.congestion.status import Status as Congestion
 from helioc.runtime.edge.overlay_health import Quality

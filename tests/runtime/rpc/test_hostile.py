@@ -26,10 +26,11 @@ from helioc.runtime.intents.document import read_document
 from helioc.runtime.owner.fair_lock import FairLock, Slices
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.access import TEXT
+from helioc.runtime.rpc.admission import failure_of
 from helioc.runtime.rpc.callers import LOCAL
 from helioc.runtime.rpc.clients import Limits
 from helioc.runtime.rpc.failures import failure
-from helioc.runtime.rpc.guard import Guard, failure_of, need_client
+from helioc.runtime.rpc.guard import Guard, need_client
 from helioc.runtime.rpc.methods import METHODS, path
 from tls_world import within
 

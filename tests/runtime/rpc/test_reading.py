@@ -219,7 +219,7 @@ def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:
     for first in range(0, 4000, 500):
         agent.apply(f"create {', '.join(rules[first : first + 500])}")
     asked = pb.ListRequest(pipeline=here.name).SerializeToString()
-    unread = agent._channel.call(path("List"), None, asked)
+    unread = agent.channel.call(path("List"), None, asked)
     assert unread.receive()
     with here.client() as other:
         for action in ("PASS", "DROP", "PASS"):

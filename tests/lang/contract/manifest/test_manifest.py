@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.manifest import manifest_of
-from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
+from helioc.lang.contract.manifest.manifest import Manifest, ManifestError
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.rulebook import RuleBook
 from helioc.lang.text.diagnostics import Refused

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from helioc.compiler.driver import check_file, lower_pipeline
 from helioc.compiler.manifest import manifest_of
-from helioc.lang.contract.manifest.manifest import Manifest, from_json
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.contract.request.request_parser import parse_request
 from helioc.lang.contract.rules.csv_columns import read_csv
 from helioc.lang.contract.rules.rulebook import RuleBook
