@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from errno import EACCES, EBUSY, EEXIST, EINVAL, ENOENT, EOPNOTSUPP, EPERM
 from pathlib import Path
@@ -102,43 +102,6 @@ def takes_no_frames(port: Port, link: Interface, span: Span | None) -> list[Diag
     return [_no_redirect(link.name, span, link.kind, other)]
 
 
-def warnings(
-    manifest: Manifest, ports: Iterable[Port], netlink: Netlink, mode: XdpMode, spans: Spans
-) -> Iterator[Diagnostic]:
-    """Of attached ports on which a part of the pipeline does not work."""
-    ports = list(ports)
-    if manifest.routes:
-        yield from _not_routing(ports, spans)
-    if mode is XdpMode.NATIVE:
-        answering = [
-            port
-            for port in ports
-            if port.at == "xdp" and manifest.roles[port.role] in manifest.answers
-        ]
-        yield from _not_answering(answering, netlink, spans)
-
-
-def _not_answering(ports: Iterable[Port], netlink: Netlink, spans: Spans) -> Iterator[Diagnostic]:
-    """A veth delivers packets of XDP_TX only where its other end has a native XDP program
-    (veth_xdp_flush in drivers/net/veth.c)."""
-    links = {link.index: link for link in netlink.links()}
-    for port in ports:
-        link = links.get(port.ifindex)
-        other = netlink.other_end(link) if link is not None and link.kind == "veth" else None
-        if other is not None and not other.native:
-            yield not_answering(port.interface, spans.get(port.number), other)
-
-
-def _not_routing(ports: Iterable[Port], spans: Spans) -> list[Diagnostic]:
-    """Ports by which the kernel does not route, so that its FIB answers nothing."""
-    found = []
-    for port in ports:
-        setting = Path("/proc/sys/net/ipv4/conf", port.interface, "forwarding")
-        if setting.exists() and setting.read_text().strip() == "0":
-            found.append(_not_routing_error(port.interface, spans.get(port.number)))
-    return found
-
-
 def attach(loaded: Pinned, ports: Iterable[Port], mode: XdpMode, spans: Spans) -> None:
     """Attach each port's entry program and pin its link. Raises `Refused`; links made before stay
     pinned for the caller to remove."""
@@ -178,11 +141,6 @@ def _error(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Dia
 
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
-#: A program that lets everything pass (examples/pass.bpf.c), which packages do not bring.
-_PASS_PROGRAM = (
-    """echo '__attribute__((section("xdp"))) int pass(void *p) { return 2; }' | """
-    "clang-16 -O2 -target bpf -xc - -c -o pass.o"
-)
 
 
 def _at(span: Span | None, text: str = "") -> tuple[Label, ...]:
@@ -233,26 +191,14 @@ def _no_redirect(
         first = "" if other is None or other.up else f"`ip link set {peer} up`, then "
         help_ = (
             f"a veth takes them while its other end, {peer}, polls: {first}`ethtool -K {peer} gro "
-            f"off` and `ethtool -K {peer} gro on`{_within(other)} (the veth only sees GRO change "
+            f"off` and `ethtool -K {peer} gro on`{within(other)} (the veth only sees GRO change "
             "while that is up); or `mode: generic`"
         )
     return Diagnostic("H0726", f"`{interface}` would lose the packets that are forwarded to it",
                       _at(span, "this interface takes no redirected frames"), help_)  # fmt: skip
 
 
-def not_answering(interface: str, span: Span | None, other: Interface) -> Diagnostic:
-    return Diagnostic(
-        "H0729",
-        f"what the pipeline sends back by `{interface}` is lost, or waits for the next frame",
-        (Label(span, f"its other end, {other.name}, has no XDP program"),) if span else (),
-        "a veth delivers it to a native XDP program, which may pass everything: "
-        f"`{_PASS_PROGRAM}`, then `ip link set {other.name} xdpdrv object pass.o section xdp`"
-        f"{_within(other)}; or `mode: generic`",
-        "warning",
-    )
-
-
-def _within(other: Interface | None) -> str:
+def within(other: Interface | None) -> str:
     """Where the other end of a veth is."""
     return " in its network namespace" if other is not None and other.other_in is not None else ""
 
@@ -304,14 +250,3 @@ def _not_stripped(interface: str, kind: str, span: Span | None) -> Diagnostic:
 
 def _not_attached(interface: str, span: Span | None, why: str, fix: str) -> Diagnostic:
     return Diagnostic("H0727", f"cannot attach to `{interface}`: {why}", _at(span), fix)
-
-
-def _not_routing_error(interface: str, span: Span | None) -> Diagnostic:
-    return Diagnostic(
-        "H0744",
-        f"the kernel does not route by `{interface}`",
-        (Label(span, "its forwarding is off"),) if span else (),
-        f"sysctl -w net.ipv4.conf.{interface}.forwarding=1; until then only next hops that "
-        "`load` and `refresh` find are known",
-        "warning",
-    )

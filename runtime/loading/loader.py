@@ -21,7 +21,7 @@ from ..ports.ports import (
     write_icmp_limit,
 )
 from ..states.storage import SEED, new_seed
-from . import attach, switching
+from . import attach, port_warnings, switching
 from .bundle import Bundle
 from .host_state import HostState, Refreshed
 from .install import install
@@ -127,7 +127,7 @@ class Loaded(Opened):
             loaded.write_host_state()
             content.fill(loaded)
             attach.attach(loaded, ports, mode, config.spans)
-            doubts = attach.warnings(bundle.manifest, ports, netlink, mode, config.spans)
+            doubts = port_warnings.warnings(bundle.manifest, ports, netlink, mode, config.spans)
             loaded.warnings = (*loaded.warnings, *full, *doubts)
             loaded.about = with_objects(about, loaded.directory, loaded.manifest)
             write_about(loaded.directory, loaded.about)

@@ -35,7 +35,7 @@ from ..rules.counters import before_of
 from ..rules.plans import Changes
 from ..rules.transaction import NEXT
 from ..states.storage import SEED, new_seed
-from . import attach, switching
+from . import attach, port_warnings, switching
 from .bundle import Bundle
 from .carry_counters import create_before
 from .excluded_members import exclude_members
@@ -93,7 +93,7 @@ def _attach_new(upgraded: Loaded, plan: UpgradePlan) -> None:
             attach.attach(upgraded, ports, mode, spans)
         except Refused as error:
             raise switching.NotSwitched(error.diagnostics) from error
-        doubts = attach.warnings(upgraded.manifest, ports, upgraded.netlink, mode, spans)
+        doubts = port_warnings.warnings(upgraded.manifest, ports, upgraded.netlink, mode, spans)
         upgraded.warnings = tuple(doubts)
 
 

@@ -17,8 +17,8 @@ from helioc.compiler.lower.reads import answers
 from helioc.lang.contract.manifest.manifest import from_json
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.netlink import Link
-from helioc.runtime.loading.attach import not_answering
 from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.port_warnings import not_answering
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace
 from leaks import PREFIX
