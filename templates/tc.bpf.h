@@ -161,8 +161,16 @@ static __noinline int settle(CONTEXT *ctx)
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u16 type;
 
-	if (ctx->vlan_present) /* an empty tag, if not the port's */
-		return ctx->vlan_tci || !bpf_skb_vlan_pop(ctx);
+	if (ctx->vlan_present) { /* an empty tag, if not the port's */
+		if (ctx->vlan_tci)
+			return 1;
+		if (bpf_skb_load_bytes(ctx, 12, &type, 2))
+			return 0;
+		/* no tag stands in the frame any more: the kernel would take four bytes for one */
+		if (is_tag(protocol_of(ctx)) && !is_tag(type) && (push_empty_tag(ctx) || bpf_skb_vlan_pop(ctx)))
+			return 0;
+		return !bpf_skb_vlan_pop(ctx);
+	}
 	if (data + ETH_HLEN > end)
 		return 0;
 	type = load16(data, 12);
