@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..lang.contract.manifest import manifest as m
 from .ir.unit import Unit
 from .lower.anatomy import anatomy_of
-from .lower.reads import answers, walk
+from .lower.reads import answers
 from .model import Bridge, Forward, Pipeline, RuleCount
+from .model.walk import walk
 from .tables.layout import MAX_PORTS, flow_size, meters_of, row_of_counts
 
 

@@ -8,9 +8,10 @@ from ..lang.text.diagnostics import Diagnostic, error
 from ..lang.text.source import Span
 from .check.packet_edits import Place, Walk, walk_edits
 from .link_limits import refusals as link_refusals
-from .lower.reads import answers, walk
+from .lower.reads import answers
 from .model import Copy, Pipeline, Push, Queue
 from .model.checksums import zero_checksum
+from .model.walk import walk
 from .targets.tc import segmented
 
 

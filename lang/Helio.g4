@@ -110,7 +110,7 @@ action : 'action' name '(' name ')' block ;
 
 stage : 'stage' name block ;
 
-hook : 'on' name '{' (verdict | 'continue') '}' ;
+hook : 'on' name '{' (verdict | 'continue' | 'reply' 'icmp') '}' ;
 
 run : 'run' name ('->' name)* ;
 
@@ -141,6 +141,7 @@ statement
     | 'queue' sum
     | 'count' name
     | 'emit' name '{' (assign (',' assign)*)? '}'
+    | 'reply' 'icmp' name
     | verdict
     | statementName ('(' name ')' | index? ('.' step)* becomes sum)
     ;
@@ -175,7 +176,7 @@ popped : poppedName ('[' place ']')? ;
 
 assign : path '=' sum ;
 
-verdict : 'pass' | 'drop' | 'default' | 'send' 'back' | 'reply' 'icmp' ;
+verdict : 'pass' | 'drop' | 'default' | 'send' 'back' ;
 
 // ---- expressions -----------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from ...lang.text.source import Span
 from ..ir.nodes import Function
 from ..ir.unit import Program, Unit
 from ..ir.walk import asked_in, helpers_of, looked_up_in, operations, states_of, tables_of
-from ..lower.reads import walk
 from ..model import Bridge, Forward, Hash, Pipeline, Stage, State
+from ..model.walk import walk
 from ..tables.layout import Table
 
 STAGES = 32  # MAX_TAIL_CALL_CNT of Linux 5.10: a packet goes through one more program at most

@@ -11,10 +11,10 @@ from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
 from ..headers.outline import ways_to
-from ..lower.reads import walk
 from ..model.checksums import NETWORK
 from ..model.header_sizes import computed_from
 from ..model.parse_graph import writable
+from ..model.walk import walk
 from . import errors
 from .assign_limits import assign_limits
 from .key_limits import key_limits
@@ -48,6 +48,9 @@ def _at(pipeline: model.Pipeline, place: Place) -> Iterator[Diagnostic]:
                 yield from _appended_behind(pipeline.graph.node(front), span)
         case model.Forward():
             yield from _forwarded(pipeline, place, place.statement)
+        case model.Reply(_, span, fronts):
+            for front in (node for role, node in fronts if role == place.role):
+                yield from _answered(pipeline, place.edits, front, span)
         case model.Assign() | model.PopLink():
             yield from assign_limits(pipeline, place)
 

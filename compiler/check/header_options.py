@@ -11,8 +11,8 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, did_you_mean, error
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
 from ..model import guards
+from ..model.walk import walk
 from . import errors
 from .edge_guards import EdgeGuards
 from .expressions import Expressions

@@ -79,7 +79,7 @@ def _arms_apart(program: Program, written: tree.MatchOn, state: State) -> State:
 
 def _ends_as_written(written: tree.Block) -> bool:
     last = written.statements[-1] if written.statements else None
-    return isinstance(last, tree.Verdict | tree.Forward)
+    return isinstance(last, tree.Verdict | tree.Forward | tree.Reply)
 
 
 def _covered(

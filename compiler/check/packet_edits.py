@@ -124,7 +124,7 @@ class _Role:
             case m.Copy() | m.Each():
                 self.block(s.body, edits)
                 return edits
-            case m.Verdict() | m.Forward() | m.Bridge():
+            case m.Verdict() | m.Forward() | m.Bridge() | m.Reply():
                 return None
             case m.Pop():
                 return popped_to(edits, self.graph, self.role, s.node)

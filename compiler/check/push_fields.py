@@ -10,9 +10,9 @@ from ...lang.contract.base.lists import bytes_of
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
 from ..model.checksums import FRAGMENTED, is_checksum, zero_checksum
 from ..model.parse_graph import writable
+from ..model.walk import walk
 from . import errors
 from .flow import Scope, State
 from .packets import PacketNames

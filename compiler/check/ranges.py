@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...lang.text.frozen import Frozen
 from .. import model
-from ..lower.reads import walk
+from ..model.walk import walk
 
 _OPPOSITE: dict[model.Comparison, model.Comparison] = {
     "=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",

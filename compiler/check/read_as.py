@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv6Address
 
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
 from ..model import guards
+from ..model.walk import walk
 from .contents import Contents
 from .written import Written
 

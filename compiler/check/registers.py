@@ -10,7 +10,7 @@ from ...lang.contract.manifest.manifest import MOST_COUNTED
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk, walk_named
+from ..model.walk import walk, walk_named
 from . import errors
 from .changes import Changed
 from .edges import CheckedGraph

@@ -9,7 +9,7 @@ from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk, walk_named
+from ..model.walk import walk, walk_named
 from . import errors
 from .changes import Changed
 from .flow import Scope, State, bind, unbind

@@ -96,7 +96,7 @@ def _check_join(program: Program, written: tree.Statement, state: State) -> None
 def ends(statement: model.Statement) -> bool:
     """Whether no path falls out of the statement, judged by its shape alone."""
     match statement:
-        case model.Verdict() | model.Forward() | model.Bridge():
+        case model.Verdict() | model.Forward() | model.Bridge() | model.Reply():
             return True
         case model.If() | model.IfGives():
             return statement.then.ends and statement.otherwise.ends
@@ -176,6 +176,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return Changed(model.Counted(written.reason.text, written.span), state)
         case tree.Emit():
             return emit(program, written, state, scope)
+        case tree.Reply():
+            return ways_out.reply(program, written, state)
         case tree.Verdict():
             return ways_out.verdict(program, written, state)
         case tree.Apply():

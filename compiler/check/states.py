@@ -10,7 +10,7 @@ from ...lang.contract.manifest.manifest import IDENTITY
 from ...lang.text.diagnostics import Diagnostic, Diagnostics, error, listed
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
+from ..model.walk import walk
 from . import errors
 from .edges import CheckedGraph
 from .header_fields import scalar

@@ -8,8 +8,8 @@ from ...lang.text.frozen import Frozen
 from ...lang.text.literals import shown_address
 from ...lang.text.source import Span
 from .. import model
-from ..lower.reads import walk
 from ..model.arithmetic import Interval
+from ..model.walk import walk
 from . import errors
 
 WIDEST = 64

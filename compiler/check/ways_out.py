@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from ...lang import tree
-from ...lang.text.diagnostics import Diagnostic, error
+from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from ..model.checksums import NETWORK
@@ -41,13 +42,9 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
         program.report(errors.wrong_kind(where, kind, "an IP address", help=help_))
         via = None
     _not_appended(program, statement.span, "`forward`", state)
-    # One of all that have the same headers: there are far more that differ in what was found.
-    shapes = {(w.role, w.chain, w.pushed, w.appended): w for w in state}
-    kept = [(w, _kept(program, w)) for w in shapes.values()]
+    kept = _shapes(program, state)
     _no_tag_behind(program, statement.span, kept)
-    fronts = [(w, _front(program, w, at)) for w, at in kept]
-    if (strange := [w for w, front in fronts if front is None]) and not program.unsure:
-        program.report(_not_ip(statement.span, roles_of(strange)))
+    named = _fronts(program, statement.span, state, "`forward`")
     _announced_on_link(program, statement.span, kept)
     # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
     said = (h for e in AT_FORWARD if (h := program.hooks[e]) is not None)
@@ -55,10 +52,25 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     _settle(program, state, statement.span, hooks, pops_only=True)
     if port is None or not isinstance(via, NEXT_HOPS):
         return Changed(None, frozenset())
+    return Changed(model.Forward(port, via, statement.span, named), frozenset())
+
+
+def _shapes(program: Program, state: State) -> Kept:
+    """One class of all that have the same headers: there are far more that differ in what was
+    found."""
+    shapes = {(w.role, w.chain, w.pushed, w.appended): w for w in state}
+    return [(w, _kept(program, w)) for w in shapes.values()]
+
+
+def _fronts(program: Program, span: Span, state: State, what: str) -> tuple[tuple[str, str], ...]:
+    """By role and in the graph's order, the headers by which `what` takes the packet."""
+    fronts = [(w, _front(program, w, at)) for w, at in _shapes(program, state)]
+    strange = [w for w, front in fronts if front is None and not w.appended]
+    if strange and not program.unsure:
+        program.report(_not_ip(span, what, roles_of(strange)))
     order = {node.name: i for i, node in enumerate(program.checked.graph.nodes)}
     found = {(w.role, front.name) for w, front in fronts if front is not None}
-    named = tuple(sorted(found, key=lambda f: (f[0], order[f[1]])))
-    return Changed(model.Forward(port, via, statement.span, named), frozenset())
+    return tuple(sorted(found, key=lambda f: (f[0], order[f[1]])))
 
 
 def bridge(
@@ -162,16 +174,20 @@ def _recalled_port(path: tree.Path, names: StageNames, what: str) -> model.PortO
 
 
 def verdict(program: Program, statement: tree.Verdict, state: State) -> Changed:
-    if statement.verdict == "reply icmp":
-        program.report(
-            errors.verdict_misplaced(
-                statement.span, "in a stage", ("pass", "drop", "default", "send back")
-            )
-        )
-        return Changed(None, frozenset())
     if statement.verdict != "drop":
         _settle(program, state, statement.span, [], pops_only=False)
     return Changed(model.Verdict(statement.verdict, statement.span), frozenset())
+
+
+def reply(program: Program, statement: tree.Reply, state: State) -> Changed:
+    names = get_args(model.Unreachable)
+    error = next((name for name in names if name == statement.error.text), None)
+    if error is None:
+        help_ = f"a stage answers by {listed(names, 'or')}"
+        program.report(errors.unknown("ICMP error", statement.error, names, help_))
+    _not_appended(program, statement.span, "`reply icmp`", state)
+    named = _fronts(program, statement.span, state, "`reply icmp`")
+    return Changed(model.Reply(error, statement.span, named) if error else None, frozenset())
 
 
 def _settle(
@@ -235,10 +251,10 @@ def _not_a_port(span: Span, found: str, what: str, help: str) -> Diagnostic:
     return error("H0292", f"`{what}` needs a port", (span, f"this is {found}"), help=help)
 
 
-def _not_ip(span: Span, roles: Sequence[str]) -> Diagnostic:
+def _not_ip(span: Span, what: str, roles: Sequence[str]) -> Diagnostic:
     return error(
         "H0293",
-        "`forward` needs an IP packet",
+        f"{what} needs an IP packet",
         (span, f"some packets on {', '.join(roles)} have no IP header here"),
         help="narrow with `if NODE {…}`, where NODE is an `ipv4` or `ipv6` of the parse graph",
     )

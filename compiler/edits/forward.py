@@ -173,6 +173,32 @@ def _opened(site: EditContext) -> Expr | None:
     return site.offset(shape.fronts[0]).is_not(site.state("link"))
 
 
+def answer(site: EditContext, statement: edits.Reply) -> None:
+    """With an ICMP error about whichever IP header comes first, as of `forward`."""
+    w, fronts = site.writer, statement.fronts
+    w.count(site.events("reply", statement.error))
+    for front in fronts:
+        if len(fronts) == 1 or front in site.known:
+            _answer(site, statement.error, front)
+            return
+        with w.when(site.pointer(front)):
+            _answer(site.branch({front}), statement.error, front)
+    w.internal()
+
+
+def _answer(site: EditContext, error: str, front: str) -> None:
+    site.shape = replace(site.shape, fronts=(front,))
+    _reply(site, error, front, ZERO)
+
+
+def _reply(site: EditContext, error: str, front: str, mtu: Expr) -> None:
+    """To what is no frame that is bridged or carried, and has its link header."""
+    if not front or site.header(front).link or site.shape.own or site.shape.untagged:
+        finish(site, "drop")
+    else:
+        reply(_unpushed(site), error, front, mtu)
+
+
 def bridge(site: EditContext, statement: edits.Bridge) -> None:
     """Out by a port with the packet's own link header."""
     w, shape = site.writer, site.shape
@@ -265,11 +291,8 @@ def hook(site: EditContext, event: Event, front: str = "", mtu: Expr = ZERO) -> 
         return
     w.count(site.events("hook", event))
     what = site.hooks[event]
-    way_back = not (site.shape.own or site.shape.untagged)
-    if what == "reply icmp" and (not front or site.header(front).link or not way_back):
-        finish(site, "drop")
-    elif what == "reply icmp":
-        reply(_unpushed(site), event, front, mtu)
+    if what == "reply icmp":
+        _reply(site, event, front, mtu)
     elif what == "pass" and site.shape.pushed:
         site.drop("in the clear")
     else:

@@ -45,11 +45,14 @@ class Version(Frozen):
 VERSIONS = {
     "ipv4": Version(
         "ipv4", 20, 8, "ttl", 12, 4, "decrement_ttl", "set_ecn",
-        {"ttl_expired": (11, 0), "too_big": (3, 4)}, 20 + 8, frozenset({"tos", "dscp", "ecn"}),
+        {"ttl_expired": (11, 0), "too_big": (3, 4), "no_route": (3, 0), "host_unreachable": (3, 1),
+         "port_unreachable": (3, 3), "admin_prohibited": (3, 13)}, 20 + 8,
+        frozenset({"tos", "dscp", "ecn"}),
     ),
     "ipv6": Version(
         "ipv6", 40, 7, "hop_limit", 8, 16, "decrement_hop_limit", "set_ecn6",
-        {"ttl_expired": (3, 0), "too_big": (2, 0)}, 40 + 8,
+        {"ttl_expired": (3, 0), "too_big": (2, 0), "no_route": (1, 0), "admin_prohibited": (1, 1),
+         "host_unreachable": (1, 3), "port_unreachable": (1, 4)}, 40 + 8,
         frozenset({"traffic_class", "dscp", "ecn"}),
     ),
 }  # fmt: skip

@@ -10,7 +10,6 @@ from ...lang.contract.base import domain_names
 from ...lang.text.frozen import kept
 from ..interpret.evaluate import evaluate, holds
 from ..interpret.header_view import Value, put
-from ..lower.reads import walk
 from ..model import (
     Among,
     Condition,
@@ -25,6 +24,7 @@ from ..model import (
     Own,
     Test,
 )
+from ..model.walk import walk
 from .options import filled, kinds, least, option, says_size
 from .world import NAMES, World
 

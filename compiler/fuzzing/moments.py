@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from ...lang.contract.world.moment import SECOND
-from ..lower.reads import moments, walk
+from ..lower.reads import moments
 from ..model import Const, Pipeline, Random
+from ..model.walk import walk
 from .packets import Drawn
 
 _WAITS = (0, 0, 0, 1, 1_000, 999_999_999, SECOND, 61 * SECOND)

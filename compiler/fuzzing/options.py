@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...lang.text.frozen import kept
 from ..interpret.evaluate import evaluate
 from ..interpret.header_view import put
-from ..lower.reads import walk
 from ..model import Expr, Options, Own
+from ..model.walk import walk
 
 _LENGTHS = 320  # of a name's text, and what stands around it
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ...lang.contract.request.request import Request
 from ..interpret.coverage import Goal, Key
 from ..interpret.reached import RUN, Reached
-from ..lower.reads import walk
 from ..model import (
     Attribute,
     Choose,
@@ -26,6 +25,7 @@ from ..model import (
     RuleKind,
     Said,
 )
+from ..model.walk import walk
 from .changed_packets import changed, with_same
 from .packets import Drawn, packets
 from .rules import RuleMaker

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ...lang.contract.world.environment import Environment
-from ..lower.reads import walk
 from ..model import (
     Among,
     And,
@@ -33,6 +32,7 @@ from ..model import (
     Recalled,
     Statement,
 )
+from ..model.walk import walk
 
 
 class Leaf(NamedTuple):

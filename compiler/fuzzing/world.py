@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 from ...lang.contract.world.environment import Environment, Port
-from ..lower.reads import walk
 from ..model import (
     Among,
     Attribute,
@@ -23,6 +22,7 @@ from ..model import (
     Pipeline,
     Test,
 )
+from ..model.walk import walk
 
 #: Of what one rule gives and another is looked up by: so that they meet; fits any width.
 FEW = (0, 1)

@@ -9,7 +9,6 @@ from typing import TypeGuard
 from ...lang.text.diagnostics import Diagnostic, Label
 from ...lang.text.source import Span
 from ..headers.fragments import in_first_fragments
-from ..lower.reads import walk
 from ..model import (
     Among,
     Block,
@@ -39,6 +38,7 @@ from ..model import (
 )
 from ..model.guards import joined
 from ..model.parse_graph import reachable
+from ..model.walk import walk
 from .packet_fields import TIME_TO_LIVE
 from .reached import HIT, MISS, RUN, Reached, key_of
 

@@ -23,10 +23,13 @@ from .header_view import Value, checksum
 from .parse_packet import Layer
 from .rewrite import Rewriting
 
-#: Type and code by hook event (RFC 792).
-KINDS = {"ttl_expired": (11, 0), "too_big": (3, 4)}
+#: Type and code by hook event, or by the error that a stage says (RFC 792, RFC 1812 section
+#: 5.2.7.1).
+KINDS = {"ttl_expired": (11, 0), "too_big": (3, 4), "no_route": (3, 0), "host_unreachable": (3, 1),
+         "port_unreachable": (3, 3), "admin_prohibited": (3, 13)}  # fmt: skip
 #: The same of RFC 4443.
-KINDS6 = {"ttl_expired": (3, 0), "too_big": (2, 0)}
+KINDS6 = {"ttl_expired": (3, 0), "too_big": (2, 0), "no_route": (1, 0), "admin_prohibited": (1, 1),
+          "host_unreachable": (1, 3), "port_unreachable": (1, 4)}  # fmt: skip
 _ERRORS = (3, 4, 5, 11, 12)
 _ICMP, _ICMP6 = 1, 58
 _QUOTED = 8  # bytes behind the header

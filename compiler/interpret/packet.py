@@ -48,6 +48,7 @@ from ..model import (
     Queue,
     Recall,
     Remember,
+    Reply,
     SetRegister,
     Statement,
     Update,
@@ -216,6 +217,8 @@ class _Run(OnStates):
                 self.clamp = True
             case Forward():
                 self._forward(s)
+            case Reply(error):
+                self._answered(error)
             case Bridge():
                 self._bridge(s)
             case Copy():

@@ -115,6 +115,12 @@ class Verdicts(Scope):
             self._dropped("in the clear")
         self._verdict(what)
 
+    def _answered(self, error: str) -> NoReturn:
+        self.event("reply", error)
+        answer = not self.packet.carries_frame
+        self.packet.unpushed()
+        self._reply(error, 0, answer)
+
     def _reply(self, event: str, mtu: int, answer: bool = True) -> NoReturn:
         frame = reply(self.packet, self.arrival, event, mtu, self.environment) if answer else None
         if frame is None:

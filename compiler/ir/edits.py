@@ -154,6 +154,14 @@ class Bridge(PacketEnd):
     span: Span | None = None
 
 
+class Reply(PacketEnd):
+    """The sender gets an ICMP error, by name (`Version.errors`). `fronts`: as of `Forward`."""
+
+    error: str
+    fronts: tuple[str, ...]
+    span: Span | None = None
+
+
 class Copy(PacketEdit):
     """A copy of the packet is made. `body`: its pushes, and at its end the way out of this copy;
     behind that the packet goes on as it was. `most`: bytes of it that leave, or 0: all."""

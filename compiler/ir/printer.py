@@ -177,6 +177,8 @@ def _edit(s: ed.PacketEdit) -> str:
             return f"forward {' or '.join(fronts)} port {where}"
         case ed.Bridge(port):
             return f"bridge port {print_expr(port)}"
+        case ed.Reply(error, fronts):
+            return f"reply {error} about {' or '.join(fronts)}"
         case ed.Finish(verdict):
             return verdict
     raise AssertionError(s)

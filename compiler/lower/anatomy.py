@@ -21,7 +21,7 @@ from ..model import (
     Pipeline,
     Recall,
 )
-from .reads import walk
+from ..model.walk import walk
 
 _Fields = tuple[tuple[str, str], ...]
 

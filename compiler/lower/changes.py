@@ -21,6 +21,7 @@ from ..model import (
     PortOf,
     Push,
     PushElement,
+    Reply,
 )
 from .context import LoweringContext
 from .said import port_number
@@ -106,6 +107,11 @@ def _resolved(site: LoweringContext, to: PortOf, via: object) -> Expr | None:
 
 def bridge(site: LoweringContext, statement: Bridge) -> None:
     site.writer.put(edits.Bridge(port_number(site, statement.port)))
+
+
+def reply(site: LoweringContext, statement: Reply) -> None:
+    fronts = tuple(node for role, node in statement.fronts if role == site.role)
+    site.writer.put(edits.Reply(statement.error, fronts))
 
 
 def finish(site: LoweringContext, verdict: str) -> None:

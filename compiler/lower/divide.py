@@ -30,7 +30,7 @@ from ..model import (
     Stage,
     Statement,
 )
-from .reads import parts, walk
+from ..model.walk import parts, walk
 
 Statements = tuple[Statement, ...]
 

@@ -6,8 +6,9 @@ from typing import get_args
 
 from ...lang.contract.manifest.manifest import Counter
 from ..ir.events import Events
-from ..model import Copy, Counted, Event, Find, Pipeline, Pop
-from .reads import limits_errors, walk
+from ..model import Copy, Counted, Event, Find, Pipeline, Pop, Reply
+from ..model.walk import walk
+from .reads import limits_errors
 
 VERDICTS = ("pass", "drop", "redirect", "tx")
 MALFORMED = ("truncated", "length", "invalid")
@@ -40,6 +41,8 @@ def events_of(pipeline: Pipeline) -> Events:
     names += [(what, e.name) for e in pipeline.emits for what in EMITTING]
     if any(isinstance(part, Copy) for part in parts):
         names += [("copy", reason) for reason in (*COPIES, *KEPT)]
+    errors = dict.fromkeys(part.error for part in parts if isinstance(part, Reply))
+    names += [("reply", error) for error in errors]
     if limits_errors(pipeline):
         names.append(("drop", "icmp limit"))
     if any(isinstance(part, Pop) for part in parts):

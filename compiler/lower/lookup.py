@@ -31,11 +31,11 @@ from ..ir.nodes import CountRule, Do
 from ..ir.types import U8, U16, U32, U64, Array, Pointer, raw
 from ..model import Arrival, Choose, Find, IfGives
 from ..model import Expr as Expr_
+from ..model.walk import walk
 from ..tables.layout import Container, Key, Table, span_of
 from . import trace
 from .context import Binding, LoweringContext
 from .name_keys import is_name, name_key, present
-from .reads import walk
 from .values import value
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch

@@ -22,6 +22,7 @@ from ..ir.nodes import (
 )
 from ..ir.types import BYTES, U32, U64, raw
 from ..model import And, Edge, Event, Found, Header, Node, Test
+from ..model.walk import walk
 from . import trace
 from .chains import let_walked, lower_chain
 from .context import LoweringContext
@@ -43,7 +44,6 @@ from .header_steps import (
     header_holds,
     read_header,
 )
-from .reads import walk
 
 
 def lower_parser(site: LoweringContext, many: bool = False) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ...lang.text.frozen import Frozen, kept
@@ -15,13 +15,11 @@ from ..model import (
     ClockError,
     Condition,
     Copy,
-    Expr,
     Forward,
     If,
     Inline,
     IsLimited,
     IsLocal,
-    Local,
     MatchReference,
     MatchValue,
     Metered,
@@ -34,9 +32,10 @@ from ..model import (
     Queue,
     Random,
     Recalled,
-    Said,
+    Reply,
     Verdict,
 )
+from ..model.walk import walk
 from ..tables.layout import Reads
 
 
@@ -125,7 +124,9 @@ def answers(pipeline: Pipeline) -> tuple[str, ...]:
     def answering(part: Any) -> bool:
         if isinstance(part, Forward | Bridge):
             return pipeline.replies
-        return isinstance(part, Verdict) and part.verdict in ("send back", "reply icmp")
+        return isinstance(part, Reply) or (
+            isinstance(part, Verdict) and part.verdict == "send back"
+        )
 
     bodies = tuple(stage.body for stage in pipeline.stages)
     return tuple(role for role in pipeline.roles if any(map(answering, _walk_on(bodies, role))))
@@ -159,7 +160,7 @@ def _ends(part: Any, role: str) -> bool:
         case If(condition, then, otherwise):
             ways = {True: (then,), False: (otherwise,), None: (then, otherwise)}
             return all(_ends(each, role) for each in ways[_decided(condition, role)])
-        case Verdict() | Forward() | Bridge():
+        case Verdict() | Forward() | Bridge() | Reply():
             return True
     return False
 
@@ -177,38 +178,3 @@ def _decided(condition: Condition, role: str) -> bool | None:
             found = {_decided(each, role) for each in operands}
             return decisive if decisive in found else None if None in found else not decisive
     return None
-
-
-def walk(part: Any) -> Iterator[Any]:
-    """Every model node below `part`, itself first."""
-    left = _nodes((part,))[::-1]
-    while left:
-        part = left.pop()
-        yield part
-        left += reversed(parts(part))
-
-
-def parts(of: Frozen) -> list[Frozen]:
-    """The nodes that one is made of, directly."""
-    return _nodes(getattr(of, name) for name in of.__match_args__ if name != "span")
-
-
-def _nodes(values: Iterable[object]) -> list[Frozen]:
-    found: list[Frozen] = []
-    for each in values:
-        if isinstance(each, Frozen):
-            found.append(each)
-        elif isinstance(each, tuple):
-            found += _nodes(each)
-    return found
-
-
-def walk_named(values: Iterable[Said], named: Mapping[Local, Expr]) -> Iterator[Any]:
-    """All that goes into values, also by the names that `let` gave."""
-    left, seen = list[Said](values), set[Local]()
-    while left:
-        for part in walk(left.pop()):
-            yield part
-            if isinstance(part, Local) and part in named and part not in seen:
-                seen.add(part)
-                left.append(named[part])

@@ -37,6 +37,7 @@ from ..model import (
     Queue,
     Recall,
     Remember,
+    Reply,
     SetRegister,
     Statement,
     Update,
@@ -44,7 +45,7 @@ from ..model import (
 )
 from ..tables.layout import member_name
 from . import trace
-from .changes import append, assign, bridge, finish, forward, push
+from .changes import append, assign, bridge, finish, forward, push, reply
 from .conditions import condition, present_if, which
 from .context import LoweringContext, known_as
 from .decode_probe import probe
@@ -127,6 +128,9 @@ def _statement(site: LoweringContext, s: Statement) -> Outline | None:
             return None
         case Bridge():
             bridge(site, s)
+            return None
+        case Reply():
+            reply(site, s)
             return None
         case Copy():
             _copy(site, s)

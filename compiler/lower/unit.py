@@ -14,6 +14,7 @@ from ..ir.nodes import Function
 from ..ir.unit import Member, NodeState, Program, Record, Unit
 from ..model import Choose, DecodeProbe, Find, Header, Pipeline, Stage
 from ..model.parse_graph import MANY_WAYS, count_ways, reachable
+from ..model.walk import walk
 from ..tables.event_records import event_ring
 from ..tables.layout import Table, registers, states, tables
 from ..tables.offloaded import offloaded
@@ -23,7 +24,7 @@ from .decode_probe import places
 from .emits import laid_out
 from .events import events_of
 from .parser import lower_parser
-from .reads import asks_local, copies, cut_off, limits_errors, moments, reads, steers, walk
+from .reads import asks_local, copies, cut_off, limits_errors, moments, reads, steers
 from .stages import lower_block
 
 Join = Literal["staged", "fused"]

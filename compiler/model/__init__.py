@@ -59,9 +59,11 @@ from .statements import (
     ReferenceArm,
     RegisterChange,
     Remember,
+    Reply,
     Said,
     SetRegister,
     Statement,
+    Unreachable,
     Update,
     Verdict,
 )
@@ -211,6 +213,7 @@ __all__ = [
     "RegisterChange",
     "Registers",
     "Remember",
+    "Reply",
     "Requirement",
     "Reserved",
     "RuleCount",
@@ -224,6 +227,7 @@ __all__ = [
     "State",
     "Statement",
     "Test",
+    "Unreachable",
     "Update",
     "Verdict",
 ]  # fmt: skip

@@ -8,8 +8,9 @@ from ...lang.contract.manifest.manifest import AttachPoint
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
 from .graph import Graph
-from .statements import Block
+from .statements import Block, Reply
 from .tables import Element, EventKind, Registers, RuleKind, State
+from .walk import walk
 
 
 class Stage(Frozen):
@@ -50,8 +51,9 @@ class Pipeline(Frozen):
 
     @property
     def replies(self) -> bool:
-        """Whether a hook answers with ICMP errors."""
-        return "reply icmp" in self.hooks.values()
+        """Whether a hook or a stage answers with ICMP errors."""
+        said = "reply icmp" in self.hooks.values()
+        return said or any(isinstance(part, Reply) for part in walk(self.stages))
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

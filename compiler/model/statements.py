@@ -270,6 +270,19 @@ class Bridge(Frozen):
     span: Span
 
 
+#: ICMP errors that a stage answers with, by the names of nftables' `reject with icmpx`.
+Unreachable = Literal["no_route", "host_unreachable", "port_unreachable", "admin_prohibited"]
+
+
+class Reply(Frozen):
+    """The sender gets an ICMP error (RFC 792, RFC 4443), and the packet is gone. `fronts`: as of
+    `Forward`."""
+
+    error: Unreachable
+    span: Span
+    fronts: tuple[tuple[str, str], ...] = ()
+
+
 class Copy(Frozen):
     """A copy of the packet, as it is here, gets headers of its own and leaves; the packet goes on.
     `body`: pushes, then the way out. `most`: bytes of it, or 0: all."""
@@ -381,6 +394,7 @@ Statement = (
     | ClampMss
     | Forward
     | Bridge
+    | Reply
     | Copy
     | Each
     | Let

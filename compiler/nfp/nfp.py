@@ -13,7 +13,7 @@ from ..check.packet_edits import Place, walk_edits
 from ..check.push_complete import groups_written
 from ..headers.outline import popped_to
 from ..lower.events import events_of
-from ..lower.reads import asks_local, reads, walk
+from ..lower.reads import asks_local, reads
 from ..model import (
     NAME_KINDS,
     Append,
@@ -39,6 +39,7 @@ from ..model import (
     Recall,
     Register,
     Remember,
+    Reply,
     RuleCount,
     RuleId,
     RuleKind,
@@ -47,6 +48,7 @@ from ..model import (
 from ..model.checksums import is_checksum
 from ..model.parse_graph import writable
 from ..model.show import expression
+from ..model.walk import walk
 from ..tables.layout import Table, tables
 from ..tables.offloaded import maps_of, offloaded
 from . import limits
@@ -120,6 +122,8 @@ def _statement(part: object) -> Diagnostic | None:
             return _other_port(span, "forward")
         case Bridge(span=span):
             return _other_port(span, "bridge")
+        case Reply(span=span):
+            return not_on_a_card(span, "answering with an ICMP error")
         case ClampMss(span=span):
             return not_on_a_card(span, "it serves `forward`")
         case Append(span=span):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...lang.text.diagnostics import Diagnostic, Refused, error
 from ...lang.text.source import Span
-from ..lower.reads import walk
 from ..model import Pipeline, Stage
+from ..model.walk import walk
 from . import limits
 from .conform import Report, Violation, check_object, check_program
 from .object_file import read_object

@@ -13,7 +13,7 @@ from ..edits.assigns import follow_sums, hold_sums, set_field
 from ..edits.carry import carried_over
 from ..edits.context import EditContext, ScratchWords
 from ..edits.copies import leave
-from ..edits.forward import bridge, forward
+from ..edits.forward import answer, bridge, forward
 from ..edits.links import pop_link
 from ..edits.pops import pop
 from ..edits.pushes import append, push
@@ -210,6 +210,8 @@ class _Editor:
                     forward(site, resolved)
                 case e.Bridge():
                     bridge(site, resolved)
+                case e.Reply():
+                    answer(site, resolved)
                 case e.Finish(verdict):
                     finish(site, verdict)
         return None

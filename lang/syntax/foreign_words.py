@@ -203,7 +203,7 @@ WORDS = {
     "print": _PRINTED,
     "printf": _PRINTED,
     "redirect": _LEAVES,
-    "reject": "write `drop`",
+    "reject": "write `drop`, or `reply icmp admin_prohibited` to tell the sender",
     "remove": "write `forget S(…)` for an entry of a state, `pop to X` for headers",
     "return": _VERDICT,
     "send_back": "write `send back`",

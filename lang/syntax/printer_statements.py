@@ -272,6 +272,8 @@ def _simple(node: tree.Statement) -> str:
         return f"let {node.name.text} = {print_expr.value(node.value)}"
     if isinstance(node, tree.Swap):
         return f"swap {node.left.text}, {node.right.text}"
+    if isinstance(node, tree.Reply):
+        return f"reply icmp {node.error.text}"
     if isinstance(node, tree.Bridge):
         return f"bridge {node.port.text}"
     if isinstance(node, tree.Mirror):

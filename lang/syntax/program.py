@@ -401,7 +401,9 @@ class _Builder(StatementBuilder):
     def decl_on(self, context: Context, children: list[Any], span: Span) -> tree.Hook:
         said = children[3]
         if type(said) is Token:
-            return tree.Hook(span, self.name(children[1]), tree.Verdict(self.at(said), "continue"))
+            words: Any = " ".join(token.text for token in children[3:-1])
+            where = Span(self.source, said.start, children[-2].stop)
+            return tree.Hook(span, self.name(children[1]), tree.Verdict(where, words))
         return tree.Hook(span, self.name(children[1]), self.verdict(said))
 
     def decl_run(self, context: Context, children: list[Any], span: Span) -> tree.Run:

@@ -17,6 +17,8 @@ WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
 BRACES = "the block stands in braces: `if a { drop }`"
 #: Of statements that are not complete, by the last word.
 ALONE = {
+    "icmp": "a stage says which error: `reply icmp port_unreachable`, `host_unreachable`, "
+    "`no_route` or `admin_prohibited`",
     "count": "write `count NAME`",
     "back": "a verdict stands alone; another port is `bridge P`, or `forward P via A`",
 }

@@ -69,7 +69,7 @@ _WHOLE = {
     "statement": ("find", "a statement"),
     "matchOn": ("}", "a case such as `DROP => drop`, or a `}`"),
     "hook": ("continue", "`pass`, `drop`, `reply icmp` or `continue`"),
-    "verdict": ("pass", "`pass`, `drop`, `default`, `send back` or `reply icmp`"),
+    "verdict": ("pass", "`pass`, `drop`, `default` or `send back`"),
 }
 
 
@@ -182,7 +182,9 @@ def _plain(place: Place) -> Diagnostic:
         end = place.tokens[place.index - 1].stop
         return _incomplete(source.span(end, end), expected, _behind(place))
     found = f"`{token.text}`" if token.text else "the end of the file"
-    return _unexpected(span(source, token), found, expected, _hint(place) or declared(place))
+    before = place.tokens[place.index - 1].text if place.index else ""
+    hint = _hint(place) or ALONE.get(before) or declared(place)
+    return _unexpected(span(source, token), found, expected, hint)
 
 
 def _behind(place: Place) -> str:

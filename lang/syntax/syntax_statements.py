@@ -215,6 +215,9 @@ class StatementBuilder(ExpressionBuilder):
     def stmt_bridge(self, children: list[Any], span: Span) -> tree.Bridge:
         return tree.Bridge(span, self.path(children[1]))
 
+    def stmt_reply(self, children: list[Any], span: Span) -> tree.Reply:
+        return tree.Reply(span, self.name(children[2]))
+
     def stmt_copy(self, children: list[Any], span: Span) -> tree.Copy:
         return tree.Copy(span, self.block(children[1]))
 

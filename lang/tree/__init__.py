@@ -82,6 +82,7 @@ from .statements import (
     Queue,
     Recall,
     Remember,
+    Reply,
     Statement,
     Swap,
     Update,
@@ -119,7 +120,7 @@ __all__ = [
     "Lists", "Match", "MatchOn", "Member", "Metered", "Meters", "Mirror", "Name", "Node", "Number",
     "Option", "Options", "Parser", "Path", "Payload", "Pipeline", "Pop", "PopLink", "Ports",
     "Priority", "Program", "Push", "PushElement", "Queue", "Raise", "Range", "Reach", "Recall",
-    "Registers", "Remember", "Require", "Role", "Rule", "RuleClause", "Run", "Said", "Size",
-    "Slot", "Slots", "Spread", "Stage", "State", "StateClause", "Statement", "Swap", "Symbol",
-    "Test", "Type", "Unary", "Update", "Verdict",
+    "Registers", "Remember", "Reply", "Require", "Role", "Rule", "RuleClause", "Run", "Said",
+    "Size", "Slot", "Slots", "Spread", "Stage", "State", "StateClause", "Statement", "Swap",
+    "Symbol", "Test", "Type", "Unary", "Update", "Verdict",
 ]  # fmt: skip

@@ -224,6 +224,12 @@ class Verdict(Node):
     verdict: Literal["pass", "drop", "default", "send back", "reply icmp", "continue"]
 
 
+class Reply(Node):
+    """`reply icmp port_unreachable`."""
+
+    error: Name
+
+
 class Apply(Node):
     """`apply(FAR)`: an action, inlined, on a rule of that kind."""
 
@@ -251,6 +257,7 @@ Statement = (
     | Swap
     | Forward
     | Bridge
+    | Reply
     | Copy
     | Mirror
     | Each

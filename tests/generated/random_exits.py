@@ -7,19 +7,25 @@ from helioc.compiler.model.parse_graph import ethertypes
 from places import Ground, Lines, Place
 from random_values import Values
 
+_ERRORS = ("no_route", "host_unreachable", "port_unreachable", "admin_prohibited")
+
 
 class Exits:
     """`verdicts`: how many there are so far; each fourth is counted."""
 
     def __init__(self, ground: Ground, values: Values) -> None:
         self.chance, self.facts, self.values = ground.chance, ground.facts, values
-        self.verdicts = 0
+        self.verdicts, self.hooks = 0, ground.hooks
 
     def verdict(self, place: Place) -> Lines:
         words = ["pass", "pass", "send back", "pass", "drop", "default"]
         self.verdicts += 1
         counted = [f"count way_{self.verdicts}"] if self.verdicts % 4 == 0 else []
-        return [*counted, self.chance.one(words if place.settled else ["drop"])]
+        said = self.chance.one(words if place.settled else ["drop"])
+        answered = "reply icmp" in self.hooks.values() and self.can_forward(place)
+        if said in ("drop", "default") and answered:  # no draw of its own
+            said = f"reply icmp {_ERRORS[self.verdicts % len(_ERRORS)]}"
+        return [*counted, said]
 
     def onward(self, place: Place) -> Lines:
         """With what was changed, if it can be."""

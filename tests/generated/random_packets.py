@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from chance import Chance
 from helioc.compiler.interpret.build_packet import Heading, build
-from helioc.compiler.lower.reads import walk
 from helioc.compiler.model import (
     Derived,
     Edge,
@@ -23,6 +22,7 @@ from helioc.compiler.model import (
 )
 from helioc.compiler.model.checksums import FRAGMENTED
 from helioc.compiler.model.parse_graph import onward
+from helioc.compiler.model.walk import walk
 from helioc.lang.contract.world.environment import Environment
 from random_fields import FieldMaker
 

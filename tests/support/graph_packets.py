@@ -6,8 +6,8 @@ from functools import cache
 
 from helioc.compiler.interpret.build_packet import Heading, build
 from helioc.compiler.interpret.header_view import Value
-from helioc.compiler.lower.reads import walk
 from helioc.compiler.model import Edge, Field, Graph, Header, Own, Test
+from helioc.compiler.model.walk import walk
 from hypothesis import strategies as st
 
 LONGEST = 12  # headers

@@ -143,7 +143,7 @@ def test_json() -> None:
 
 
 def test_what_a_step_says() -> None:
-    ports = TraceText({3: "WAN1"})
+    ports, plain = TraceText({3: "WAN1"}), TraceText({}).line
     absent = Step(
         "look",
         "R",
@@ -154,12 +154,12 @@ def test_what_a_step_says() -> None:
         "push", "user", (TracedValue("srh.segments", 1, "count"),), nodes=("outer", "srh")
     )
     assert ports.line(pushed) == "push outer / srh before user: srh.segments of 1 element"
-    assert str(Step("pop", "user")) == "pop nothing in front of user"
-    assert str(Step("append", "gtpu", nodes=("recovery",))) == "append recovery behind gtpu"
+    assert plain(Step("pop", "user")) == "pop nothing in front of user"
+    assert plain(Step("append", "gtpu", nodes=("recovery",))) == "append recovery behind gtpu"
     yellow = Step("meter", "q", (TracedValue("colour", 2, "colour"),))
-    assert str(yellow) == "meter q: yellow"
+    assert plain(yellow) == "meter q: yellow"
     assert yellow.to_json() == {"what": "meter", "name": "q", "values": {"colour": "yellow"}}
-    assert str(Step("queue", "queue", (TracedValue("queue", 3),))) == "queue 3"
+    assert plain(Step("queue", "queue", (TracedValue("queue", 3),))) == "queue 3"
 
 
 # ---- schemas and records --------------------------------------------------------------------

@@ -185,9 +185,9 @@ def test_statements() -> None:
         match FAR.x { A o => { pop to user }, _ => send back }
         find X else { drop } choose Y from X.Z
         push a { b = c, d = 1 } / e before f clamp mss forward a.b via c.d
-        reply icmp user.tos = 1 + 2 apply(FAR)"""
+        reply icmp no_route user.tos = 1 + 2 apply(FAR)"""
     )
-    names = "If MatchOn Find Choose Push Clamp Forward Verdict Assign Apply".split()
+    names = "If MatchOn Find Choose Push Clamp Forward Reply Assign Apply".split()
     assert [type(s).__name__ for s in found] == names
     first = found[0]
     assert isinstance(first, tree.If) and first.otherwise

@@ -14,7 +14,7 @@ from helioc.commands.helioctl import cli
 from helioc.compiler.bundle import compile_pipeline, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.compiler.lower.reads import answers
-from helioc.lang.contract.manifest.manifest import from_json
+from helioc.lang.contract.manifest.read_manifest import from_json
 from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.loader import unload
