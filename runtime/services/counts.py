@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -14,9 +13,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from ..observe.http_server import Answer
-
-if TYPE_CHECKING:
-    from .watcher import Watcher
+from .agent import Agent
+from .api import Reflector
+from .cache import Cache
 
 PREFIX = "helio_services_"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -25,8 +24,12 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 class Counts(Collector):
     """Of one watcher."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
+    def __init__(
+        self, cache: Cache, reflectors: Sequence[Reflector], agent: Agent,
+        in_step: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        self._cache, self._reflectors = cache, reflectors
+        self._agent, self._in_step = agent, in_step
         self.registry = CollectorRegistry(auto_describe=False)
         self._events, self._lists = Counter[str](), Counter[str]()
         self._answers: dict[str, bool] = {}
@@ -56,13 +59,12 @@ class Counts(Collector):
             self._delay.observe(now - at)
 
     def collect(self) -> Iterable[Metric]:
-        watcher, cache = self._watcher, self._watcher.cache
-        agent = watcher.agent
+        cache, agent = self._cache, self._agent
         yield _labelled(CounterMetricFamily, "events", "resource", "Changes of objects.",
                         self._events)  # fmt: skip
         yield _labelled(CounterMetricFamily, "lists", "resource", "Lists of all objects.",
                         self._lists)  # fmt: skip
-        failures = {each.resource.name: each.failures for each in watcher.reflectors}
+        failures = {each.resource.name: each.failures for each in self._reflectors}
         yield _labelled(CounterMetricFamily, "failures", "resource",
                         "Calls of the API server that failed.", failures)  # fmt: skip
         yield _labelled(GaugeMetricFamily, "api_server_up", "resource",
@@ -80,7 +82,7 @@ class Counts(Collector):
         ):
             yield CounterMetricFamily(PREFIX + name, help_, value=value)
         yield GaugeMetricFamily(f"{PREFIX}in_step", "Whether the agent's rules follow the API "
-                                "server's objects.", value=watcher.in_step)  # fmt: skip
+                                "server's objects.", value=self._in_step())  # fmt: skip
 
     def page(self, path: str, accept: str) -> Answer:
         """For `HttpServer`."""

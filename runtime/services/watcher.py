@@ -44,9 +44,9 @@ class Watcher:
         after which the agent's rules are compared in any case."""
         self.inbox: SimpleQueue[Any] = SimpleQueue()
         self.cache = Cache(replace(settings, pod_port=self._pod_port))
-        self.counts = Counts(self)
         self.reflectors = [Reflector(resource, self.inbox) for resource in resources]
         self._agent = Agent(connect(), network, self.inbox)
+        self.counts = Counts(self.cache, self.reflectors, self._agent, lambda: self.in_step)
         self._unlisted = {resource.name for resource in resources}
         self._resync = resync
         self._open = self._stopping = False
