@@ -34,7 +34,7 @@ def pipeline_text(seed: int | str) -> str:
             check(parse(Source("random.hp", text)))
         except Refused as refused:
             codes = {d.code for d in refused.diagnostics if d.severity == "error"}
-            if codes & _SOMETIMES and codes <= _SOMETIMES | {"H0286", "H0289"}:
+            if codes & _SOMETIMES and codes <= _SOMETIMES | {"H0284", "H0286", "H0289"}:
                 text = _text(f"{seed}.{attempt}")
                 continue
         return text

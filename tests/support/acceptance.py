@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from helioc.compiler.bundle import Bundle, compile_for_tc, compile_pipeline, write_bundle
+from helioc.compiler.bundle import Bundle, compile_for_tc, compile_for_test_runs, write_bundle
 from helioc.compiler.driver import check_file
 from helioc.compiler.model import Pipeline
 from helioc.lang.text.diagnostics import Refused
@@ -78,13 +78,19 @@ def name_of(pipeline: str, build: Build) -> str:
 
 
 #: Pipelines that ship and are built for tc as well, under other names: those without `queue`.
-AT_TC = tuple(f"{name}@tc" for name in ("linx", "srv6_edge", "stamp", "upf", "vxlan_gateway"))
+AT_TC = tuple(
+    f"{name}@tc" for name in ("linx", "srv6_edge", "stamp", "upf", "vxlan_bridge", "vxlan_gateway")
+)
+#: Of these, what is no file of `pipelines`.
+_EXAMPLES = {"vxlan_bridge": PIPELINES.parent / "examples" / "vxlan_bridge" / "vxlan_bridge.hp"}
 
 
 def source_of(name: str) -> Path:
     """The file of what ships (`linx`; `linx@tc`: built for tc), or of a construct of the language
     (`states.in_place`)."""
     name = name.removesuffix("@tc")
+    if name in _EXAMPLES:
+        return _EXAMPLES[name]
     return (
         CASES.joinpath(*name.split(".")).with_suffix(".hp")
         if "." in name
@@ -123,7 +129,7 @@ def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> I
 def _compiled(name: str, pipeline: Pipeline) -> Bundle:
     if name.endswith("@tc"):
         return compile_for_tc(pipeline, tags_in_frame=True)  # so that its packet tests can be run
-    return compile_pipeline(pipeline)
+    return compile_for_test_runs(pipeline)
 
 
 def missing_clangs(builds: Iterable[Build]) -> list[str]:
