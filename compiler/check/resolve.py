@@ -27,6 +27,7 @@ HOMES = {
     "ethernet": "std.ethernet",
     "vlan": "std.ethernet",
     "arp": "std.ethernet",
+    "dhcp": "std.dhcp",
     "tls_record": "std.tls",
     "tls_handshake": "std.tls",
     "tls_client_hello": "std.tls",

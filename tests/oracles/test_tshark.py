@@ -29,9 +29,11 @@ PIPELINES = sorted((ROOT / "pipelines").glob("*.hp"))
 NAMES: dict[str, Any] = yaml.safe_load((HERE / "fields.yaml").read_text())
 #: tshark shows what they hold, not where they begin: test_error_indication.py compares them, and
 #: test_domain_names.py, by scapy, what is one protocol in tshark; test_server_names.py those of
-#: TLS, and test_stamp.py what tshark knows behind a control connection only. What ICMP errors are
-#: about (`quoted_…`) the capture has none of: examples/service/ has the kernel's own.
+#: TLS, test_dhcp.py those of DHCP, and test_stamp.py what tshark knows behind a control connection
+#: only. What ICMP errors are about (`quoted_…`) the capture has none of: examples/service/ has the
+#: kernel's own.
 ELEMENTS = {"gtpu_teid_data", "gtpu_peer_address", "dns", "dns_question", "dns_type", "stamp",
+            "dhcp",
             "tls_record", "tls_handshake", "tls_client_hello", "tls_cipher_suites",
             "tls_compression", "tls_extensions",
             "quoted_ipv4", "quoted_ipv6", "quoted_ports"}  # fmt: skip
