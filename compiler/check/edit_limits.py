@@ -134,7 +134,8 @@ def _forwarded(
     for front in fronts:
         header = pipeline.graph.node(front).header
         if header.protocol in NETWORK:
-            yield from _answered(pipeline, place.edits, front, statement.span)
+            if pipeline.hooks_reply:
+                yield from _answered(pipeline, place.edits, front, statement.span)
         elif place.edits.clamp:
             yield _clamped_frame(statement.span, front, pipeline.graph.node(front).span)
 
@@ -143,7 +144,7 @@ def _answered(
     pipeline: model.Pipeline, edits: Edits, front: str, span: Span
 ) -> Iterator[Diagnostic]:
     """What `reply icmp` takes from the headers that were popped, to send it back."""
-    if edits.own or edits.untagged or not pipeline.replies:
+    if edits.own or edits.untagged:
         return
     for way in edits.popped:
         headers = [pipeline.graph.node(n).header for n in way]

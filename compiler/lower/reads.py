@@ -123,7 +123,7 @@ def answers(pipeline: Pipeline) -> tuple[str, ...]:
 
     def answering(part: Any) -> bool:
         if isinstance(part, Forward | Bridge):
-            return pipeline.replies
+            return pipeline.hooks_reply
         return isinstance(part, Reply) or (
             isinstance(part, Verdict) and part.verdict == "send back"
         )

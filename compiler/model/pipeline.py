@@ -50,10 +50,14 @@ class Pipeline(Frozen):
     bare: tuple[str, ...] = ()
 
     @property
+    def hooks_reply(self) -> bool:
+        """Whether a hook answers with ICMP errors."""
+        return "reply icmp" in self.hooks.values()
+
+    @property
     def replies(self) -> bool:
-        """Whether a hook or a stage answers with ICMP errors."""
-        said = "reply icmp" in self.hooks.values()
-        return said or any(isinstance(part, Reply) for part in walk(self.stages))
+        """Whether a hook or a stage does."""
+        return self.hooks_reply or any(isinstance(part, Reply) for part in walk(self.stages))
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

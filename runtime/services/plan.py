@@ -6,7 +6,8 @@
     BACKEND    one an endpoint's port, `10.244.1.2:8080~` and the beginning of its pod's UID;
                services that have the same endpoint share it
 
-Of a service without endpoints the SERVICE has no POOL: its packets are dropped.
+Of a service without endpoints the SERVICE has no POOL: its packets are rejected; where a policy
+is `Local` and all endpoints are elsewhere, they are dropped.
 """
 
 from __future__ import annotations
@@ -98,12 +99,14 @@ class _PortPlan:
     ) -> None:  # fmt: skip
         self.part, self.service, self.port, self.family = part, service, port, family
         self.node, self.settings = node, settings
+        self.served = False  # by an endpoint, wherever it is
 
     def make(self, slices: Iterable[Slice]) -> None:
         cluster, outside = list(self._mine(self.service.cluster)), list(self._outside())
         if not cluster:
             return  # it is of the other family alone
         found = self._reachable(endpoints.backends(slices, self.family, self.port))
+        self.served = bool(endpoints.anywhere(found, self.node))
         local, internal_local = self.service.external_local, self.service.internal_local
         ways = {internal_local} | ({False, local} if outside else set())
         pools = {way: self._pool(found, way) for way in ways}
@@ -165,7 +168,10 @@ class _PortPlan:
         match: Values = (_address(address), ("port", str(number)), ("protocol", protocol))
         if origin:
             match = (*match, ("origin", origin))
-        values = ("affinity", str(self.service.affinity)), ("slice", str(slice_))
+        values = (
+            ("affinity", str(self.service.affinity)), ("slice", str(slice_)),
+            ("unserved", "DROP" if self.served else "REJECT"),
+        )  # fmt: skip
         refers = (pool,) if pool else ()
         self.part.add(Rule(of_family("SERVICE", self.family), name, match, values, refers))
 

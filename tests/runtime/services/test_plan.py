@@ -53,7 +53,7 @@ def test_a_cluster_ip() -> None:
     part = planned(service())
     assert texts(part, "SERVICE") == [
         'SERVICE "10.96.0.10:80/TCP" [(address, 10.96.0.10), (port, 80), (protocol, TCP), '
-        '(affinity, 0), (slice, 0), POOL "default/web:http"]'
+        '(affinity, 0), (slice, 0), (unserved, DROP), POOL "default/web:http"]'
     ]
     assert members(part) == ["10.244.1.2", "10.244.1.3", "10.244.2.2", "10.244.2.3"]
     assert texts(part, "BACKEND")[0] == (
@@ -93,6 +93,13 @@ def test_a_policy_local_without_endpoints_drops() -> None:
                    [endpoints(endpoint("10.244.2.2", _OTHER))])  # fmt: skip
     assert pools(part)["192.0.2.11:30080/TCP/outside"] == ""
     assert pools(part)["192.0.2.11:30080/TCP/inside"] == "default/web:http"
+    assert dict(part.rules["SERVICE", "192.0.2.11:30080/TCP/outside"].values)["unserved"] == "DROP"
+
+
+def test_a_service_without_endpoints_rejects() -> None:
+    part = planned(service(), [])
+    assert pools(part) == {"10.96.0.10:80/TCP": ""}
+    assert dict(part.rules["SERVICE", "10.96.0.10:80/TCP"].values)["unserved"] == "REJECT"
 
 
 def test_internal_traffic_policy_local() -> None:
