@@ -28,6 +28,7 @@ from ..ir.nodes import (
     Label,
     Let,
     Next,
+    Opaque,
     Return,
     Set,
     Statement,
@@ -194,7 +195,7 @@ class _Row:
 
     def _statement(self, s: Statement) -> bool:
         match s:
-            case Blank() | Label() | Let(_, None):
+            case Blank() | Label() | Opaque() | Let(_, None):
                 return False
             case StatementStart():
                 self.made.append(s)
