@@ -551,16 +551,23 @@ static __always_inline void fetch(const void *p)
 		*(const volatile u8 *)p;
 }
 
-/* The record of a cell that changed an even number of times. */
-static __always_inline void fetch_record(void *records, u32 cell, u32 size)
+/* Rules of lower numbers are in the cache where there are no others, and to fetch them would cost a look-up or three. */
+#define NEAR_RULES 2048
+
+/* A rule's cell, and its record if that changed an even number of times. A record may end in one line more, unless
+ * its size divides a line's or is a multiple of it. */
+static __always_inline void fetch_rule(void *cells, void *records, u32 cell, u32 size)
 {
 	const void *p = bpf_map_lookup_elem(records, &cell);
 
+	fetch(bpf_map_lookup_elem(cells, &cell));
 	if (!p)
 		return;
 #pragma clang loop unroll(full)
 	for (u32 at = 0; at < size; at += 64)
 		fetch(p + at);
+	if (size % 64 && 64 % size)
+		fetch(p + size - 1);
 }
 
 static __always_inline void *first_of(void *map)
