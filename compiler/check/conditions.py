@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...lang import tree
 from ...lang.text.diagnostics import Diagnostic, error, listed
 from ...lang.text.source import Span
 from .. import model
 from . import errors
-from .flow import Scope, State, split, split_by
+from .flow import Narrowed, Scope, State, knowing, split, split_by
 from .meters import COLOURS, metered
 from .packets import PacketNames, option_of
-from .ranges import Facts, implied
 from .stage_names import StageNames
 from .stage_program import Program
 from .values import Value
 
 #: What `is` asks, but for roles of ports.
 _TESTS = ("local", "multicast", "fragment", "limited")
-
-
-class Narrowed(NamedTuple):
-    """A condition, and the packets for which it holds and does not."""
-
-    condition: model.Condition | None
-    yes: State
-    no: State
 
 
 def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
@@ -43,7 +33,7 @@ def _narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Na
             return Narrowed(negated, inner.no, inner.yes)
         case tree.Binary(operator="and"):
             left = _narrow(program, expr.left, state, scope)
-            right = _narrow(program, expr.right, left.yes, _knowing(scope, left, True))
+            right = _narrow(program, expr.right, left.yes, knowing(scope, left, True))
             both = model.And(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(both, right.yes, left.no | right.no)
         case tree.Binary(operator="or"):
@@ -52,7 +42,7 @@ def _narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Na
                 program.report(half)
                 program.unsure = True
                 return Narrowed(None, state, state)
-            right = _narrow(program, expr.right, left.no, _knowing(scope, left, False))
+            right = _narrow(program, expr.right, left.no, knowing(scope, left, False))
             one = model.Or(_operands(left, right)) if left.condition and right.condition else None
             return Narrowed(one, left.yes | right.yes, right.no)
         case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
@@ -110,11 +100,6 @@ def _half_said(program: Program, expr: tree.Binary, scope: Scope) -> Diagnostic 
     if name.text in nodes | scope.names.keys() | scope.values.keys():
         return None
     return errors.unknown("node", name, (), help)
-
-
-def _knowing(scope: Scope, left: Narrowed, holds: bool) -> Scope:
-    """The scope of a right side, which is asked only where the left one holds, or does not."""
-    return replace(scope, tested=Facts(scope.tested, implied(left.condition, holds)))
 
 
 def _operands(left: Narrowed, right: Narrowed) -> tuple[model.Condition, ...]:

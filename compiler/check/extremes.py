@@ -52,6 +52,33 @@ def _of_two(call: tree.Call, left: Value, right: Value) -> Value:
     return Value(made, width, "uint", low, high, call.span, what, at_all=at_all, seen=seen)
 
 
+def one_of_two(
+    call: tree.Call, condition: model.Condition, then: Value, otherwise: Value, found: Diagnostics
+) -> Value | None:
+    """`pick(C, a, b)`: as wide as the wider one, where mere numbers do not count, or as both may
+    need."""
+    kind = then.kind
+    if otherwise.kind != kind:
+        known = errors.wrong_kind(otherwise.span, KINDS[otherwise.kind], KINDS[kind], then.span)
+        found.add(known)
+        return None
+    if kind in ("bytes", *model.NAME_KINDS):
+        found.add(errors.unsupported(call.span, f"picking {KINDS[kind]}", "a rule matches them"))
+        return None
+    values = (then, otherwise)
+    low, high = min(v.low for v in values), max(v.high for v in values)
+    at_all = min(v.range[0] for v in values), max(v.range[1] for v in values)
+    width = max(1, at_all[1].bit_length(), *(v.width for v in values if not v.literal))
+    seen = (
+        None
+        if then.seen is None and otherwise.seen is None
+        else max(v.high if v.seen is None else v.seen for v in values)
+    )
+    expr = model.Pick(condition, then.expr, otherwise.expr, width, kind)
+    what = f"`{call.span.text}`"
+    return Value(expr, width, kind, low, high, call.span, what, at_all=at_all, seen=seen)
+
+
 # ---- errors ---------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from ...lang.text.source import Span
 from .. import model
 from ..model.parse_graph import ways
 from .bindings import Bindings, Table, nodes_of
-from .ranges import Facts
+from .ranges import Facts, implied
 from .sifting import sift_if_large
 from .values import Value
 
@@ -190,3 +190,16 @@ class Scope:
         while made in self.taken:
             made, number = f"{name}_{number}", number + 1
         return made
+
+
+class Narrowed(NamedTuple):
+    """A condition, and the packets for which it holds and does not."""
+
+    condition: model.Condition | None
+    yes: State
+    no: State
+
+
+def knowing(scope: Scope, asked: Narrowed, holds: bool) -> Scope:
+    """The scope of what is read only where a condition holds, or does not."""
+    return replace(scope, tested=Facts(scope.tested, implied(asked.condition, holds)))

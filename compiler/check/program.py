@@ -13,6 +13,7 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .attach_points import attach_points, bare_roles
+from .conditions import narrow
 from .edges import CheckedGraph, check_graph
 from .edit_limits import limits
 from .elements import Elements
@@ -117,6 +118,7 @@ class _PipelineChecker:
             roles=roles,
             hooks=hooks,
             found=self.found,
+            narrow=narrow,
             broken=frozenset(self.broken()),
             unsure=not checked.sound or bool(self.errors_before_stages()),
         )

@@ -11,8 +11,8 @@ from ...lang.text.source import Span
 from .. import model
 from . import errors
 from .expressions import Expressions
-from .extremes import EXTREMES, extreme_call
-from .flow import roles_of, surely_bound
+from .extremes import EXTREMES, extreme_call, one_of_two
+from .flow import knowing, roles_of, surely_bound
 from .moments import clock, in_nanoseconds, now, now_call, random_call
 from .packets import PacketNames, called, hash_call
 from .ranges import narrowed
@@ -33,6 +33,8 @@ class StageNames(RuleNames):
             return count(call, self.program, self.all_of)
         if call.function.text == "first":
             return self.first(call)
+        if call.function.text == "pick":
+            return self.pick(call)
         if call.function.text == "now":
             return now_call(call, self.program)
         if call.function.text in self.program.states:
@@ -45,8 +47,26 @@ class StageNames(RuleNames):
         if call.function.text in EXTREMES:
             return extreme_call(call, self.expressions, self.program.found)
         within = replace(self, use="hash").expressions
-        known = ("count", "first", "max", "min", "now", "random")
+        known = ("count", "first", "max", "min", "now", "pick", "random")
         return hash_call(call, within, self.program.found, known)
+
+    def pick(self, call: tree.Call) -> Value | None:
+        """`pick(tcp, tcp.dst, 0)`: one of two values, each for the packets that it is read of."""
+        if len(call.arguments) != 3:
+            self.program.report(_not_three(call))
+            return None
+        test, *sides = call.arguments
+        asked = self.program.narrow(self.program, test, self.state, self.scope)
+        values = [
+            replace(self, state=state, scope=knowing(self.scope, asked, holds)).expressions.value(
+                side
+            )
+            for side, state, holds in zip(sides, (asked.yes, asked.no), (True, False), strict=True)
+        ]
+        then, otherwise = values
+        if asked.condition is None or then is None or otherwise is None:
+            return None
+        return one_of_two(call, asked.condition, then, otherwise, self.program.found)
 
     def first(self, call: tree.Call) -> Value | None:
         """`first(vxlan.vni, gre.key)`: whichever is there, of the packet or of a rule."""
@@ -266,6 +286,15 @@ class StageNames(RuleNames):
 
 
 # ---- errors ---------------------------------------------------------------------------------
+
+
+def _not_three(call: tree.Call) -> Diagnostic:
+    return error(
+        "H0542",
+        "`pick` takes a condition and two values",
+        (call.span, "which of what?"),
+        help="write `pick(user.ttl < 5, 1, 2)`: the first if the condition holds, else the second",
+    )
 
 
 def _no_option(span: Span) -> Diagnostic:

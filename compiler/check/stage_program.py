@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from .. import model
 from .contents import Contents
 from .edges import CheckedGraph
 from .elements import Elements
-from .flow import State, World
+from .flow import Narrowed, Scope, State, World
 from .kinds import Rules
 from .values import Value
 
@@ -31,6 +32,7 @@ class Program:
     roles: tuple[str, ...]
     hooks: dict[model.Event, model.Verdict | None]
     found: Diagnostics
+    narrow: Callable[[Program, tree.Expr, State, Scope], Narrowed]  # conditions.py, of names again
     required: dict[str, list[model.Requirement]] = field(default_factory=dict)
     lookups: dict[str, list[State]] = field(default_factory=dict)
     given_by_find: set[tuple[str, str]] = field(default_factory=set)  # kinds and their elements

@@ -26,6 +26,7 @@ from ..model import (
     Not,
     Or,
     Packet,
+    Pick,
     PortIs,
     Present,
     Ranges,
@@ -186,6 +187,9 @@ def leaves(expr: Expr, value: int) -> Iterator[Leaf]:
         case First(options):
             for option in options:
                 yield from leaves(option, value)
+        case Pick(_, then, otherwise):
+            yield from leaves(then, value)
+            yield from leaves(otherwise, value)
         case Arithmetic(operator, left, Const(known)):
             yield from leaves(left, _undone(operator, value, known))
         case Arithmetic("+", left, right):  # of two that are read: one is 0 often enough

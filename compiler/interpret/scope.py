@@ -47,6 +47,7 @@ from ..model import (
     Metered,
     Now,
     Packet,
+    Pick,
     Pipeline,
     PortIs,
     Present,
@@ -56,6 +57,7 @@ from ..model import (
     Register,
     RuleCount,
     RuleId,
+    asked_by,
 )
 from ..model.checksums import LAYER4
 from .evaluate import evaluate, holds
@@ -318,6 +320,8 @@ class Scope:
                 return len(self._list(expr.source, expr.most))
             case First():
                 return self._first(expr)
+            case Pick(_, then, otherwise):
+                return self.value(then if self.holds(asked_by(expr)) else otherwise)
             case Now(clock):
                 return self.states.moment.time(clock)
             case ClockError():

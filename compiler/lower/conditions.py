@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...lang.contract.base.lists import bytes_of
 from ..headers.fragments import FRAGMENT
 from ..ir.builder import Builder
 from ..ir.expr import Call, Cast, Expr, NotNull, Which, binary, load, not_, number
 from ..ir.expr_builders import both, either
 from ..ir.nodes import MakePointer
 from ..ir.promotion import may_be_negative
-from ..ir.types import U8, U32, Operator
+from ..ir.types import U8, U32, Int, Operator
 from ..ir.values import Value
 from ..model import (
     Among,
@@ -27,8 +28,10 @@ from ..model import (
     Not,
     Or,
     Packet,
+    Pick,
     PortIs,
     Present,
+    asked_by,
 )
 from .context import LoweringContext
 from .meters import colour
@@ -177,3 +180,18 @@ def present_if(c: Condition, truth: bool) -> frozenset[str]:
         case Or(operands) if not truth:
             return frozenset().union(*(present_if(o, False) for o in operands))
     return frozenset()
+
+
+def pick(site: LoweringContext, expr: Pick) -> Value:
+    """What each side reads is read in a branch of its own."""
+    w, bits = site.writer, bytes_of(expr.width) * 8
+    asked = asked_by(expr)
+    test = condition(site, asked)
+    if isinstance(test, bool):  # the port role decides
+        return value(site, expr.then if test else expr.otherwise)
+    picked = w.local(Int(bits), "picked")
+    with w.when(test):
+        w.set(picked, value(site.branch(present_if(asked, True)), expr.then).host())
+    with w.otherwise():
+        w.set(picked, value(site.branch(present_if(asked, False)), expr.otherwise).host())
+    return Value(picked, bits)

@@ -16,7 +16,8 @@ from ..ir.expr import ZERO, Expr, HelperCall, RecordOf, State, StatePointer, Tab
 from ..ir.names import Names, c_name
 from ..ir.nodes import KnownNotNull
 from ..ir.types import U32, Pointer
-from ..model import Pipeline
+from ..ir.values import Value
+from ..model import Pick, Pipeline
 from ..tables.layout import Table
 
 
@@ -33,11 +34,13 @@ class Binding(Frozen):
 class LoweringContext(Context):
     """`outline`: which headers a packet has lost and gained so far; `tested`: those of the `known`
     nodes that the condition under way has tested; `ports`: `port p`: its number; `names`: of the
-    functions of all roles."""
+    functions of all roles; `pick`: lowers one of two values by a condition, which is made of values
+    again."""
 
     pipeline: Pipeline
     tables: dict[str, Table]
     outline: Outline
+    pick: Callable[[LoweringContext, Pick], Value]
     bindings: dict[str, Binding] = field(default_factory=dict)
     ports: dict[str, Expr] = field(default_factory=dict)
     names: Names = field(default_factory=Names)

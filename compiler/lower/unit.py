@@ -19,6 +19,7 @@ from ..tables.event_records import event_ring
 from ..tables.layout import Table, registers, states, tables
 from ..tables.offloaded import offloaded
 from . import trace
+from .conditions import pick
 from .context import Binding, LoweringContext, rule_record
 from .decode_probe import places
 from .emits import laid_out
@@ -122,6 +123,7 @@ def _role(
         pipeline=pipeline,
         tables=by_name,
         outline=untouched(pipeline.graph, role),
+        pick=pick,
         bindings=bindings,
         states=remembered,
         emits=laid_out(ring.kinds if ring else ()),

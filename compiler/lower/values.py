@@ -52,6 +52,7 @@ from ..model import (
     Now,
     Own,
     Packet,
+    Pick,
     Random,
     Recalled,
     Register,
@@ -122,6 +123,8 @@ def value(site: LoweringContext, expr: Expr, own: tuple[Made, Header] | None = N
             return arithmetic(site, expr, *values)
         case First():
             return _first(site, expr)
+        case Pick():
+            return site.pick(site, expr)
         case Hash(arguments):
             return _hash(site, arguments)
         case Now(clock):

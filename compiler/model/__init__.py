@@ -21,6 +21,7 @@ from .conditions import (
     PortIs,
     Present,
     Ranges,
+    asked_by,
 )
 from .graph import Chain, Edge, Graph, Node, Test
 from .headers import TAIL, Derived, Field, Group, Header, Options
@@ -107,6 +108,7 @@ from .values import (
     Operator,
     Own,
     Packet,
+    Pick,
     PortOf,
     Random,
     Recalled,
@@ -195,6 +197,7 @@ __all__ = [
     "Or",
     "Own",
     "Packet",
+    "Pick",
     "Pipeline",
     "Pop",
     "PopLink",
@@ -230,4 +233,5 @@ __all__ = [
     "Unreachable",
     "Update",
     "Verdict",
+    "asked_by",
 ]  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 from ...lang.contract.base.colours import Colour
 from ...lang.text.frozen import Frozen
 from ...lang.text.source import NOWHERE, Span
-from .values import Attribute, Expr, Packet, Recalled
+from .values import Attribute, Expr, Packet, Pick, Recalled
 
 Ranges = tuple[tuple[int, int], ...]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -99,3 +99,8 @@ Condition = (
     Compare | Among | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | IsLimited
     | Metered | Not | And | Or
 )  # fmt: skip
+
+
+def asked_by(pick: Pick) -> Condition:
+    """What decides between the two values."""
+    return cast(Condition, pick.condition)

@@ -51,6 +51,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"({expression(left)} {operator} {expression(right)})"
         case m.First(options):
             return f"first({', '.join(map(expression, options))})"
+        case m.Pick(_, then, otherwise):
+            return f"pick(…, {expression(then)}, {expression(otherwise)})"
         case m.Now(clock):
             return "now" if clock == "boot" else f"now({clock})"
         case m.ClockError():

@@ -241,6 +241,17 @@ class Arithmetic(Frozen):
     kind: Kind = "uint"
 
 
+class Pick(Frozen):
+    """`then` where the condition holds, else `otherwise`; only that one is read. `condition`: one
+    of conditions.py, which are made of values."""
+
+    condition: Frozen
+    then: Expr
+    otherwise: Expr
+    width: int
+    kind: Kind = "uint"
+
+
 class Hash(Frozen):
     """jhash (Linux `jhash2`, initial value 0) over the arguments' network-order bytes, each
     argument in whole bytes, the whole padded with zeros to 32-bit words. 32 bits wide."""
@@ -252,5 +263,5 @@ class Hash(Frozen):
 Expr = (
     Const | Own | NameBytes | Packet | Item | Layer4 | Announced | Arrival | FrameLength | Recalled
     | Local | HasOption | Attribute | RuleId | RuleCount | Listed | Count | Arithmetic | Hash
-    | Register | First | Now | ClockError | Random
+    | Register | First | Pick | Now | ClockError | Random
 )  # fmt: skip

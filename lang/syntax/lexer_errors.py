@@ -19,7 +19,7 @@ _LINES = {
 _INSTEAD = {
     "#": "a comment begins with `//`",
     "!": "write `not` for a negation, `!=` for a comparison",
-    "?": "`a ? b : c` is two assignments, in the blocks of an `if`; or `min(a, b)`, `max(a, b)`",
+    "?": "`a ? b : c` is `pick(a, b, c)`",
     "$": "names are made of the letters a-z and A-Z, digits and `_`",
     "\ufeff": "a byte order mark may only stand at the beginning of the file",
     "\u00a0": "this is a no-break space: write an ordinary one",

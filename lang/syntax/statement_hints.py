@@ -12,7 +12,7 @@ ELEMENT = "an element, how it matches, and a field: `match dst exact ipv4.dst`"
 SWAP = "two fields are exchanged by `swap a, b`; others are assigned line by line"
 CASTS = "there are no casts: how wide a value is follows from its type"
 #: What gives a value, and is no statement.
-_FUNCTIONS = frozenset(("hash", "random", "min", "max", "checksum", "reversed", "rest"))
+_FUNCTIONS = frozenset(("hash", "random", "min", "max", "pick", "checksum", "reversed", "rest"))
 WITH_SLOTS = frozenset(("remember", "recall", "forget", "exchange"))
 BRACES = "the block stands in braces: `if a { drop }`"
 #: Of statements that are not complete, by the last word.

@@ -1,5 +1,6 @@
-"""Sets of many members, and matches of many arms, that nobody wrote: what is looked for by halves.
-Their draws are their own: what else a seed makes stays the same."""
+"""Sets of many members, and matches of many arms, that nobody wrote: what is looked for by halves;
+and one of two values by a condition. Their draws are their own: what else a seed makes stays the
+same."""
 
 from __future__ import annotations
 
@@ -18,16 +19,19 @@ class ManyMaker:
     def __init__(self, ground: Ground, seed: str) -> None:
         self.chance = chance = Chance(f"many {seed}")
         self._values = Values(replace(ground, chance=chance))
+        self._links = {n.name for n in ground.facts.graph.nodes if n.header.link}
         self._often = 0.2 if chance.maybe(0.5) else 0
 
     def use(self, place: Place) -> Lines:
         """Now and then a question, or arms."""
         if not place.worlds or not self.chance.maybe(self._often):
             return []
-        known = [o for o in self._values.operands(place) if not o.optional]
+        every = (o for o in self._values.operands(place) if not o.optional)
+        known = [o for o in every if o.text.partition(".")[0] not in self._links]  # H0550
         numbers = [o for o in known if o.kind == "uint" and 8 <= o.width <= 64 and "." in o.text]
         numbers = [o for o in numbers if o.text != "frame.length"]  # H0349
         lines = self._matched(self.chance.one(numbers)) if numbers and self._half else []
+        lines += self._picked(numbers) if numbers and self._half else []
         asked = numbers + [o for o in known if o.kind in _BITS]
         return lines + (self._asked(self.chance.one(asked)) if asked and self._half else [])
 
@@ -40,6 +44,18 @@ class ManyMaker:
         members = [member(of) for _ in range(self.chance.number(_SEVERAL, 40))]
         operator = self.chance.one(("", "not "))
         return [f"if {operator}{of.text} in {{ {', '.join(members)} }} {{ {self._body} }}"]
+
+    def _picked(self, numbers: list[Operand]) -> Lines:
+        """Each side now and then one of two again."""
+        chance = self.chance
+        test = f"hash({chance.one(numbers).text}) & 1 = 1"
+        test = chance.one((test, f"not {test}", f"{chance.one(numbers).text} in 1..99"))
+        sides = [chance.one((chance.one(numbers).text, str(chance.number(0, 99)))) for _ in "abc"]
+        inner = f"pick({chance.one(numbers).text} in 2..50, {sides[1]}, {sides[2]})"
+        other = inner if chance.maybe(0.3) else sides[1]
+        if other.isdecimal():  # of two numbers a comparison may say nothing
+            other = f"{chance.one(numbers).text}"
+        return [f"if pick({test}, {sides[0]}, {other}) & 3 = 1 {{ {self._body} }}"]
 
     def _prefix(self, of: Operand) -> str:
         text = f"{self.chance.one(CONSTANTS[of.kind])}/{self.chance.number(1, _BITS[of.kind])}"
