@@ -38,6 +38,9 @@ needed_to_test=(
   wg=wireguard-tools
   etcd=etcd-server
   etcdctl=etcd-client
+  kubectl=kubernetes-client
+  openssl=openssl
+  curl=curl
   mmdebstrap=mmdebstrap
   umoci=umoci
   runc=runc
@@ -107,6 +110,17 @@ make_debian_root() {
   rm -rf "$new.old"
 }
 
+# Kubernetes' API server, for tests of helio-services: four minutes, once.
+build_kubernetes() {
+  [ ! -x "$(tests/support/kubernetes.sh where)/kube-apiserver" ] || return 0
+  if ! PATH=/usr/local/go/bin:$PATH go version 2>/dev/null | grep -qE 'go1\.(2[1-9]|[3-9][0-9])'; then
+    say "no Go 1.21 or newer: tests against Kubernetes' own API server are left out"
+    return
+  fi
+  say "building Kubernetes' API server"
+  quietly tests/support/kubernetes.sh kube-apiserver
+}
+
 # The system's own python3 first: a version manager's may lack venv, or vanish.
 find_python() {
   local python
@@ -136,5 +150,5 @@ case ${1:-} in
   *) fail "usage: tests/setup.sh run|test|matrix" ;;
 esac
 mount_bpffs
-[ "$1" = run ] || make_debian_root
+[ "$1" = run ] || { make_debian_root; build_kubernetes; }
 make_environment

@@ -164,14 +164,15 @@ class Cache:
         claims = self._claims.get(key, {})
         if self._left_out:
             claims = {name: rule for name, rule in claims.items() if name not in self._left_out}
-        best = min(claims.items(), key=self._merit, default=None) if claims else None
         self._contested.pop(key, None)
-        if best is None:
+        if not claims:
             self.wanted.pop(key, None)
-            return
-        self.wanted[key] = best[1]
-        if len(claims) > 1 and key[0].startswith("SERVICE"):
-            self._contested[key] = [name for name in claims if name != best[0]]
+        elif len(claims) == 1:
+            (self.wanted[key],) = claims.values()
+        else:
+            best, self.wanted[key] = min(claims.items(), key=self._merit)
+            if key[0].startswith("SERVICE"):
+                self._contested[key] = [name for name in claims if name != best]
 
     def _merit(self, claim: tuple[Name, Rule]) -> tuple[object, ...]:
         """An endpoint takes connections if it does so for anybody; else the older one is first."""

@@ -53,7 +53,7 @@ class Counts(Collector):
     def planned(self, seconds: float) -> None:
         self._planning.observe(seconds)
 
-    def sent(self, events: Sequence[float], changed: int) -> None:
+    def sent(self, events: Iterable[float], changed: int) -> None:
         now = time.monotonic()
         for at in events if changed else ():
             self._delay.observe(now - at)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
@@ -27,9 +28,11 @@ from .objects import family_of
 from .plan import Note, Settings
 
 #: Seconds: events that come so shortly after one are one request with it; endpoints without a port
-#: are looked for; pauses before the agent is asked again.
-_TOGETHER, _MOST_TOGETHER, _ASTRAY = 0.002, 0.01, 2.0
+#: are looked for; between comparisons since others change rules; pauses before the agent is asked
+#: again.
+_TOGETHER, _MOST_TOGETHER, _ASTRAY, _FIGHT = 0.002, 0.01, 2.0, 1.0
 _LEAST, _MOST = 0.1, 5.0
+_REMEMBERED = 10_000
 _log = logging.getLogger("services")
 
 
@@ -50,11 +53,12 @@ class Watcher:
         self._unlisted = {resource.name for resource in resources}
         self._resync = resync
         self._open = self._stopping = False
-        self._compare_at = self._look_at = 0.0  # by the monotonic clock
+        self._compare_at = self._look_at = self._compared_at = 0.0  # by the monotonic clock
         self._pause = _LEAST
         self._said: set[Note] = set()
         self._said_astray = self._said_no_node = False
-        self._events: list[float] = []  # when what has not been sent yet was read
+        #: When what has not been sent yet was read.
+        self._events: deque[float] = deque(maxlen=_REMEMBERED)
 
     @property
     def agent(self) -> Agent:
@@ -88,8 +92,9 @@ class Watcher:
     def _gather(self) -> list[Any]:
         """Wait for something to come, and a moment longer for what comes with it."""
         wait = min(self._compare_at, self._look_at) - time.monotonic()
+        wait = 1.0 if self._unlisted else max(0.0, min(wait, 1.0))
         try:
-            came = [self.inbox.get(timeout=max(0.0, min(wait, 1.0)))]
+            came = [self.inbox.get(timeout=wait)]
         except Empty:
             return []
         until = time.monotonic() + _MOST_TOGETHER
@@ -112,7 +117,7 @@ class Watcher:
                 self.counts.server(each.resource, each.answers)
             elif isinstance(each, pb.Event) and self._agent.is_foreign(each):
                 _log.info("rules of services were changed by somebody else: they are compared")
-                self._compare_at = 0.0
+                self._compare_at = min(self._compare_at, self._compared_at + _FIGHT)
 
     def _listed(self, found: Listed) -> None:
         self.counts.listed(found.resource)
@@ -170,14 +175,15 @@ class Watcher:
                 return
             self._reopen()
         again = self.cache.astray if now >= self._look_at else []
-        self._look_at = now + _ASTRAY
-        begun = time.monotonic()
         touched = self.cache.plan(again)
-        self.counts.planned(time.monotonic() - begun)
-        self._report()
+        self._look_at = now + (_ASTRAY if self.cache.astray else self._resync)
+        if touched:
+            self.counts.planned(time.monotonic() - now)
+            self._report()
         if self._agent.stands is None or now >= self._compare_at:
             changed = self._agent.compare(self.cache.wanted)
-            self._compare_at = time.monotonic() + self._resync
+            self._compared_at = time.monotonic()
+            self._compare_at = self._compared_at + self._resync
             _log.info("in step with the API server: %d rules, of which %d were others",
                       len(self.cache.wanted), changed)  # fmt: skip
         else:
