@@ -106,6 +106,9 @@ LINES: dict[str, dict[str, str]] = {
         r"=\s*(?P<at>\{)\s*\w+\s*[:=]":
             "a value is a number or an address; several are named one by one",
         r"\bswap\s+(?P<at>[\w.]+\s+[\w.]+)": "write `swap a, b`, with a comma",
+        r"\bswap\b.*?(?P<at>\w+\.\w+\[)":
+            "elements of an array are assigned: `let a = h.list[0]`, `h.list[0] = h.last`, "
+            "`h.last = a`",
         r"(?P<at>\b(?:self|this)\.)":
             "fields have the names of the parse graph alone: `user.ttl`; a verdict stands alone",
         r"\bpush\b.*\{[^}]*?(?P<at>\w+\s*:)": "a value stands behind `=`: `push vlan { id = 5 }`",
