@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ...lang.text.frozen import kept
 from ...lang.text.source import Span
 from . import expr as e
 from . import nodes as n
@@ -220,7 +221,13 @@ def _unplaced(s: n.Statement) -> Iterator[str]:
 # ---- types ----------------------------------------------------------------------------------
 
 
-def _typed(s: n.Statement) -> Iterator[str]:
+@kept
+def _typed(s: n.Statement) -> tuple[str, ...]:
+    """Once for a statement: a pass leaves most as they are."""
+    return tuple(_mistyped(s))
+
+
+def _mistyped(s: n.Statement) -> Iterator[str]:
     match s:
         case n.Let(name, value) if value is not None:
             yield from _assigned(name, value, "")

@@ -61,9 +61,9 @@ def traces(path: Path) -> list[tuple[Case, Trace]]:
 
 
 @pytest.mark.usefixtures("compiled_anew")
-@pytest.mark.parametrize("join", ["staged", "fused"])
-def test_the_plain_program_knows_nothing_of_traces(join: Join) -> None:
-    pipeline = checked(LINX)
+@pytest.mark.parametrize(("name", "join"), [("linx", "staged"), ("slice", "fused")])
+def test_the_plain_program_knows_nothing_of_traces(name: str, join: Join) -> None:
+    pipeline = checked(PIPELINES / f"{name}.hp")
     alone, beside = (compile_pipeline(pipeline, join, traced) for traced in (False, True))
     assert alone.traced is None and beside.traced is not None
     assert alone.object == beside.object
