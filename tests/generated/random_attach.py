@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 from chance import Chance
 from helioc.compiler.check.program import check
+from helioc.compiler.model.statements import Unreachable
 from helioc.compiler.tc_limits import refusals
 from helioc.lang.syntax.parser import parse
 from helioc.lang.text.diagnostics import Refused
@@ -28,7 +30,8 @@ def _at_points(text: str, roles: Sequence[str], chance: Chance) -> str:
     points = ["tc.ingress"]
     if chance.maybe(0.6):
         points = ["tc.ingress", "tc.egress", "tc.egress"]
-        text = re.sub(r"\bsend back\b", "pass", text).replace("reply icmp", "drop")
+        text = re.sub(r"\bsend back\b", "pass", text)
+        text = re.sub(rf"\breply icmp( ({'|'.join(get_args(Unreachable))}))?\b", "drop", text)
     if not re.search(r"^\s*(copy \{|mirror )", text, re.M):
         points += ["xdp"]
     return _said(text, roles, [f"{role} at {chance.one(points)}" for role in roles])
