@@ -15,6 +15,7 @@ import numpy as np
 from ...lang.contract.rules.column_dict import patch
 from ...lang.contract.rules.interleaving import YieldPoint, paced
 from ...lang.contract.rules.rules import Rule
+from ...lang.contract.rules.spread import prepare
 from .codec import NextHopOf, PlaceOf
 from .left_out import LeftOut
 from .plans import Changes, Tables
@@ -23,6 +24,8 @@ from .tables import Step, Table
 
 #: Steps from which on columns are worth it.
 MANY = 256
+#: Spreads of so many steps get their slots at once.
+_SPREADS = 64
 
 
 class Steps:
@@ -64,7 +67,9 @@ class Steps:
         def new_place_of(kind: str, number: int) -> int:
             return ids.get((kind, number)) or place_of(kind, number)
 
-        for step in paced(steps, pause):  # by now all ids lead to places
+        for number, step in enumerate(paced(steps, pause)):  # by now all ids lead to places
+            if len(steps) >= MANY and number % _SPREADS == 0:
+                _elect(steps[number : number + _SPREADS], left_out)
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = step.slot or table.free_slots.take()
             seen = table.present(rule, left_out) if left_out and rule.members else rule
@@ -143,6 +148,12 @@ class Steps:
         if self._columns:
             return [step for columns in self._columns for step in columns.gone]
         return [step for step in self.steps if not step.slot]
+
+
+def _elect(steps: Sequence[Step], left_out: LeftOut) -> None:
+    """Have the slots of their spreads known: of many at a time they take a tenth of the time."""
+    spreads = (step.table.present(step.rule, left_out) for step in steps if step.rule.members)
+    prepare([tuple(sorted(rule.members)) for rule in spreads])
 
 
 def _place_given(rule: Rule, ids: Mapping[tuple[str, int], int], tables: Tables) -> int:
