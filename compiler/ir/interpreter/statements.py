@@ -120,9 +120,9 @@ class Execution(Expressions):
         body = s.then if self.truth(s.test) else s.otherwise
         if not body:
             return None
-        made = dict(self.made)  # what one way makes is not known behind it
+        before = dict(self.made)  # what one way makes is not known behind it, nor what it has moved
         end = self._block(body)
-        self.made = made
+        self.made = {name: x for name, x in before.items() if self.made.get(name) == x}
         return end
 
     def _repeat(self, s: n.Repeat) -> _End:
