@@ -28,4 +28,4 @@ def test_there_are_none_at_xdp() -> None:
         compile_pipeline(checked(CASES / "taps.hp"))
     (found,) = refused.value.diagnostics
     assert found.code == "H0530"
-    assert len(found.labels) == 12 and found.labels[0].span.text == "mirror TAP.tap"
+    assert len(found.labels) == 12 and found.labels[0].span.text == "mirror TAP.tap max HEAD"
