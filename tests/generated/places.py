@@ -24,6 +24,11 @@ class Ground:
     states: dict[str, State]
     hooks: dict[str, str]
 
+    @property
+    def answers(self) -> bool:
+        """Whether packets may be answered with ICMP errors, by hooks or in stages."""
+        return "reply icmp" in self.hooks.values() or len(self.hooks) % 2 == 0
+
 
 class Operand(NamedTuple):
     """Something with a name. `optional`: a rule may leave it out."""

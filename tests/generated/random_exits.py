@@ -15,14 +15,14 @@ class Exits:
 
     def __init__(self, ground: Ground, values: Values) -> None:
         self.chance, self.facts, self.values = ground.chance, ground.facts, values
-        self.verdicts, self.hooks = 0, ground.hooks
+        self.verdicts, self.answers = 0, ground.answers
 
     def verdict(self, place: Place) -> Lines:
         words = ["pass", "pass", "send back", "pass", "drop", "default"]
         self.verdicts += 1
         counted = [f"count way_{self.verdicts}"] if self.verdicts % 4 == 0 else []
         said = self.chance.one(words if place.settled else ["drop"])
-        answered = "reply icmp" in self.hooks.values() and self.can_forward(place)
+        answered = self.answers and self.can_forward(place)
         if said in ("drop", "default") and answered:  # no draw of its own
             said = f"reply icmp {_ERRORS[self.verdicts % len(_ERRORS)]}"
         return [*counted, said]

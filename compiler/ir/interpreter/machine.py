@@ -89,7 +89,7 @@ class Machine:
         if not self.environment.limits_events:
             self.states.fill_buckets()
         self.look(rules)
-        tables = Tables(self.unit.tables, rules, self.environment)
+        tables = Tables(self.unit.tables, rules, self.environment, self.unit.bare)
         data = framed(frame) if self._is_bare(port) else frame
         packet = _Packet(self, tables, arrival, data, len(frame))
         result, program = CONTINUE, self._entry.get(arrival.role)

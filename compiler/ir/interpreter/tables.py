@@ -19,9 +19,13 @@ _WORD = 8
 class Tables:
     """The rules of a book at one moment."""
 
-    def __init__(self, tables: tuple[Table, ...], rules: Rules, environment: Environment) -> None:
+    def __init__(
+        self, tables: tuple[Table, ...], rules: Rules, environment: Environment,
+        bare: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        """`bare`: roles whose ports have no link header."""
         self.tables = {t.manifest.prefix: t for t in tables}
-        self._environment = environment
+        self._environment, self._bare = environment, bare
         self._direct = {"port", *(t.rule.name for t in tables if t.rule.grouped)}
         self._rules = {
             t.manifest.prefix: sorted(rules.rules(t.rule.name), key=lambda rule: rule.sequence)
@@ -125,11 +129,12 @@ class Tables:
         elements = [match.element for match in table.rule.match] + list(table.rule.gives)
         width = next(element.width for element in elements if element.name == via)
         kind = "ip4" if width == 32 else "ip6"
-        return next_hop(self._environment, to.id, values[via], kind) or bytes(m.NEXT_HOP_SIZE)
+        found = next_hop(self._environment, to.id, values[via], kind, self._bare)
+        return found or bytes(m.NEXT_HOP_SIZE)
 
 
 def next_hop(
-    environment: Environment, port: int, address: int, kind: str, bare: tuple[str, ...] = ()
+    environment: Environment, port: int, address: int, kind: str, bare: tuple[str, ...]
 ) -> bytes | None:
     """`struct next_hop` to a neighbour out of a port, if both are known; nobody has to know one of
     a port without link headers (`bare`: such roles)."""
