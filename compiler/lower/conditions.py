@@ -9,7 +9,7 @@ from ..headers.fragments import FRAGMENT
 from ..ir.builder import Builder
 from ..ir.expr import Call, Cast, Expr, NotNull, Which, binary, load, not_, number
 from ..ir.expr_builders import both, either
-from ..ir.nodes import MakePointer
+from ..ir.nodes import MakePointer, Opaque
 from ..ir.promotion import may_be_negative
 from ..ir.types import U8, U32, Int, Operator
 from ..ir.values import Value
@@ -192,6 +192,7 @@ def pick(site: LoweringContext, expr: Pick) -> Value:
     picked = w.local(Int(bits), "picked")
     with w.when(test):
         w.set(picked, value(site.branch(present_if(asked, True)), expr.then).host())
+        w.put(Opaque(picked, "two loads, or clang makes one of an address that it chooses"))
     with w.otherwise():
         w.set(picked, value(site.branch(present_if(asked, False)), expr.otherwise).host())
     return Value(picked, bits)
