@@ -1,4 +1,4 @@
-"""Whether a call is let in, by its certificate and its role, and what a refused one is told."""
+"""Whether a call is let in, by its certificate and its role, and the error of one that is not."""
 
 from __future__ import annotations
 

@@ -125,8 +125,9 @@ def test_a_chain_costs_the_verifier_the_same_for_each_header(tmp_path: Path) -> 
         (program,) = measured.programs.values()
         assert program.verified and program.verified <= estimated(unit, unit.programs[0])
         verified[most] = program.verified
-    assert verified[12] - verified[9] <= 3 * 260
-    assert verified[9] - verified[6] <= 3 * 260
+    # 255 each: also where the row of usual packets goes on behind the chain
+    assert verified[12] - verified[9] <= 3 * 256
+    assert verified[9] - verified[6] <= 3 * 256
 
 
 @pytest.mark.usefixtures("kernel")
